@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
 import { ArchiveClient } from "../src/insights/archive/archive-client.ts";
 import { ArchiveReads } from "../src/insights/archive/archive-reads.ts";
-import { lowestIdAt } from "../src/insights/generation-store.ts";
+import { lowestIdAt } from "../src/insights/generation-record.ts";
 import { archiveTable, prepareArchive } from "../src/insights/archive/archive-tables.ts";
 import { dayMs } from "../src/platform/kernel/clock.ts";
 import { startClickHouse } from "../test/support/clickhouse.ts";

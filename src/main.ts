@@ -13,8 +13,12 @@ import {
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement } from "./app/announcement.ts";
-import { endOnSignal, reloadOnSignal } from "./app/process/signals.ts";
-import { type ProcessPlace, SupervisorLine } from "./app/process/supervised.ts";
+import {
+  endOnSignal,
+  reloadOnSignal,
+  SupervisorLine,
+  type ProcessPlace,
+} from "./app/process/signals.ts";
 import {
   countConnections,
   HttpServer,

@@ -1,5 +1,5 @@
 import type { AccessRule } from "../http/endpoint.ts";
-import type { HttpRequest, RequestHeaders } from "../http/http-request.ts";
+import type { HttpRequest, RequestHeaders } from "../http/request-context.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import {
   sessionCookieOf,

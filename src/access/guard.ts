@@ -1,7 +1,6 @@
 import { type AccessRule, asPattern, type Endpoint, shownPath } from "../http/endpoint.ts";
-import type { RequestHeaders } from "../http/http-request.ts";
+import type { RequestHeaders, Answer } from "../http/request-context.ts";
 import type { InnerCall } from "../http/inner-call.ts";
-import type { Answer } from "../http/request-context.ts";
 import type { RouterGuard } from "../http/router.ts";
 import {
   type Caller,
@@ -11,7 +10,7 @@ import {
   requireOperator,
 } from "../identity/keys/caller.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
-import type { KeyConnection } from "../identity/keys/llm-key.ts";
+import type { KeyConnection } from "../identity/keys/llm-key-store.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import { sessionCookieOf } from "../identity/people/sessions.ts";
 import { brand } from "../platform/kernel/brand.ts";

@@ -3,8 +3,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { rateWindowEngines } from "../../test/support/rate-window-engines.ts";
 import { hasRedis } from "../../test/support/redis.ts";
 import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
-import type { LlmKey } from "../identity/keys/llm-key.ts";
-import { planIds, type PlanId } from "../identity/workspaces/workspace.ts";
+import type { LlmKey } from "../identity/keys/llm-key-store.ts";
+import { planIds, type PlanId } from "../identity/workspaces/workspace-store.ts";
 import { hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import {

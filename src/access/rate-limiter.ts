@@ -1,4 +1,4 @@
-import type { PlanId } from "../identity/workspaces/workspace.ts";
+import type { PlanId } from "../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import {
   minuteWindow,

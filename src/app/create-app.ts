@@ -9,12 +9,11 @@ import type { Dependencies } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
-import { clientAddressReader, encryptionReader } from "../http/http-request.ts";
+import { clientAddressReader, encryptionReader } from "../http/request-context.ts";
 import { compileRoutes } from "../http/router.ts";
 import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
-import { PriceHistory } from "../inference/catalog/history/price-history.ts";
-import { RouteHistory } from "../inference/catalog/history/route-history.ts";
-import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
+import { PriceHistory, RouteHistory } from "../inference/catalog/catalog-history.ts";
+import type { InferenceDependencies } from "../inference/pipeline/execution.ts";
 import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-asks.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
 import type { Insights } from "../insights/open-insights.ts";
@@ -22,11 +21,17 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
-import { buildAccount } from "./parts/build-account.ts";
+import { buildAccount, buildPayments } from "./parts/build-account.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";
-import { buildInference, endInference, ownKeyLookup } from "./parts/build-inference.ts";
+import {
+  buildInference,
+  endInference,
+  ownKeyLookup,
+  buildStoredResponses,
+  type StoredResponses,
+} from "./parts/build-inference.ts";
 import { buildInsights } from "./parts/build-insights.ts";
 import {
   buildDocuments,
@@ -34,9 +39,7 @@ import {
   type JoinedOperations,
   openOperations,
 } from "./parts/build-operations.ts";
-import { buildPayments } from "./parts/build-payments.ts";
 import { type AppTables, openDatabase, openReplica } from "./parts/build-storage.ts";
-import { buildStoredResponses, type StoredResponses } from "./parts/build-stored-responses.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { observeErrors, observeRequests, watchFigures } from "./observe.ts";

@@ -1,7 +1,7 @@
 import type { Archive } from "../insights/archive/open-archive.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
-import type { InferenceObserver, RequestTiming } from "../inference/pipeline/dependencies.ts";
+import type { InferenceObserver, RequestTiming } from "../inference/pipeline/execution.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
@@ -11,14 +11,14 @@ import { usdFromNano } from "../platform/kernel/money.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import {
-  type TracedAttempt,
-  type TracedInference,
   genAi,
   genAiProvider,
+  type TracedAttempt,
+  type TracedInference,
 } from "../platform/telemetry/traced-inference.ts";
+import type { Tracing } from "../platform/telemetry/tracing.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
-import type { Tracing } from "../platform/telemetry/tracing.ts";
 
 interface Telemetry {
   logger: Logger;

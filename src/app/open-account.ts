@@ -1,31 +1,99 @@
 import type { Kysely } from "kysely";
 import {
+  openIdempotentAnswers,
   type IdempotencyTables,
   type IdempotentAnswers,
-  openIdempotentAnswers,
 } from "../access/idempotent-answers.ts";
 import { openSecurity, type Security, type SecurityTables } from "../access/open-security.ts";
 import type { SpentBy } from "../billing/budgets/budget-watch.ts";
-import { type Budgets, type BudgetsTables, openBudgets } from "../billing/budgets/open-budgets.ts";
+import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
-import { type Credits, openCredits, type PlanCredits } from "../billing/credits/open-credits.ts";
-import { type OpenedLedger, openLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
+import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
+import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";
-import { type Byok, type ByokTables, type MasterSecrets, openByok } from "../byok/open-byok.ts";
-import { loadCredentials } from "../identity/keys/credential-directory.ts";
-import { type Keys, type KeyTables, openKeys } from "../identity/keys/open-keys.ts";
+import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/open-byok.ts";
+import {
+  loadCredentials,
+  CredentialDirectory,
+  CredentialUseStore,
+  CredentialUseWriter,
+  type CredentialUseTables,
+} from "../identity/keys/credential-directory.ts";
 import { openPeople, type People, type PeopleSettings } from "../identity/people/open-people.ts";
 import type { PeopleTables } from "../identity/people/people-tables.ts";
 import { UserEditor } from "../identity/people/user-editor.ts";
 import { openPresets, type Presets, type PresetTables } from "../identity/presets/preset-store.ts";
 import { bootstrap, type BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
 import { revokeCredentials } from "../identity/workspaces/revoke-credentials.ts";
-import { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
-import type { Workspace } from "../identity/workspaces/workspace.ts";
+import {
+  WorkspaceEditor,
+  WorkspaceStore,
+  type Workspace,
+  type WorkspaceTables,
+} from "../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { createMailer, type Mailer, type MailSettings } from "../platform/notify/mailer.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import { createSecretHasher, type SecretHasher } from "../identity/keys/secret-hasher.ts";
+import { LlmKeyStore, type LlmKeyTables } from "../identity/keys/llm-key-store.ts";
+import {
+  ManagementKeyEditor,
+  ManagementKeyStore,
+  type ManagementKeyTables,
+} from "../identity/keys/management-keys.ts";
+
+/** Tables of workspaces and of their credentials. */
+type KeyTables = WorkspaceTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables;
+
+/** The credentials of workspaces: where they are kept and looked up, made and changed. */
+interface Keys {
+  hasher: SecretHasher;
+  directory: CredentialDirectory;
+  workspaces: WorkspaceStore;
+  llmKeys: LlmKeyStore;
+  llmKeyMinter: LlmKeyMinter;
+  llmKeyEditor: LlmKeyEditor;
+  managementKeys: ManagementKeyStore;
+  managementKeyEditor: ManagementKeyEditor;
+  /** When credentials were last used. */
+  uses: CredentialUseStore;
+  useWriter: CredentialUseWriter;
+}
+
+/** Builds the credentials; `loadCredentials` fills the directory, which is empty before. */
+function openKeys({
+  database,
+  clock,
+  encryptionKey,
+  onUseError,
+}: {
+  database: Kysely<KeyTables>;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  /** Called when last uses could not be written; they are tried again. */
+  onUseError(error: unknown): void;
+}): Keys {
+  const hasher = createSecretHasher(encryptionKey);
+  const directory = new CredentialDirectory(hasher);
+  const llmKeys = new LlmKeyStore(database.withTables());
+  const managementKeys = new ManagementKeyStore(database.withTables());
+  const uses = new CredentialUseStore(database.withTables());
+  const parts = { directory, hasher, clock };
+  return {
+    hasher,
+    directory,
+    workspaces: new WorkspaceStore(database.withTables()),
+    llmKeys,
+    llmKeyMinter: new LlmKeyMinter({ store: llmKeys, ...parts }),
+    llmKeyEditor: new LlmKeyEditor({ store: llmKeys, ...parts }),
+    managementKeys,
+    managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...parts }),
+    uses,
+    useWriter: new CredentialUseWriter({ uses: directory.uses, store: uses, onError: onUseError }),
+  };
+}
 
 /** Everything that the account plane keeps in the database. */
 export type AccountTables = KeyTables &
@@ -39,7 +107,7 @@ export type AccountTables = KeyTables &
   ReferralTables;
 
 /** What the account plane is built from. */
-export interface AccountOptions {
+interface AccountOptions {
   database: Kysely<AccountTables>;
   commits: CommitQueue;
   clock: Clock;

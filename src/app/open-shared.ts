@@ -23,7 +23,7 @@ import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-epoch.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { AppSettings } from "./settings-of.ts";
 import type { Account, AccountTables } from "./open-account.ts";
 import { type ChangeTables, type SharedChanges, openSharedChanges } from "./shared-changes.ts";
 

@@ -11,7 +11,7 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 import { GatewayNodes, type NodeAbout, type NodeTables } from "./gateway-nodes.ts";
 import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
 import { type Shared, hasSeveralGateways } from "./open-shared.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { AppSettings } from "./settings-of.ts";
 
 /** The configuration as it was read: what a reload brings into force, and the rest to compare. */
 export interface ReadConfiguration {

@@ -1,8 +1,12 @@
 import type { Kysely } from "kysely";
 import type { CredentialUses } from "../identity/keys/credential-directory.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import { createMasterKeys } from "../platform/vault/envelope.ts";
-import { DataKeyStore, type DataKeyTables, KeyVault } from "../platform/vault/key-vault.ts";
+import {
+  createMasterKeys,
+  DataKeyStore,
+  KeyVault,
+  type DataKeyTables,
+} from "../platform/vault/key-vault.ts";
 import {
   ProviderKeyEditor,
   ProviderKeyStore,

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Client } from "pg";
-import { checkLedger } from "../billing/ledger/ledger-check.ts";
-import { checkUsage } from "../insights/usage-check.ts";
+import { checkLedger } from "../billing/ledger/ledger-store.ts";
+import { checkUsage } from "../insights/usage-rollup.ts";
 import { checkAuditLog, type Query } from "../access/audit-chain.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { CommandError } from "./terminal.ts";

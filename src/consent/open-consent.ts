@@ -1,6 +1,6 @@
 import { getCACertificates } from "node:tls";
-import type { LimitReset } from "../identity/keys/llm-key.ts";
 import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
+import type { LimitReset } from "../identity/keys/llm-key-store.ts";
 import { parseRange } from "../platform/kernel/network/address-range.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import { Turns } from "../platform/kernel/keyed-mutex.ts";

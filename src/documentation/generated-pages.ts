@@ -1,6 +1,6 @@
 import { RateTiers } from "../access/rate-limiter.ts";
 import { type Scope, scopes } from "../identity/keys/scopes.ts";
-import type { PlanId } from "../identity/workspaces/workspace.ts";
+import type { PlanId } from "../identity/workspaces/workspace-store.ts";
 import { directiveTable } from "../inference/sandbox/directives.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type ErrorCode, errorCatalog } from "../platform/kernel/errors.ts";

@@ -5,8 +5,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { Claims } from "../platform/shared-state/shared-claims.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
-import type { ConverterPoolOptions } from "./converter/converter-pool.ts";
-import { DocumentConverter } from "./converter/document-converter.ts";
+import { DocumentConverter, type ConverterPoolOptions } from "./converter/converter-pool.ts";
 import { documentCredentialLookup, type OwnKeyOf } from "./jobs/ask-parser.ts";
 import {
   DocumentJobRetention,

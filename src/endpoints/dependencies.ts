@@ -12,8 +12,7 @@ import type { ManagementKeyEditor, ManagementKeyStore } from "../identity/keys/m
 import type { PresetDirectory, PresetEditor } from "../identity/presets/preset-store.ts";
 import type { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
-import type { GrantStore } from "../billing/credits/grant-store.ts";
-import type { Grants } from "../billing/credits/grants.ts";
+import type { GrantStore, Grants } from "../billing/credits/grants.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Statements } from "../billing/credits/statement.ts";
 import type { LedgerStore } from "../billing/ledger/ledger-store.ts";
@@ -28,13 +27,12 @@ import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
 import type { Conversations } from "../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../mcp/hub/open-hub.ts";
-import type { PriceHistory } from "../inference/catalog/history/price-history.ts";
-import type { RouteHistory } from "../inference/catalog/history/route-history.ts";
-import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
+import type { PriceHistory, RouteHistory } from "../inference/catalog/catalog-history.ts";
+import type { InferenceDependencies } from "../inference/pipeline/execution.ts";
 import type { AnswerCache } from "../inference/surfaces/embeddings/answer-cache.ts";
 import type { BackgroundRunner } from "../inference/responses/background-runner.ts";
 import type { ResponseStore } from "../inference/responses/response-store.ts";
-import type { GenerationStore } from "../insights/generation-store.ts";
+import type { GenerationStore } from "../insights/generation-record.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 

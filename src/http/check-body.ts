@@ -1,7 +1,6 @@
 import { z, type ZodType } from "zod";
-import { closestName, knownKeys } from "../platform/kernel/known-keys.ts";
+import { closestName, knownKeys, problemText } from "../platform/kernel/schema-problems.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
-import { problemText } from "../platform/kernel/schema-problems.ts";
 
 /** Path of a field as callers write it, such as `messages[2].content`. */
 const fieldPath = (path: readonly PropertyKey[]): string =>

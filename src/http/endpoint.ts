@@ -1,7 +1,7 @@
 import type { infer as Inferred, ZodType } from "zod";
 import { assert } from "../platform/kernel/assert.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
-import { closestName } from "../platform/kernel/known-keys.ts";
+import { closestName } from "../platform/kernel/schema-problems.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
 import type { Answer, RequestContext } from "./request-context.ts";
 

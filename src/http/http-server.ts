@@ -6,9 +6,8 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
-import { ServedRequest } from "./http-request.ts";
+import { ServedRequest, Reply, type Answer } from "./request-context.ts";
 import { BodyRoom } from "./read-body.ts";
-import { type Answer, Reply } from "./request-context.ts";
 
 /**
  * Works on one request, at once where nothing has to be waited for; what it throws is a mistake of

@@ -1,6 +1,5 @@
 import { idempotencyHeader } from "./endpoint.ts";
-import type { ServedRequest } from "./http-request.ts";
-import { type Answer, Reply } from "./request-context.ts";
+import { Reply, type ServedRequest, type Answer } from "./request-context.ts";
 
 /** Values of a query parameter; a list repeats it, undefined leaves it out. */
 type QueryValue = string | number | boolean | readonly string[] | undefined;

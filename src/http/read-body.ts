@@ -14,7 +14,7 @@ import {
   isDeeperThan,
 } from "../platform/kernel/json/json-scanner.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";
-import type { HttpRequest, ServedRequest } from "./http-request.ts";
+import type { HttpRequest, ServedRequest } from "./request-context.ts";
 
 /**
  * What a JSON body may consist of: each bound is many times what any provider takes, and what is

@@ -18,17 +18,17 @@ import {
   type ErrorEncoder,
   errorHeaders,
 } from "./error-envelope.ts";
-import type { ServedRequest } from "./http-request.ts";
-import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
-import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
-import { parseJsonObject, readJsonText } from "./read-body.ts";
 import {
-  type Answer,
   pathOf,
   Reply,
   RequestContext,
+  type ServedRequest,
+  type Answer,
   type RequestSource,
 } from "./request-context.ts";
+import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
+import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
+import { parseJsonObject, readJsonText } from "./read-body.ts";
 
 /** Decides who may use an endpoint, and surrounds its work. The router knows no credentials. */
 export interface RouterGuard<Caller> {

@@ -12,7 +12,7 @@ import {
   type GenerationFilter,
   type GenerationRange,
 } from "./generation-search.ts";
-import { lowestIdAt } from "./generation-store.ts";
+import { lowestIdAt } from "./generation-record.ts";
 import { NetworkStore } from "./network-statistics.ts";
 import { sumsSql, UsageStore, type UsageQuery } from "./usage-store.ts";
 

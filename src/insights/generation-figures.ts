@@ -9,7 +9,7 @@ import {
   rowsReadMax,
   type GenerationRange,
 } from "./generation-search.ts";
-import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-store.ts";
+import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-record.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
 /** Buckets that one answer may have. */

@@ -2,8 +2,13 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
-import type { GenerationRecord } from "./generation-record.ts";
-import { lowestIdAt, recordOfRow, timeOfId, type GenerationTables } from "./generation-store.ts";
+import {
+  lowestIdAt,
+  recordOfRow,
+  timeOfId,
+  type GenerationRecord,
+  type GenerationTables,
+} from "./generation-record.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
 /**

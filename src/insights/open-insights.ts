@@ -6,23 +6,82 @@ import type { Archive } from "./archive/open-archive.ts";
 import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
 import { GenerationSearch } from "./generation-search.ts";
-import { GenerationStore, type GenerationTables } from "./generation-store.ts";
+import {
+  GenerationStore,
+  generationRow,
+  type GenerationTables,
+  type GenerationRecord,
+} from "./generation-record.ts";
 import { GenerationSizes } from "./retention.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
-import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
 import { JobRegistry } from "./health/job-registry.ts";
-import { ProviderBudgets } from "./health/provider-budgets.ts";
+import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
+import { ProviderBudgets, Traffic } from "./health/traffic.ts";
 import { ProviderStates, type RoutingState } from "./health/provider-health.ts";
 import type { RoutedProvider } from "./health/components.ts";
-import { type SmokePort, SmokeStore, type SmokeTables, SmokeTests } from "./health/smoke-tests.ts";
-import { Traffic } from "./health/traffic.ts";
-import { type DescribeModel, NetworkStatistics, NetworkStore } from "./network-statistics.ts";
-import { ServiceRequests } from "./service-requests.ts";
+import { SmokeStore, SmokeTests, type SmokePort, type SmokeTables } from "./health/smoke-tests.ts";
+import { NetworkStatistics, NetworkStore, type DescribeModel } from "./network-statistics.ts";
+import { ServiceRequests, RefusedRequests, type RefusedTables } from "./service-requests.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
-import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
-import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
-import type { UsageTables } from "./usage-rollup.ts";
+import { usageAdds, type UsageTables } from "./usage-rollup.ts";
 import { UsageStore } from "./usage-store.ts";
+
+/**
+ * Records of one workspace that are written in a minute: a client that repeats what fails at once
+ * must not fill the disk.
+ */
+export const recordsPerMinuteMax = 3_000;
+
+/** Requests of a workspace that were counted in a minute and left no record. */
+export interface UnrecordedRequests {
+  workspaceId: string;
+  requests: number;
+}
+
+/**
+ * Writes the records of requests that have no settlement to be written with: failed ones and those
+ * answered from a cache. Never waits. Every one is counted; beyond `recordsPerMinuteMax` it leaves
+ * no record of its own. While the database takes no commits nothing is written, so that nothing
+ * piles up in memory.
+ */
+export class UnsettledRecords {
+  private readonly options: {
+    commits: CommitQueue;
+    clock: Clock;
+    onError(error: unknown): void;
+    onExcess(excess: UnrecordedRequests): void;
+  };
+  private minute = 0;
+  private readonly countByWorkspace = new Map<string, number>();
+
+  constructor(options: UnsettledRecords["options"]) {
+    this.options = options;
+  }
+
+  write(record: GenerationRecord): void {
+    const { commits, onError } = this.options;
+    if (commits.stalled) return;
+    const inserts = this.hasRoom(record.workspaceId) ? [generationRow(record)] : [];
+    commits.commit({ inserts, adds: usageAdds(record) }).catch(onError);
+  }
+
+  private hasRoom(workspaceId: string): boolean {
+    const minute = Math.floor(this.options.clock.nowMs() / minuteMs);
+    if (minute !== this.minute) this.begin(minute);
+    const count = (this.countByWorkspace.get(workspaceId) ?? 0) + 1;
+    this.countByWorkspace.set(workspaceId, count);
+    return count <= recordsPerMinuteMax;
+  }
+
+  private begin(minute: number): void {
+    this.minute = minute;
+    for (const [workspaceId, count] of this.countByWorkspace) {
+      if (count > recordsPerMinuteMax)
+        this.options.onExcess({ workspaceId, requests: count - recordsPerMinuteMax });
+    }
+    this.countByWorkspace.clear();
+  }
+}
 
 /** Tables that insights write and read beside the generation records. */
 export type InsightTables = UsageTables & HealthEventTables & SmokeTables & RefusedTables;

@@ -13,9 +13,8 @@ import {
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import type { GenerationRecord } from "./generation-record.ts";
+import { GenerationStore, type GenerationRecord } from "./generation-record.ts";
 import { GenerationSizes, LogBudget, type LogExcess, Retention } from "./retention.ts";
-import { GenerationStore } from "./generation-store.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { UsageStore } from "./usage-store.ts";
 

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type Clock, dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
-import { type GenerationStore, type GenerationTables, lowestIdAt } from "./generation-store.ts";
+import { lowestIdAt, type GenerationStore, type GenerationTables } from "./generation-record.ts";
 import type { JobRegistry } from "./health/job-registry.ts";
 import type { UsageStore } from "./usage-store.ts";
 

@@ -1,29 +1,161 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import { minuteMs } from "../platform/kernel/clock.ts";
-import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { sql, type Kysely, type RawBuilder } from "kysely";
+import { minuteMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
+import type { CommitQueue, AddStatement } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
-import type { GenerationRecord } from "./generation-record.ts";
+import {
+  generationIdOf,
+  idAfter,
+  lowestIdAt,
+  recordOfRow,
+  timeOfId,
+  type GenerationRecord,
+  type GenerationTables,
+} from "./generation-record.ts";
 import {
   conditionOf,
-  type GenerationPage,
-  type GenerationPageQuery,
   isUnfinished,
   newerOf,
   olderOf,
   pageOf,
   rowsReadMax,
+  type GenerationPage,
+  type GenerationPageQuery,
+  type GenerationRange,
 } from "./generation-search.ts";
-import {
-  generationIdOf,
-  type GenerationTables,
-  idAfter,
-  lowestIdAt,
-  recordOfRow,
-  timeOfId,
-} from "./generation-store.ts";
+import { errorCatalog, type ErrorCode } from "../platform/kernel/errors.ts";
+
+/** The table of what was refused. */
+export interface RefusedTables {
+  refused_hours: {
+    workspace_id: string;
+    hour: number;
+    key_id: string;
+    code: string;
+    requests: number;
+  };
+}
+
+/** Requests of a key that were refused with one code. */
+interface RefusedSums {
+  keyId: string;
+  code: string;
+  status: number;
+  requests: number;
+}
+
+/** Counts of refused requests by workspace, hour, key and code. */
+export const refusedHourAdd: AddStatement = {
+  name: "refused-hour",
+  table: "refused_hours",
+  keyColumns: ["workspace_id", "hour", "key_id", "code"],
+  sumColumns: ["requests"],
+};
+
+const writeEveryMs = 1_000;
+const linesMax = 1_000;
+
+const statusOf = (code: string): number =>
+  Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
+
+/**
+ * Whether requests that end with a code are counted here: what a limit, a budget or the balance
+ * refused.
+ */
+const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog[code].status);
+
+/**
+ * Counts requests with LLM keys that were refused with 402 or 429. They leave no generation record,
+ * since refusing is cheap and clients repeat what is refused: each second what was counted is
+ * written as one sum for each key and code.
+ */
+export class RefusedRequests {
+  private readonly options: {
+    database: Kysely<RefusedTables>;
+    commits: CommitQueue;
+    clock: Clock;
+    onError(error: unknown): void;
+  };
+  private readonly counted = new Map<
+    string,
+    { key: [workspaceId: string, hour: number, keyId: string, code: string]; requests: number }
+  >();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: RefusedRequests["options"]) {
+    this.options = options;
+  }
+
+  /**
+   * Notes a request that was refused with a code; other codes than those that are counted are
+   * passed over.
+   */
+  note({
+    workspaceId,
+    keyId,
+    code,
+  }: {
+    workspaceId: string;
+    keyId: string;
+    code: ErrorCode;
+  }): void {
+    if (!isCounted(code)) return;
+    const hour = Math.floor(this.options.clock.nowMs() / hourMs);
+    const name = `${workspaceId} ${hour} ${keyId} ${code}`;
+    const known = this.counted.get(name);
+    if (known === undefined)
+      this.counted.set(name, { key: [workspaceId, hour, keyId, code], requests: 1 });
+    else known.requests += 1;
+    this.timer ??= setTimeout(() => void this.write(), writeEveryMs);
+  }
+
+  /** Writes what was counted; what the database refuses is not counted. */
+  async write(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const adds = [...this.counted.values()].map(({ key, requests }) => ({
+      statement: refusedHourAdd,
+      key,
+      sums: [requests],
+    }));
+    this.counted.clear();
+    if (adds.length > 0)
+      await this.options.commits.commit({ inserts: [], adds }).catch(this.options.onError);
+  }
+
+  /**
+   * What was refused in the hours that a range touches, by key and code, the most frequent first.
+   */
+  async sums({
+    workspaceId,
+    fromMs,
+    toMs,
+    filter: { keyIds },
+  }: GenerationRange): Promise<RefusedSums[]> {
+    await this.write();
+    let query = this.options.database
+      .selectFrom("refused_hours")
+      .select(["key_id", "code"])
+      .select(({ fn }) => fn.sum<number | string>("requests").as("requests"))
+      .where("workspace_id", "=", workspaceId)
+      .where("hour", ">=", Math.floor(fromMs / hourMs))
+      .where("hour", "<", Math.ceil(toMs / hourMs));
+    if (keyIds !== undefined) query = query.where("key_id", "in", [...keyIds, ""]);
+    const rows = await query
+      .groupBy(["key_id", "code"])
+      .orderBy("requests", "desc")
+      .limit(linesMax)
+      .execute();
+    return rows.map(({ key_id: keyId, code, requests }) => ({
+      keyId,
+      code,
+      status: statusOf(code),
+      requests: Number(requests),
+    }));
+  }
+}
 
 /** Which requests of the whole service a list shows, newest first. */
-export interface ServicePageQuery extends Omit<GenerationPageQuery, "workspaceId"> {
+interface ServicePageQuery extends Omit<GenerationPageQuery, "workspaceId"> {
   /** The workspaces whose requests are wanted; undefined for those of every one. */
   workspaceIds?: readonly string[] | undefined;
 }

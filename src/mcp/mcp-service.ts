@@ -1,9 +1,70 @@
 import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
-import type { KnownCaller } from "./tool-access.ts";
-import type { ToolEndpoint } from "./tool-endpoint.ts";
-import type { McpSdk, Tool, ToolContext } from "./tool.ts";
+import type { ToolEndpoint, McpSdk, Tool, ToolContext } from "./tool.ts";
+import { operatorIdOf, type Caller } from "../identity/keys/caller.ts";
+import type { SessionCaller } from "../identity/people/sessions.ts";
+import { coversScope } from "../identity/keys/scopes.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+
+/** Who calls tools: an LLM key, a management key or a connected app. */
+export type ToolCaller = Extract<Caller, { kind: "llm-key" | "management-key" | "connection" }>;
+
+/** A caller, and what it is to the service. */
+export interface KnownCaller {
+  caller: ToolCaller;
+  /** The workspace whose management keys are operators'. */
+  operatorWorkspaceId: string;
+  /** The operator whose LLM key calls; undefined for every other credential. */
+  operator: SessionCaller | undefined;
+}
+
+/** Scope by which endpoints of operators accept management keys. */
+const operatorScope = "write:management-keys";
+
+/**
+ * Whether a caller runs the service: an operator's own LLM key, or a management key of the first
+ * workspace with the scope.
+ */
+const isOperator = ({ caller, operatorWorkspaceId, operator }: KnownCaller): boolean =>
+  operator !== undefined ||
+  (operatorIdOf(caller, operatorWorkspaceId) !== undefined &&
+    caller.kind === "management-key" &&
+    coversScope(caller.key.scopes, operatorScope));
+
+/** Whether a caller may use a tool; those that it may not are left out of its list. */
+export function mayUse(
+  { scope, operators }: Pick<Tool, "scope" | "operators">,
+  known: KnownCaller,
+): boolean {
+  if (operators) return isOperator(known);
+  if (scope === null) return true;
+  const { caller } = known;
+  if (caller.kind === "llm-key") return false;
+  return coversScope(
+    caller.kind === "connection" ? caller.connection.scopes : caller.key.scopes,
+    scope,
+  );
+}
+
+/** The refusal of a caller that lacks the scope of a tool, with the way out. */
+export function permissionDenied(
+  { name, scope }: Pick<Tool, "name" | "scope">,
+  { caller }: KnownCaller,
+): GatewayError {
+  const needed = `Permission denied: ${name} needs the scope ${scope}`;
+  if (caller.kind === "llm-key") {
+    return new GatewayError(
+      "insufficient_scope",
+      `${needed}, and LLM keys hold none. Connect with OAuth or a management key that has it.`,
+    );
+  }
+  const way =
+    caller.kind === "connection"
+      ? "Connect this app again and grant it."
+      : "Use a management key that has it.";
+  return new GatewayError("insufficient_scope", `${needed}. ${way}`);
+}
 
 const toolCallSchema = z.object({
   method: z.literal("tools/call"),
@@ -21,7 +82,7 @@ export interface McpRequest {
 export type BuildMcpServer = (sdk: McpSdk, request: McpRequest) => Server | McpServer;
 
 /** The tools, and what makes the server that offers them. */
-export interface ServedTools {
+interface ServedTools {
   tools: readonly Tool[];
   build: BuildMcpServer;
 }

@@ -1,7 +1,7 @@
-import { closestName } from "../platform/kernel/known-keys.ts";
+import { closestName } from "../platform/kernel/schema-problems.ts";
 import { shownPath } from "../http/endpoint.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
-import type { ToolEndpoint } from "./tool-endpoint.ts";
+import type { ToolEndpoint } from "./tool.ts";
 
 /**
  * Endpoints that operators may call through a tool: those of accounts and of administration. There

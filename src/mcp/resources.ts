@@ -2,9 +2,8 @@ import type { Resource, Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { brand } from "../platform/kernel/brand.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
-import { conceptDocument } from "./okf/concept.ts";
-import { conceptsFor } from "./okf/concepts.ts";
-import { modelSchema } from "./tools/models/model-schema.ts";
+import { conceptDocument, conceptsFor } from "./okf/concepts.ts";
+import { modelSchema } from "./tools/models/list-models.ts";
 import type { McpSdk, ToolContext } from "./tool.ts";
 
 /** Resources of a page of `resources/list`. */

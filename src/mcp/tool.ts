@@ -2,7 +2,27 @@ import { z } from "zod";
 import type { Scope } from "../identity/keys/scopes.ts";
 import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
-import type { ToolEndpoint } from "./tool-endpoint.ts";
+import type { Endpoint } from "../access/define-endpoint.ts";
+
+/** What tools know of a REST endpoint: its declaration, and not its handler. */
+export type ToolEndpoint = Pick<
+  Endpoint<never>,
+  | "method"
+  | "path"
+  | "base"
+  | "access"
+  | "counting"
+  | "tag"
+  | "summary"
+  | "description"
+  | "query"
+  | "body"
+  | "response"
+>;
+
+/** The name of an endpoint, such as `GET /keys/:hash`. */
+export const endpointName = ({ method, path }: Pick<ToolEndpoint, "method" | "path">): string =>
+  `${method} ${path}`;
 
 /** The SDK of the protocol, which is loaded when the first client comes. */
 export type McpSdk = typeof import("@modelcontextprotocol/server");

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RoutingState } from "../../src/insights/health/provider-health.ts";
-import type { HealthSnapshot } from "../../src/insights/health/health-snapshot.ts";
+import type { HealthSnapshot } from "../../src/insights/health/health-monitor.ts";
 import { openInsightStorage } from "../support/generation-records.ts";
 import { faults, healthy, type Fault } from "./faults.ts";
 import { simulateGateway, type Outcome } from "./simulated-gateway.ts";

@@ -4,7 +4,7 @@ import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { withInsights } from "../../src/app/observe.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
-import type { InferenceDependencies } from "../../src/inference/pipeline/dependencies.ts";
+import type { InferenceDependencies } from "../../src/inference/pipeline/execution.ts";
 import { execute } from "../../src/inference/pipeline/execute.ts";
 import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health-windows.ts";

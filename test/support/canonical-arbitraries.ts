@@ -13,12 +13,16 @@ import type {
   LogProbabilities,
   CanonicalResponse,
   Choice,
+  MeteredUsage,
 } from "../../src/inference/canonical/response.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { ReasoningPart } from "../../src/inference/canonical/reasoning.ts";
-import type { CanonicalRequest } from "../../src/inference/canonical/request.ts";
-import type { Tool, ToolCallPart, ToolChoice } from "../../src/inference/canonical/tool.ts";
-import type { MeteredUsage } from "../../src/inference/canonical/usage.ts";
+import type {
+  CanonicalRequest,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+} from "../../src/inference/canonical/request.ts";
 
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App, AppTools } from "../../src/app/app.ts";
 import { createApp } from "../../src/app/create-app.ts";
-import type { AppSettings } from "../../src/app/app-settings.ts";
+import type { AppSettings } from "../../src/app/settings-of.ts";
 import { HttpServer } from "../../src/http/http-server.ts";
 import {
   configuredProviderSchema,

@@ -11,9 +11,9 @@ import {
   generationRow,
   type AttemptRecord,
   type GenerationRecord,
+  type GenerationTables,
 } from "../../src/insights/generation-record.ts";
-import type { GenerationTables } from "../../src/insights/generation-store.ts";
-import { refusedHourAdd, type RefusedTables } from "../../src/insights/refused-requests.ts";
+import { refusedHourAdd, type RefusedTables } from "../../src/insights/service-requests.ts";
 import {
   usageAdds,
   usageAddStatements,

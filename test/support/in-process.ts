@@ -4,14 +4,14 @@ import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
 import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
-import { CallSignatures } from "../../src/inference/pipeline/chat-call.ts";
+import {
+  CallSignatures,
+  type ClientRequest,
+  type Adapter,
+  type AdaptedRoute,
+} from "../../src/inference/pipeline/inference-call.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
 import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
-import type {
-  ClientRequest,
-  Adapter,
-  AdaptedRoute,
-} from "../../src/inference/pipeline/inference-call.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";
 import {
   KeepAliveTicker,
@@ -20,7 +20,7 @@ import {
   type StreamEnd,
 } from "../../src/inference/pipeline/stream/relayed-stream.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
-import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
+import type { AttemptFailure } from "../../src/inference/upstream/upstream-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
 import { GatewayError } from "../../src/platform/kernel/errors.ts";
 import { provider } from "./gateway.ts";

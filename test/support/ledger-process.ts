@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/account-book.ts";
-import { GrantStore } from "../../src/billing/credits/grant-store.ts";
-import { grantInsert, Grants } from "../../src/billing/credits/grants.ts";
+import { GrantStore, grantInsert, Grants } from "../../src/billing/credits/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {
   AccountReadings,
@@ -12,7 +11,7 @@ import { NodeLease } from "../../src/billing/ledger/shared/node-lease.ts";
 import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/billing/ledger/shared/shared-ledger.ts";
 import { ledgerAdds, transferInsert } from "../../src/billing/ledger/transfer.ts";
-import { Withdrawals } from "../../src/billing/credits/withdrawals.ts";
+import { Withdrawals } from "../../src/billing/credits/open-credits.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
 import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";

@@ -9,12 +9,19 @@ import type {
   ToolResultPart,
   UserPart,
 } from "../../src/inference/canonical/message.ts";
-import type { Finish, CanonicalResponse } from "../../src/inference/canonical/response.ts";
+import type {
+  Finish,
+  CanonicalResponse,
+  MeteredUsage,
+} from "../../src/inference/canonical/response.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { ReasoningPart, ReasoningRequest } from "../../src/inference/canonical/reasoning.ts";
-import type { CanonicalRequest } from "../../src/inference/canonical/request.ts";
-import type { Tool, ToolCallPart, ToolChoice } from "../../src/inference/canonical/tool.ts";
-import type { MeteredUsage } from "../../src/inference/canonical/usage.ts";
+import type {
+  CanonicalRequest,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+} from "../../src/inference/canonical/request.ts";
 
 const dialect = "anthropic-messages" as const;
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);

@@ -1,6 +1,10 @@
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { noPrivacy, type Privacy } from "../../src/identity/workspaces/privacy.ts";
-import { CallSignatures, chatCall } from "../../src/inference/pipeline/chat-call.ts";
+import {
+  CallSignatures,
+  chatCall,
+  type ChatCall,
+} from "../../src/inference/pipeline/inference-call.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
 import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/index.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
@@ -8,7 +12,6 @@ import { openaiChat } from "../../src/inference/dialects/openai-chat/index.ts";
 import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
-import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
 import {
   trailOf,
   type PlanDependencies,

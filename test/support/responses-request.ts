@@ -1,5 +1,8 @@
-import { CallSignatures } from "../../src/inference/pipeline/chat-call.ts";
-import type { ClientRequest, AdaptedRoute } from "../../src/inference/pipeline/inference-call.ts";
+import {
+  CallSignatures,
+  type ClientRequest,
+  type AdaptedRoute,
+} from "../../src/inference/pipeline/inference-call.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 
 /** A Responses client's request, as its endpoint hands it on. */

@@ -3,7 +3,7 @@ import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
-} from "../../src/inference/responses/background-job.ts";
+} from "../../src/inference/responses/job-store.ts";
 import { recordOf } from "./stored-responses.ts";
 import type { FrameSource } from "../../src/platform/kernel/frame-source.ts";
 

@@ -8,7 +8,7 @@ import { SearchIndex } from "../../mcp/hub/search-index.ts";
 import { hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 
 /** The hub and the conversations, and what ends their work. */

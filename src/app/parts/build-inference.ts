@@ -5,10 +5,10 @@ import { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts"
 import type { Referrals } from "../../billing/referrals/referrals.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
-import { CallSignatures } from "../../inference/pipeline/chat-call.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
+import { CallSignatures } from "../../inference/pipeline/inference-call.ts";
 import { OpenedRoutes } from "../../inference/pipeline/provider-credentials.ts";
 import { KeepAliveTicker } from "../../inference/pipeline/stream/relayed-stream.ts";
 import { HealthWindows } from "../../inference/routing/health-windows.ts";
@@ -17,12 +17,23 @@ import { StickySessions } from "../../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../../inference/upstream/upstream-client.ts";
 import type { Insights } from "../../insights/open-insights.ts";
-import { type Shared, openSessionPlaces } from "../open-shared.ts";
+import { openSessionPlaces, type Shared } from "../open-shared.ts";
 import { observeInference, observeUncollected, withInsights } from "../observe.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { errorAddress } from "../../platform/kernel/errors.ts";
+import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
+import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
+import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
+import { JobStore } from "../../inference/responses/job-store.ts";
+import {
+  ResponseRetention,
+  ResponseStore,
+  type ResponseTables,
+} from "../../inference/responses/response-store.ts";
+import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
 
 /** Builds what serving a request needs. */
 export function buildInference(
@@ -106,4 +117,68 @@ export async function endInference({
   keepAlive.stop();
   upstream.close();
   await uncollected.stop();
+}
+
+/** Responses that are stored, ready to be started. */
+export interface StoredResponses {
+  responses: ResponseStore;
+  background: BackgroundRunner;
+  /** Takes up what an earlier process has left. */
+  start(): Promise<void>;
+  stop(): Promise<unknown>;
+}
+
+/** Builds the storage of responses, what works on those in the background, and their retention. */
+export function buildStoredResponses(
+  { responseDays: keepDays }: AppSettings,
+  parts: AppTools & {
+    storage: Storage<ResponseTables>;
+    inference: InferenceDependencies;
+    directory: CredentialDirectory;
+    insights: Insights;
+    /** What one of several gateways does alone; absent where there is only one. */
+    claims: Claims | undefined;
+    isLeader: (() => boolean) | undefined;
+  },
+): StoredResponses {
+  const {
+    storage,
+    inference,
+    directory,
+    logger,
+    insights: { jobs },
+  } = parts;
+  const { clock } = inference;
+  const responses = new ResponseStore({
+    database: storage.database.withTables(),
+    commits: storage.commits,
+  });
+  const background = new BackgroundRunner({
+    responses,
+    clock,
+    jobs: new JobStore(storage.database.withTables(), parts.claims),
+    run: parts.runBackground ?? runBackground({ inference, responses }),
+    callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
+    onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
+  });
+  const retention = new ResponseRetention({
+    responses,
+    clock,
+    keepDays,
+    isLeader: parts.isLeader,
+    onPurged: () => jobs.ran("response_retention", true),
+    onError(error) {
+      jobs.ran("response_retention", false, "The last run failed.");
+      logger.error({ err: error }, "old responses could not be deleted");
+    },
+  });
+  return {
+    responses,
+    background,
+    async start() {
+      retention.start();
+      await background.start();
+    },
+    stop: () => Promise.all([retention.stop(), background.stop()]),
+  };
 }

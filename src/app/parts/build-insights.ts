@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 import type { AccountTables } from "../open-account.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { providerLogoPath } from "../../inference/catalog/provider-entry.ts";
+import { providerLogoPath } from "../../inference/catalog/list-models.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import type { ArchivingTables } from "../../insights/archive/outbox.ts";
 import {

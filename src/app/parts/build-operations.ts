@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DocumentationSite } from "../../documentation/site.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import type { LiveCatalog } from "../live-catalog.ts";
 import { type Shared, sharedProbe } from "../open-shared.ts";
@@ -14,7 +14,7 @@ import { EndpointPaths } from "../../http/endpoint.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../../mcp/mcp-service.ts";
-import type { ToolEndpoint } from "../../mcp/tool-endpoint.ts";
+import type { ToolEndpoint } from "../../mcp/tool.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { lazily } from "../../platform/kernel/keyed-mutex.ts";

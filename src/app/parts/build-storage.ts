@@ -8,8 +8,7 @@ import { type PaymentTables, paymentInserts } from "../../billing/payments/payme
 import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
-import type { PriceTables } from "../../inference/catalog/history/price-history.ts";
-import type { RouteHistoryTables } from "../../inference/catalog/history/route-history.ts";
+import type { PriceTables, RouteHistoryTables } from "../../inference/catalog/catalog-history.ts";
 import {
   type ResponseTables,
   storedResponseInserts,
@@ -20,10 +19,9 @@ import {
   forgetOutbox,
   type OutboxTables,
 } from "../../insights/archive/outbox-add.ts";
-import { generationInsert } from "../../insights/generation-record.ts";
-import type { GenerationTables } from "../../insights/generation-store.ts";
+import { generationInsert, type GenerationTables } from "../../insights/generation-record.ts";
 import type { InsightTables } from "../../insights/open-insights.ts";
-import { refusedHourAdd } from "../../insights/refused-requests.ts";
+import { refusedHourAdd } from "../../insights/service-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
 import type { HubTables } from "../../mcp/hub/hub-tables.ts";
@@ -36,7 +34,7 @@ import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
 import type { Replica } from "../../platform/storage/postgres/replica.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AccountTables } from "../open-account.ts";
 import type { NodeTables } from "../gateway-nodes.ts";
 import { type Shared, hasSeveralGateways, openEpoch } from "../open-shared.ts";

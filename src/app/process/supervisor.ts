@@ -6,13 +6,13 @@ import { systemClock } from "../../platform/kernel/clock.ts";
 import { withinTime } from "../../platform/kernel/within-time.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { mergeExpositions } from "../../platform/telemetry/merge-expositions.ts";
-import { sameSignalMs } from "./signals.ts";
 import {
+  sameSignalMs,
+  placeVariable,
   type ProcessPlace,
   type ReadyProcess,
   type WordOfProcess,
-  placeVariable,
-} from "./supervised.ts";
+} from "./signals.ts";
 
 /** What is started, and how often. */
 export interface SupervisorOptions {

@@ -1,17 +1,105 @@
-import type { InsertStatement } from "../../platform/storage/commit-queue.ts";
+import type { InsertStatement, CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { Bucket } from "../ledger/transfer.ts";
-import type { GrantStore } from "./grant-store.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
+import type { Kysely } from "kysely";
+
+interface GrantRow {
+  transfer_id: string;
+  workspace_id: string;
+  granted_at_ms: number;
+  bucket: string;
+  kind: string;
+  amount_nano: number | bigint;
+  description: string | null;
+  granted_by: string;
+}
+
+/** Rows of grants. */
+export interface GrantTables {
+  credit_grants: GrantRow;
+}
+
+/** A grant as it stands. */
+export interface StandingGrant extends Grant {
+  grantedAtMs: number;
+}
+
+const fromRow = (row: GrantRow): StandingGrant => ({
+  transferId: row.transfer_id,
+  workspaceId: row.workspace_id,
+  grantedAtMs: row.granted_at_ms,
+  bucket: row.bucket as Bucket,
+  kind: row.kind as GrantKind,
+  amountNano: BigInt(row.amount_nano),
+  description: row.description,
+  grantedBy: row.granted_by,
+});
+
+/** Reads of grants; they are written through the commit queue only. */
+export class GrantStore {
+  private readonly database: Kysely<GrantTables>;
+  private readonly commits: CommitQueue;
+
+  constructor(options: { database: Kysely<GrantTables>; commits: CommitQueue }) {
+    this.database = options.database;
+    this.commits = options.commits;
+  }
+
+  /** The grant whose transfer has this id. */
+  async find(transferId: string): Promise<StandingGrant | undefined> {
+    const row = await this.database
+      .selectFrom("credit_grants")
+      .selectAll()
+      .where("transfer_id", "=", transferId)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Grants, the newest first; of one workspace where one is named. */
+  async list({
+    workspaceId,
+    limit,
+  }: {
+    workspaceId: string | undefined;
+    limit: number;
+  }): Promise<StandingGrant[]> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    let query = this.database.selectFrom("credit_grants").selectAll();
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query
+      .orderBy("granted_at_ms", "desc")
+      .orderBy("transfer_id", "desc")
+      .limit(limit)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /**
+   * What each workspace was given into its monthly bucket since a wall time, and with which plan
+   * grants among it.
+   */
+  async givenSince(
+    sinceMs: number,
+  ): Promise<{ workspaceId: string; amountNano: bigint; transferId: string; kind: GrantKind }[]> {
+    const rows = await this.database
+      .selectFrom("credit_grants")
+      .selectAll()
+      .where("granted_at_ms", ">=", sinceMs)
+      .where("bucket", "=", "monthly")
+      .execute();
+    return rows.map(fromRow);
+  }
+}
 
 /** Why credits were given: with the plan, by the operator, or for a referral. */
-export type GrantKind = "plan" | "admin" | "referral";
+type GrantKind = "plan" | "admin" | "referral";
 
 /**
  * Credits that the operator gives. Monthly ones end with their month, those of the top-up bucket
  * never.
  */
-export interface Grant {
+interface Grant {
   /** Id of the transfer, and the idempotency key. */
   transferId: string;
   workspaceId: string;
@@ -24,7 +112,7 @@ export interface Grant {
 }
 
 /** What became of a grant. */
-export type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";
+type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";
 
 /** What was given to whom; written together with its transfer. */
 export const grantInsert: InsertStatement = {

@@ -1,14 +1,196 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../../platform/kernel/clock.ts";
-import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Workspace } from "../../identity/workspaces/workspace.ts";
-import { GrantStore } from "./grant-store.ts";
-import { Grants } from "./grants.ts";
-import type { LedgerPort } from "../ledger/ledger-port.ts";
-import { MonthlyCredits } from "./monthly-credits.ts";
+import { minuteMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import type { Workspace, PlanId } from "../../identity/workspaces/workspace-store.ts";
+import { GrantStore, Grants } from "./grants.ts";
+import type { LedgerPort, Purse, Withdrawal } from "../ledger/ledger-port.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { Statements } from "./statement.ts";
-import { Withdrawals } from "./withdrawals.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import { monthOf, startOfMonthMs, type Month } from "../ledger/month.ts";
+import { bucketAccount, operatorAccounts, transferRows } from "../ledger/transfer.ts";
+
+/**
+ * A workspace has the credits of its plan once a month, since the ledger has each transfer once.
+ */
+const planTransferId = (month: Month, workspaceId: string): string =>
+  `txn_plan_${month}_${workspaceId}`;
+
+/** What the turn of the month needs. */
+interface MonthlyCreditsOptions {
+  grants: Grants;
+  grantStore: GrantStore;
+  withdrawals: Withdrawals;
+  clock: Clock;
+  workspaces(): readonly Workspace[];
+  /** What comes with each plan, a month. */
+  creditsOf(plan: PlanId): bigint;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
+  onError(error: unknown): void;
+}
+
+/**
+ * The turn of the month (UTC): what is left of older monthly credits lapses, then each workspace
+ * receives those of its plan, exactly once a month. Runs every minute, so that a workspace that was
+ * made or changed its plan meanwhile has its credits, and so that what a hold kept back lapses
+ * after it.
+ */
+class MonthlyCredits {
+  private readonly options: MonthlyCreditsOptions;
+  private month: Month | undefined;
+  /** Workspaces that have had this month's credits. */
+  private readonly served = new Set<string>();
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(options: MonthlyCreditsOptions) {
+    this.options = options;
+  }
+
+  /** Runs every minute from now on. */
+  start(): void {
+    this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
+      this.running = this.running.then(() => this.run());
+    }, minuteMs);
+  }
+
+  /** Resolves when a run that is under way has ended. */
+  stop(): Promise<void> {
+    clearInterval(this.timer);
+    return this.running;
+  }
+
+  /** Does everything that is due; what the database refuses is tried again the next time. */
+  async run(): Promise<void> {
+    try {
+      await this.turnMonth();
+    } catch (error) {
+      return this.options.onError(error);
+    }
+    for (const workspace of this.options.workspaces())
+      await this.serve(workspace).catch((error: unknown) => this.options.onError(error));
+  }
+
+  private async turnMonth(): Promise<void> {
+    const { clock, grantStore } = this.options;
+    const month = monthOf(clock.nowMs());
+    if (month === this.month) return;
+    const given = await grantStore.givenSince(startOfMonthMs(month));
+    this.served.clear();
+    // By their ids: a grant of the month before may have come to stand in this one.
+    for (const { transferId, workspaceId } of given)
+      if (transferId === planTransferId(month, workspaceId)) this.served.add(workspaceId);
+    this.month = month;
+  }
+
+  private async serve({ id: workspaceId, plan }: Workspace): Promise<void> {
+    const { withdrawals, grants, creditsOf } = this.options;
+    await withdrawals.lapse(workspaceId);
+    const amountNano = creditsOf(plan);
+    const { month } = this;
+    if (month === undefined || amountNano <= 0n || this.served.has(workspaceId)) return;
+    // Any outcome means that this month's plan credits are granted: an older grant of them may name
+    // another plan.
+    await grants.give({
+      transferId: planTransferId(month, workspaceId),
+      workspaceId,
+      bucket: "monthly",
+      kind: "plan",
+      amountNano,
+      description: `Monthly credits of the plan ${plan}`,
+      grantedBy: "system",
+    });
+    this.served.add(workspaceId);
+  }
+}
+
+interface Movement extends Withdrawal {
+  kind: "refund" | "expiry";
+  reference: string | null;
+  /** What is to be committed together with the transfer, where anything is taken. */
+  alongside?: ((taken: { takenNano: bigint; atMs: number }) => CommitUnit["inserts"]) | undefined;
+}
+
+/** What a refund takes back. */
+interface Refund extends Omit<Movement, "bucket" | "kind" | "mostNano" | "month"> {
+  amountNano: bigint;
+}
+
+/**
+ * Takes credits out of buckets without a request: never below zero, and never what a hold counts
+ * on.
+ */
+export class Withdrawals {
+  private readonly purse: Purse;
+  private readonly commits: CommitQueue;
+  private readonly clock: Clock;
+
+  constructor(options: { purse: Purse; commits: CommitQueue; clock: Clock }) {
+    this.purse = options.purse;
+    this.commits = options.commits;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Takes bought credits back, since their payment was refunded or disputed: as much of the amount
+   * as is there and free. Tells what was taken, once it is durable. The id is the idempotency key;
+   * a second one rejects.
+   */
+  refund({ amountNano, ...refund }: Refund): Promise<bigint> {
+    return this.move({ ...refund, bucket: "topup", kind: "refund", mostNano: amountNano });
+  }
+
+  /**
+   * Takes back what is left of the monthly credits of months that are over. What a hold counts on
+   * stays until the hold is settled or freed, so this is done again from time to time. Tells what
+   * was taken, once it is durable.
+   */
+  lapse(workspaceId: string): Promise<bigint> {
+    const nowMs = this.clock.nowMs();
+    return this.move({
+      id: newId("txn", nowMs),
+      workspaceId,
+      bucket: "monthly",
+      month: monthOf(nowMs),
+      kind: "expiry",
+      reference: null,
+    });
+  }
+
+  /**
+   * The money is gone from the moment on that it is asked for; where the database refuses, it is
+   * back.
+   */
+  private async move(movement: Movement): Promise<bigint> {
+    const { id, workspaceId, bucket, kind, reference, alongside } = movement;
+    const taking = this.purse.take(movement);
+    const { takenNano, committed, undo } = taking instanceof Promise ? await taking : taking;
+    if (takenNano <= 0n) return 0n;
+    const atMs = this.clock.nowMs();
+    const rows = transferRows({
+      id,
+      kind,
+      reference,
+      amountNano: takenNano,
+      atMs,
+      from: bucketAccount(workspaceId, bucket),
+      to: kind === "refund" ? operatorAccounts.payments : operatorAccounts.grants,
+    });
+    try {
+      await this.commits.commit({
+        inserts: [rows.insert, ...(alongside?.({ takenNano, atMs }) ?? [])],
+        adds: rows.adds,
+      });
+    } catch (error) {
+      undo();
+      throw error;
+    }
+    committed();
+    return takenNano;
+  }
+}
 
 /** What an operator settled of a plan's credits. */
 export type PlanCredits = Readonly<

@@ -1,8 +1,13 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Withdrawals } from "../credits/withdrawals.ts";
+import type { Withdrawals } from "../credits/open-credits.ts";
 import { nanoFromCents, type Quote } from "./cents.ts";
-import { documentValues, seriesOf, type IssuedDocument } from "./document.ts";
-import { creditTransferId, type Order } from "./orders.ts";
+import {
+  documentValues,
+  seriesOf,
+  creditTransferId,
+  type IssuedDocument,
+  type Order,
+} from "./orders.ts";
 import {
   auditRows,
   documentInsert,

@@ -1,16 +1,15 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Withdrawals } from "../credits/withdrawals.ts";
+import type { Withdrawals } from "../credits/open-credits.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";
 import { AutomaticStore, AutomaticTopUps } from "./automatic-top-ups.ts";
 import { isLiveKey, type PaymentSettings } from "./cents.ts";
-import { Checkouts, PaidOrders } from "./checkouts.ts";
+import { Checkouts, PaidOrders, PaymentRounds, Reconciliation } from "./checkouts.ts";
 import { ClaimFollower } from "./claims.ts";
 import { OrderStore, type Buyer } from "./orders.ts";
 import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-events.ts";
 import { PaymentStore, type PaymentBooks, type PaymentTables } from "./payment-store.ts";
-import { PaymentRounds, Reconciliation } from "./reconciliation.ts";
 import { StripeClient } from "./stripe-client.ts";
 
 /** What payments are built from. */

@@ -7,8 +7,12 @@ import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { PaymentSettings } from "./cents.ts";
 import type { Claim, ClaimKind, ClaimState, KnownClaim } from "./claims.ts";
-import { documentFromRow, type DocumentSeries, type IssuedDocument } from "./document.ts";
-import type { OrderStore } from "./orders.ts";
+import {
+  documentFromRow,
+  type DocumentSeries,
+  type IssuedDocument,
+  type OrderStore,
+} from "./orders.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
 
 /**

@@ -1,9 +1,295 @@
-import { joinPages, markdownPages } from "../layout/markdown-of.ts";
-import type { Fragment } from "../layout/regions-of.ts";
-import { RefusedFile, type ConversionReport, type ConversionTask } from "./converter-messages.ts";
+import { joinPages, markdownPages, medianOf } from "../layout/markdown-of.ts";
+import { scaled, linesOf, regionsOf, type Fragment } from "../layout/regions-of.ts";
+import {
+  RefusedFile,
+  loaded,
+  type ConversionReport,
+  type ConversionTask,
+  type ConversionLimits,
+} from "./converter-messages.ts";
 import { normalPictures } from "./normal-picture.ts";
-import { readPdf } from "./read-pdf.ts";
-import type { Recognizer } from "./recognizer.ts";
+import type { createIsomorphicCanvasFactory, getDocumentProxy } from "unpdf";
+import { dirname, join } from "node:path";
+import type { Page, RecognizeOptions, Worker } from "tesseract.js";
+
+/** Words that Tesseract itself believes in so little (percent) are specks and rules. */
+const confidenceMin = 20;
+
+/** Bullets are among the signs that it does not believe in. */
+const bulletPattern = /^[^\p{L}\p{N}]$/u;
+
+/**
+ * Rows lower than this many pixels, as on screens, are read again at twice the size: in a trial,
+ * type of 9 to 20 pixels then had no wrong words where it had some, while larger type has more of
+ * them the more it is enlarged.
+ */
+const smallHeight = 22;
+const enlargement = 2;
+const enlargedPixelsMax = 16_000_000;
+
+/** Reads pictures with Tesseract, whose engine runs as WebAssembly in a thread of this process. */
+export class Recognizer {
+  private worker: Promise<Worker> | undefined;
+
+  /**
+   * The words of a PNG, after it was turned upright. Throws `RefusedFile` when the engine cannot
+   * read it.
+   */
+  async read(png: Uint8Array): Promise<Fragment[]> {
+    const fragments = await this.recognize(png);
+    if (medianOf(fragments.map(({ top, bottom }) => bottom - top)) >= smallHeight) return fragments;
+    const picture = new Bun.Image(png);
+    const { width, height } = await picture.metadata();
+    if (width * height * enlargement ** 2 > enlargedPixelsMax) return fragments;
+    const enlarged = picture.resize(width * enlargement, height * enlargement, { filter: "cubic" });
+    return (await this.recognize(await enlarged.png({ compressionLevel: 1 }).bytes())).map(
+      (fragment) => scaled(fragment, 1 / enlargement),
+    );
+  }
+
+  private async recognize(png: Uint8Array): Promise<Fragment[]> {
+    const asBlock = await this.recognizeAs(png, {
+      tessedit_pageseg_mode: pageModes.block,
+      rotateAuto: true,
+    });
+    if (!regionsOf(linesOf(asBlock.fragments)).some(({ kind }) => kind === "columns"))
+      return asBlock.fragments;
+    const asColumns = await this.recognizeAs(png, {
+      tessedit_pageseg_mode: pageModes.columns,
+      rotateRadians: asBlock.rotateRadians,
+    });
+    return asColumns.fragments.length >= columnWordsMin * asBlock.fragments.length
+      ? asColumns.fragments
+      : asBlock.fragments;
+  }
+
+  private async recognizeAs(
+    png: Uint8Array,
+    options: Partial<RecognizeOptions> & { tessedit_pageseg_mode: string; rotateRadians?: number },
+  ): Promise<{ fragments: Fragment[]; rotateRadians: number }> {
+    const worker = await (this.worker ??= loaded(startWorker()));
+    const { data } = await worker
+      .recognize(Buffer.from(png), options, { text: false, blocks: true })
+      .catch((error: unknown) => {
+        throw new RefusedFile("The picture cannot be read.", { cause: error });
+      });
+    return { fragments: fragmentsOf(data), rotateRadians: data.rotateRadians ?? 0 };
+  }
+}
+
+/**
+ * How Tesseract looks at a page: as one block, whose rows go all the way, or as columns that it
+ * tells apart. The latter loses cells of tables and, now and then, everything on a page that lies
+ * askew; the former mixes columns whose rows do not meet. So a page is read as a block first, and
+ * again where that shows columns.
+ */
+const pageModes = { block: "6", columns: "3" } as const;
+
+/** Words that the second reading finds, as part of those of the first, for it to be believed. */
+const columnWordsMin = 0.95;
+
+/**
+ * The language data comes from its package, so that nothing is fetched and nothing is kept in a
+ * cache.
+ */
+async function startWorker(): Promise<Worker> {
+  const { createWorker, OEM } = await import("tesseract.js");
+  const packagePath = Bun.resolveSync("@tesseract.js-data/eng/package.json", import.meta.dir);
+  return createWorker("eng", OEM.LSTM_ONLY, {
+    langPath: join(dirname(packagePath), "4.0.0_best_int"),
+    cacheMethod: "none",
+    gzip: true,
+  });
+}
+
+function fragmentsOf({ blocks }: Page): Fragment[] {
+  const lines = (blocks ?? [])
+    .flatMap(({ paragraphs }) => paragraphs)
+    .flatMap((paragraph) => paragraph.lines);
+  return lines.flatMap(({ words, rowAttributes, bbox }) => {
+    const size = rowAttributes.rowHeight || bbox.y1 - bbox.y0;
+    // The row's middle is taken for that of each word, since low and tall letters would move it up
+    // and down.
+    const [top, bottom] = [bbox.y0, bbox.y1];
+    return words
+      .filter(
+        ({ confidence, text }, index) =>
+          confidence >= confidenceMin || (index === 0 && bulletPattern.test(text)),
+      )
+      .map(({ text, bbox: { x0, x1 } }) => ({ text, left: x0, right: x1, top, bottom, size }));
+  });
+}
+
+type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
+type CanvasFactory = Awaited<ReturnType<typeof createIsomorphicCanvasFactory>>;
+
+/**
+ * A page with fewer visible characters is taken for a picture with a stamp or a page number on it.
+ */
+const textCharactersMin = 12;
+
+/** More pieces of text than any page has. */
+const fragmentsMax = 50_000;
+
+/**
+ * A point is a 72nd of an inch; pages are drawn at 200 dots an inch, and never larger than this.
+ */
+const renderScale = 200 / 72;
+const renderPixelsMax = 10_000_000;
+
+/** What reading a PDF needs. */
+interface PdfReading {
+  limits: ConversionLimits;
+  /** Reads a page that has no text of its own. */
+  readPicture: ReadPicture;
+  /** Called after each page. */
+  onPage(): void;
+}
+
+/**
+ * What each page says: its own text, or what is read of those that have none. Throws `RefusedFile`.
+ */
+async function readPdf(
+  bytes: Uint8Array,
+  { limits, readPicture, onPage }: PdfReading,
+): Promise<ReadPage[]> {
+  const pdf = await openPdf(bytes, { limits });
+  const { numPages } = pdf;
+  if (numPages < 1) throw new RefusedFile("The document has no pages.");
+  if (numPages > limits.pagesMax)
+    throw new RefusedFile(
+      `The document has ${numPages} pages; at most ${limits.pagesMax} can be read.`,
+    );
+  const pages: ReadPage[] = [];
+  const scanned: number[] = [];
+  for (let number = 1; number <= numPages; number += 1) {
+    const fragments = await pageText(pdf, number);
+    if (!hasText(fragments)) scanned.push(number);
+    pages.push({ fragments });
+    onPage();
+  }
+  await pdf.loadingTask.destroy();
+  if (scanned.length > limits.scannedPagesMax) {
+    const { scannedPagesMax } = limits;
+    throw new RefusedFile(
+      `The document has ${scanned.length} pages without text of their own; at most ${scannedPagesMax} can be read.`,
+    );
+  }
+  if (scanned.length > 0) {
+    const drawing = await openForDrawing(bytes, limits);
+    for (const number of scanned) {
+      const { png, scale } = await drawPage(drawing, number);
+      const found = await readPicture(png);
+      if ("jpeg" in found) pages[number - 1] = found;
+      else if (found.fragments.length > 0)
+        pages[number - 1] = { fragments: found.fragments.map((each) => scaled(each, 1 / scale)) };
+      onPage();
+    }
+  }
+  return pages;
+}
+
+async function openPdf(
+  bytes: Uint8Array,
+  { limits, CanvasFactory }: { limits: ConversionLimits; CanvasFactory?: CanvasFactory },
+): Promise<Pdf> {
+  const { getDocumentProxy: open } = await loaded(import("unpdf"));
+  const options = {
+    isEvalSupported: false,
+    maxImageSize: limits.pixelsMax,
+    verbosity: 0,
+    ...(CanvasFactory !== undefined && { CanvasFactory }),
+  };
+  try {
+    // PDF.js takes the bytes away and wants no `Buffer`, so it gets a copy that is none.
+    return await open(new Uint8Array(bytes), options);
+  } catch (error) {
+    const encrypted = error instanceof Error && error.name === "PasswordException";
+    throw new RefusedFile(
+      encrypted ? "The document is protected by a password." : "The document is damaged.",
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Opens a document with what draws its pages, which takes longer to load than what reads their
+ * text.
+ */
+async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Promise<Pdf> {
+  const { createIsomorphicCanvasFactory: create } = await loaded(import("unpdf"));
+  return openPdf(bytes, {
+    limits,
+    CanvasFactory: await loaded(create(() => import("@napi-rs/canvas"))),
+  });
+}
+
+/** What is wrong with a page makes the document damaged. */
+async function orDamaged<Result>(work: Promise<Result>, number: number): Promise<Result> {
+  return work.catch((error: unknown) => {
+    throw new RefusedFile(`Page ${number} of the document is damaged.`, { cause: error });
+  });
+}
+
+async function pageText(pdf: Pdf, number: number): Promise<Fragment[]> {
+  const page = await orDamaged(pdf.getPage(number), number);
+  const { items } = await orDamaged(page.getTextContent(), number);
+  if (items.length > fragmentsMax)
+    throw new RefusedFile(`Page ${number} of the document has more text than a page can hold.`);
+  const { transform } = page.getViewport({ scale: 1 });
+  page.cleanup();
+  return items.flatMap((item) =>
+    "str" in item && item.str.trim() !== "" ? [fragmentOf(item, transform as number[])] : [],
+  );
+}
+
+/** A piece of text from PDF.js, turned into the page's own upright view. */
+function fragmentOf(
+  { str, transform, width }: { str: string; transform: unknown[]; width: number },
+  view: number[],
+): Fragment {
+  const [a = 1, b = 0, c = 0, d = 1, e = 0, f = 0] = transform as number[];
+  const [viewA = 1, viewB = 0, viewC = 0, viewD = 1, viewE = 0, viewF = 0] = view;
+  const size = Math.hypot(c, d) || Math.hypot(a, b) || 1;
+  const left = viewA * e + viewC * f + viewE;
+  const baseline = viewB * e + viewD * f + viewF;
+  return {
+    text: str,
+    left,
+    right: left + width,
+    top: baseline - 0.8 * size,
+    bottom: baseline + 0.2 * size,
+    size,
+  };
+}
+
+/**
+ * Whether a page has text that can be read; signs without a meaning come from fonts that do not
+ * tell their letters.
+ */
+function hasText(fragments: readonly Fragment[]): boolean {
+  const text = fragments
+    .map((fragment) => fragment.text)
+    .join("")
+    .replace(/\s/g, "");
+  const unreadable = text.match(/[\ufffd\ue000-\uf8ff\0-\x1f]/g)?.length ?? 0;
+  return text.length >= textCharactersMin && unreadable < text.length / 4;
+}
+
+/** A page as a picture, and its pixels for each point. */
+async function drawPage(pdf: Pdf, number: number): Promise<{ png: Uint8Array; scale: number }> {
+  const { renderPageAsImage } = await loaded(import("unpdf"));
+  const page = await orDamaged(pdf.getPage(number), number);
+  const { width, height } = page.getViewport({ scale: 1 });
+  if (!(width >= 1 && height >= 1))
+    throw new RefusedFile(`Page ${number} of the document has no size.`);
+  const scale = Math.min(renderScale, Math.sqrt(renderPixelsMax / (width * height)));
+  const drawn = renderPageAsImage(pdf, number, {
+    canvasImport: () => import("@napi-rs/canvas"),
+    scale,
+  });
+  return { png: new Uint8Array(await orDamaged(drawn, number)), scale };
+}
 
 /**
  * Converts a file of untrusted bytes. Throws what went wrong where it is not the file.
@@ -54,10 +340,10 @@ async function pagesOf(
 }
 
 /** A page that was read, or its picture where a provider is to read it. */
-export type ReadPage = { fragments: Fragment[] } | { jpeg: Uint8Array };
+type ReadPage = { fragments: Fragment[] } | { jpeg: Uint8Array };
 
 /** What is done with a page that is a PNG. Throws `RefusedFile`. */
-export type ReadPicture = (png: Uint8Array) => Promise<ReadPage>;
+type ReadPicture = (png: Uint8Array) => Promise<ReadPage>;
 
 /** Models scale larger pictures down themselves: A4 at 200 dots an inch has 2,339 rows. */
 const sideMax = 2_400;

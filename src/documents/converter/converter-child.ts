@@ -1,7 +1,6 @@
 import { setPriority } from "node:os";
 import { MissingPart, type ConversionReport, type ConversionTask } from "./converter-messages.ts";
-import { convert } from "./convert.ts";
-import { Recognizer } from "./recognizer.ts";
+import { convert, Recognizer } from "./convert.ts";
 
 /**
  * A process of its own for untrusted bytes: a decoder that crashes, hangs or is taken

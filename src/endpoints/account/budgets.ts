@@ -24,8 +24,10 @@ import {
   neverCached,
   plainText,
   workspaceOf,
+  pageOf,
+  pageQuery,
+  placeFields,
 } from "./account-fields.ts";
-import { pageOf, pageQuery, placeFields } from "./list-page.ts";
 
 const limitMaxUsd = 1_000_000;
 const thresholdProblem = "must be whole percents from 1 to 1000";

@@ -23,6 +23,9 @@ import {
   nameField,
   neverCached,
   sessionOf,
+  pageOf,
+  pageQuery,
+  placeFields,
 } from "./account-fields.ts";
 import {
   invitationObject,
@@ -32,7 +35,6 @@ import {
   organizationObject,
   organizationObjectSchema,
 } from "./people-object.ts";
-import { pageOf, pageQuery, placeFields } from "./list-page.ts";
 import { assertNothingLeft } from "../session/own-account.ts";
 
 const nameSchema = z.object({ name: nameField });

@@ -3,7 +3,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Invitation } from "../../identity/people/invitations.ts";
 import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
 import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
-import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts";
+import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 
 const roleField = z.enum(roles);
 

@@ -16,8 +16,14 @@ import { providerPreferencesSchema } from "../../inference/routing/provider-pref
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
-import { pageOf, pageQuery, placeFields } from "./list-page.ts";
+import {
+  accountBodyBytesMax,
+  nameField,
+  plainText,
+  pageOf,
+  pageQuery,
+  placeFields,
+} from "./account-fields.ts";
 
 const fields = z.looseObject({});
 const tokens = z.int().positive();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { managesPeople, type Role } from "../../identity/people/organizations.ts";
-import type { Workspace } from "../../identity/workspaces/workspace.ts";
+import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -11,8 +11,9 @@ import {
   generationQueries,
   readGenerationsQuery,
   valuesField,
+  generationRow,
+  generationRowSchema,
 } from "../insights/generation-query.ts";
-import { generationRow, generationRowSchema } from "../insights/generation-row.ts";
 import { forOperators } from "./admin-fields.ts";
 
 const workspaceFields = lazily(() => ({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { planIds } from "../../identity/workspaces/workspace.ts";
+import { planIds } from "../../identity/workspaces/workspace-store.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -4,7 +4,7 @@ import { checkAddress } from "../../access/ip-allowlist.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts";
+import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";

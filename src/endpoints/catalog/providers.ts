@@ -2,9 +2,12 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { modelCounts } from "../../inference/catalog/list-models.ts";
+import {
+  modelCounts,
+  providerEntry,
+  providerLogoSvg,
+} from "../../inference/catalog/list-models.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { providerEntry, providerLogoSvg } from "../../inference/catalog/provider-entry.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { catalogEndpoint } from "./sub-route.ts";

@@ -6,8 +6,14 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse } from "../pages/page-response.ts";
-import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import {
+  pageResponse,
+  personOf,
+  placeOf,
+  readForm,
+  redirect,
+  signInPath,
+} from "../pages/page-response.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
 
 const shared = {

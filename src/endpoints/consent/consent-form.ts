@@ -1,14 +1,14 @@
 import { scopesOf, type Role } from "../../identity/people/organizations.ts";
 import type { SessionCaller } from "../../identity/people/sessions.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
-import type { LimitReset } from "../../identity/keys/llm-key.ts";
+import type { LimitReset } from "../../identity/keys/llm-key-store.ts";
 import { bundles, narrowedScopes, scopeWords, type Bundle } from "../../consent/granted-scopes.ts";
 import type { Terms } from "../../consent/connections.ts";
 import { consentPage, type Choice, type ConsentPage } from "../../pages/consent-page.ts";
 import type { Page } from "../../pages/page.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
-import { withReturn } from "../pages/signed-in.ts";
+import { withReturn } from "../pages/page-response.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 

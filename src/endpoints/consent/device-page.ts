@@ -5,8 +5,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse } from "../pages/page-response.ts";
-import { personOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { pageResponse, personOf, readForm, redirect, signInPath } from "../pages/page-response.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
 
 const shared = {

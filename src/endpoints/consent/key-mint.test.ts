@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import { EndpointPaths } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

@@ -10,7 +10,7 @@ import type { Terms } from "../../consent/connections.ts";
 import { readCallbackUrl } from "../../consent/oauth-clients.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
-import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import {
   accountBodyBytesMax,

@@ -1,15 +1,20 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { centsText } from "../../billing/payments/cents.ts";
-import { documentId, documentOf, type IssuedDocument } from "../../billing/payments/document.ts";
+import { documentId, documentOf, type IssuedDocument } from "../../billing/payments/orders.ts";
 import { invoicePage } from "../../pages/invoice-page.ts";
 import type { Page } from "../../pages/page.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { workspaceOf } from "../account/account-fields.ts";
-import { cutPage, pageQuery, placeFields, unknownCursor } from "../account/list-page.ts";
+import {
+  workspaceOf,
+  cutPage,
+  pageQuery,
+  placeFields,
+  unknownCursor,
+} from "../account/account-fields.ts";
 import {
   documentObject,
   documentSchema,

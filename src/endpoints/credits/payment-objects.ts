@@ -1,9 +1,14 @@
 import { z } from "zod";
 import type { AutomaticTopUp } from "../../billing/payments/automatic-top-ups.ts";
 import { centsFromUsd, quoteOf, usdFromCents, type Quote } from "../../billing/payments/cents.ts";
-import { documentId, type IssuedDocument } from "../../billing/payments/document.ts";
+import {
+  documentId,
+  PaymentError,
+  type IssuedDocument,
+  type Buyer,
+  type Order,
+} from "../../billing/payments/orders.ts";
 import type { Payments } from "../../billing/payments/open-payments.ts";
-import { PaymentError, type Buyer, type Order } from "../../billing/payments/orders.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";

@@ -8,8 +8,15 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { accountBodyBytesMax, neverCached, workspaceOf } from "../account/account-fields.ts";
-import { cutPage, pageQuery, placeFields, unknownCursor } from "../account/list-page.ts";
+import {
+  accountBodyBytesMax,
+  neverCached,
+  workspaceOf,
+  cutPage,
+  pageQuery,
+  placeFields,
+  unknownCursor,
+} from "../account/account-fields.ts";
 import {
   askingStripe,
   buyerOf,

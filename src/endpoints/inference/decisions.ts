@@ -4,9 +4,8 @@ import { decisionsCall } from "../../inference/surfaces/decisions/decisions-call
 import { readDecisionRequest } from "../../inference/surfaces/decisions/decision-request.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
+import { answerCall, surfaceErrors, unreachable } from "./answer-call.ts";
 import { callOrigin, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
-import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const guidance = z.union([z.string(), z.looseObject({}), z.array(z.unknown())]);
 

@@ -27,7 +27,13 @@ import type { Fields } from "../../inference/surfaces/read-fields.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import { brandHeader, lowerBrandHeader } from "../../platform/kernel/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { wholeResponse, wholeText } from "./answer-call.ts";
+import {
+  wholeResponse,
+  wholeText,
+  cohereErrors,
+  surfaceErrors,
+  unreachable,
+} from "./answer-call.ts";
 import {
   inferenceBodyBytesMax,
   callOrigin,
@@ -35,7 +41,6 @@ import {
   rateClassOf,
   readSurfaceBody,
 } from "./read-call.ts";
-import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const names = {
   names: { ...unreachable, bad_request: "invalid_request_error" },

@@ -8,9 +8,8 @@ import {
   readModerationRequest,
 } from "../../inference/surfaces/moderations/moderations-call.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
+import { answerCall, surfaceErrors, unreachable } from "./answer-call.ts";
 import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
-import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const byCategory = <Value extends z.ZodType>(value: Value) =>
   z.object(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RateClass } from "../../access/rate-limiter.ts";
 import { countRequest, reserveTokens, type TokensUsed } from "../../access/count-request.ts";
-import type { RequestHeaders } from "../../http/http-request.ts";
+import type { RequestHeaders } from "../../http/request-context.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -10,8 +10,11 @@ import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { ClientDialect } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/request-check.ts";
-import { chatCall } from "../../inference/pipeline/chat-call.ts";
-import type { CallOrigin, ChatCall } from "../../inference/pipeline/inference-call.ts";
+import {
+  chatCall,
+  type CallOrigin,
+  type ChatCall,
+} from "../../inference/pipeline/inference-call.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { defineEndpoint, type Endpoint } from "../../access/define-endpoint.ts";
-import { expectedTokens, rerankCall } from "../../inference/surfaces/rerank/rerank-call.ts";
-import { readRerankRequest } from "../../inference/surfaces/rerank/rerank-request.ts";
+import {
+  expectedTokens,
+  rerankCall,
+  readRerankRequest,
+} from "../../inference/surfaces/rerank/rerank-call.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
+import { answerCall, cohereErrors, surfaceErrors, unreachable } from "./answer-call.ts";
 import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
-import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
 type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeError">;
 

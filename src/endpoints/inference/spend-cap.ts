@@ -1,4 +1,4 @@
-import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key.ts";
+import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key-store.ts";
 import { countedWithin } from "../../billing/ledger/account-book.ts";
 import { periodAt, type BudgetPeriod } from "../../billing/budgets/budget.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";

@@ -4,11 +4,18 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
-import { byZonedDay, hoursWithin, zonedDate, zonedRange } from "../../insights/zoned-days.ts";
+import {
+  byZonedDay,
+  hoursWithin,
+  zonedDate,
+  zonedRange,
+  analyticsQueries,
+  readActivityQuery,
+  readUsageQuery,
+} from "./analytics-query.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { analyticsQueries, readActivityQuery, readUsageQuery } from "./analytics-query.ts";
 
 const shared = {
   method: "GET" as const,

@@ -13,15 +13,13 @@ import {
   generationQueries,
   readFiguresQuery,
   readGenerationsQuery,
-  type GenerationFilterQuery,
-} from "./generation-query.ts";
-import {
   generationRow,
   generationRowSchema,
   rowCells,
   rowColumns,
+  type GenerationFilterQuery,
   type KeyNames,
-} from "./generation-row.ts";
+} from "./generation-query.ts";
 
 const shared = {
   method: "GET" as const,

@@ -3,7 +3,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { UptimeDay } from "../../inference/catalog/history/route-history.ts";
+import type { UptimeDay } from "../../inference/catalog/catalog-history.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
-import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key.ts";
+import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";

@@ -1,7 +1,11 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import type { Workspace } from "../../identity/workspaces/workspace.ts";
-import { limitWindowHours, type LimitReset, type LlmKey } from "../../identity/keys/llm-key.ts";
+import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
+import {
+  limitWindowHours,
+  type LimitReset,
+  type LlmKey,
+} from "../../identity/keys/llm-key-store.ts";
 import type { KeyAccount, RollingSpend } from "../../billing/ledger/account-book.ts";
 import { narrowedTier } from "../../access/rate-limiter.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";

@@ -5,7 +5,7 @@ import type { AnswerOf, EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
-import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key.ts";
+import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -16,8 +16,10 @@ import {
   nameField,
   neverCached,
   truthIn,
+  pageOf,
+  pageParameters,
+  placeFields,
 } from "../account/account-fields.ts";
-import { pageOf, pageParameters, placeFields } from "../account/list-page.ts";
 import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
 import {
   allowedEndpointsField,

@@ -1,8 +1,12 @@
 import { z } from "zod";
 import { countedWithin, type KeyAccount } from "../../billing/ledger/account-book.ts";
 import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
-import { limitWindowHours, type LimitReset, type LlmKey } from "../../identity/keys/llm-key.ts";
-import type { Workspace } from "../../identity/workspaces/workspace.ts";
+import {
+  limitWindowHours,
+  type LimitReset,
+  type LlmKey,
+} from "../../identity/keys/llm-key-store.ts";
+import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";

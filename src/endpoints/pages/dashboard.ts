@@ -5,8 +5,7 @@ import { messagePage } from "../../pages/message-page.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { asksForPage } from "./error-page.ts";
-import { pageResponse } from "./page-response.ts";
-import { placeOf, redirect } from "./signed-in.ts";
+import { pageResponse, placeOf, redirect } from "./page-response.ts";
 
 const shared = {
   base: "root",

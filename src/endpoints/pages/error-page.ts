@@ -2,8 +2,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { pathOf } from "../../http/request-context.ts";
 import { facts, messagePage } from "../../pages/message-page.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
-import { pageResponse, pageRoute } from "./page-response.ts";
-import { placeOf, signInPath } from "./signed-in.ts";
+import { pageResponse, pageRoute, placeOf, signInPath } from "./page-response.ts";
 
 /**
  * Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no

@@ -24,10 +24,13 @@ import {
   personInputs,
   problemOf,
   secondFactorOf,
+  readForm,
+  redirect,
+  signInPath,
+  withReturn,
 } from "./page-response.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-account.ts";
-import { readForm, redirect, signInPath, withReturn } from "./signed-in.ts";
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 

@@ -16,8 +16,13 @@ import {
   pageRoute,
   personInputs,
   problemOf,
+  personOf,
+  readForm,
+  redirect,
+  returnOf,
+  signInPath,
+  withReturn,
 } from "./page-response.ts";
-import { personOf, readForm, redirect, returnOf, signInPath, withReturn } from "./signed-in.ts";
 
 /** What was typed into the form of a new account, to be shown again. */
 export interface Typed {

@@ -18,10 +18,12 @@ import {
   pageResponse,
   pageRoute,
   problemOf,
+  personOf,
+  readForm,
+  redirect,
 } from "./page-response.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { tokenOf } from "./new-account.ts";
-import { personOf, readForm, redirect } from "./signed-in.ts";
 
 const toSignIn = { href: "/sign-in", label: "Sign in", plain: true } as const;
 const noMail =

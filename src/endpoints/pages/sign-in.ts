@@ -2,8 +2,11 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { messagePage } from "../../pages/message-page.ts";
-import { passkeyScript, passkeyScriptPath } from "../../pages/passkey-script.ts";
-import { signInPage as signInContent } from "../../pages/sign-in-page.ts";
+import {
+  passkeyScript,
+  passkeyScriptPath,
+  signInPage as signInContent,
+} from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { emailField, passwordField } from "../account/account-fields.ts";
 import {
@@ -23,8 +26,6 @@ import {
   passwordInput,
   problemOf,
   secondFactorOf,
-} from "./page-response.ts";
-import {
   personOf,
   readForm,
   redirect,
@@ -32,7 +33,7 @@ import {
   safeReturn,
   signInPath,
   withReturn,
-} from "./signed-in.ts";
+} from "./page-response.ts";
 
 const returnField = z
   .string()

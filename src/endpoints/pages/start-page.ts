@@ -3,10 +3,9 @@ import type { SessionCaller } from "../../identity/people/sessions.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type Html, type Page, faviconSvg } from "../../pages/page.ts";
 import { linkButton } from "../../pages/message-page.ts";
-import { passkeyButton, passkeyScriptPath } from "../../pages/passkey-script.ts";
+import { passkeyButton, passkeyScriptPath } from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse, pageRoute } from "./page-response.ts";
-import { personOf, redirect } from "./signed-in.ts";
+import { pageResponse, pageRoute, personOf, redirect } from "./page-response.ts";
 
 /** What to do next, and where that is described. */
 interface Step {

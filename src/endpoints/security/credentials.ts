@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";

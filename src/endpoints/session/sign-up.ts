@@ -8,7 +8,7 @@ import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { personOf } from "../pages/signed-in.ts";
+import { personOf } from "../pages/page-response.ts";
 import { accountBodyBytesMax, newPersonFields, plainText } from "../account/account-fields.ts";
 import { signedIn, signedInSchema } from "./sign-in.ts";
 import {

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SessionCaller } from "../people/sessions.ts";
-import type { Workspace } from "../workspaces/workspace.ts";
-import { limitWindowHours, type KeyConnection, type LlmKey } from "./llm-key.ts";
+import type { Workspace } from "../workspaces/workspace-store.ts";
+import { limitWindowHours, type KeyConnection, type LlmKey } from "./llm-key-store.ts";
 import { managementKeyStatus, type ManagementKey } from "./management-keys.ts";
 import type { Scope } from "./scopes.ts";
 

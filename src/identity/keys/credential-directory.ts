@@ -1,12 +1,10 @@
 import type { Kysely } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
-import type { WorkspaceStore } from "../workspaces/workspace-store.ts";
-import type { Workspace } from "../workspaces/workspace.ts";
+import type { WorkspaceStore, Workspace } from "../workspaces/workspace-store.ts";
 import { type Credential, isLive, type LlmKeyCaller } from "./caller.ts";
-import type { LlmKeyStore } from "./llm-key-store.ts";
-import type { LlmKey } from "./llm-key.ts";
-import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
+import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
+import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
 
 /**
  * Every live credential in memory, by the hash of its secret: authenticating a request costs one

@@ -2,9 +2,8 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { CredentialDirectory } from "./credential-directory.ts";
 import { LlmKeyEditor, LlmKeyMinter } from "./llm-key-editor.ts";
-import type { LlmKeyStore } from "./llm-key-store.ts";
-import type { LlmKey } from "./llm-key.ts";
 import { createSecretHasher } from "./secret-hasher.ts";
+import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
 
 const hasher = createSecretHasher(new Uint8Array(32));
 const oldSecret = "sk-svc-v1-old";

@@ -4,9 +4,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
-import type { LlmKeyStore } from "./llm-key-store.ts";
-import { maskSecret, type LlmKey, type LlmKeyChanges } from "./llm-key.ts";
 import { newSecret, type SecretHasher } from "./secret-hasher.ts";
+import { maskSecret, type LlmKeyStore, type LlmKey, type LlmKeyChanges } from "./llm-key-store.ts";
 
 /** A key as its own workspace names it. */
 export interface LlmKeyReference {

@@ -4,9 +4,9 @@ import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
-import { maskSecret } from "./llm-key.ts";
-import { isScope, type Scope } from "./scopes.ts";
 import { newSecret, type SecretHasher } from "./secret-hasher.ts";
+import { maskSecret } from "./llm-key-store.ts";
+import { isScope, type Scope } from "./scopes.ts";
 
 /** A management key as the gateway knows it; only the keyed hash of its secret is kept. */
 export interface ManagementKey {

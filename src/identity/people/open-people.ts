@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { SecretHasher } from "../keys/secret-hasher.ts";
-import type { PlanId } from "../workspaces/workspace.ts";
+import type { PlanId } from "../workspaces/workspace-store.ts";
 import { InvitationMails, Invitations } from "./invitations.ts";
 import { OwnerClaim, UserLinks } from "./one-time-links.ts";
 import { Organizations } from "./organizations.ts";
@@ -13,8 +13,7 @@ import { PendingSignUps, SignUp, type SignUpPolicy, type SignUpReferrals } from 
 import type { Mailer } from "../../platform/notify/mailer.ts";
 import type { IdentityOptions } from "./create-identity.ts";
 import { LazyIdentity, type OidcProvider } from "./identity.ts";
-import type { PeopleTables } from "./people-tables.ts";
-import { Preferences } from "./preferences.ts";
+import { Preferences, type PeopleTables } from "./people-tables.ts";
 import { Recovery } from "./recovery.ts";
 import { SignInThrottle } from "./sign-in-throttle.ts";
 import { UserStore } from "./user-store.ts";

@@ -3,8 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { scopes, type Scope } from "../keys/scopes.ts";
-import { workspaceRow } from "../workspaces/workspace-store.ts";
-import type { PlanId, Workspace } from "../workspaces/workspace.ts";
+import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspace-store.ts";
 import type { Invitations } from "./invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 

@@ -4,7 +4,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import type { Scope } from "../keys/scopes.ts";
-import type { Workspace } from "../workspaces/workspace.ts";
+import type { Workspace } from "../workspaces/workspace-store.ts";
 import { isRole, scopesOf, type Role } from "./organizations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 

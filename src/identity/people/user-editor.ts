@@ -3,7 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";
-import type { Workspace } from "../workspaces/workspace.ts";
+import type { Workspace } from "../workspaces/workspace-store.ts";
 import { hasOtherOwner, operatorsOneAtATime, ownersOneAtATime } from "./organizations.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { PeopleTables } from "./people-tables.ts";

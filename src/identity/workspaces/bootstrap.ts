@@ -5,10 +5,8 @@ import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { LlmKeyMinter } from "../keys/llm-key-editor.ts";
 import type { ManagementKeyStore } from "../keys/management-keys.ts";
 import type { SecretHasher } from "../keys/secret-hasher.ts";
-import type { WorkspaceStore } from "./workspace-store.ts";
-import type { PlanId, Workspace } from "./workspace.ts";
-import { maskSecret } from "../keys/llm-key.ts";
-import type { LlmKeyStore } from "../keys/llm-key-store.ts";
+import { maskSecret, type LlmKeyStore } from "../keys/llm-key-store.ts";
+import type { WorkspaceStore, PlanId, Workspace } from "./workspace-store.ts";
 import { scopes } from "../keys/scopes.ts";
 
 /** What automation may set up through the environment. */

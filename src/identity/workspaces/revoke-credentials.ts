@@ -8,8 +8,7 @@ import {
   type ManagementKeyEditor,
   type ManagementKeyStore,
 } from "../keys/management-keys.ts";
-import type { LlmKey } from "../keys/llm-key.ts";
-import type { LlmKeyStore } from "../keys/llm-key-store.ts";
+import type { LlmKey, LlmKeyStore } from "../keys/llm-key-store.ts";
 
 /** The provider keys of workspaces, as far as closing a workspace removes them. */
 interface ProviderKeyParts {

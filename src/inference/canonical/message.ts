@@ -1,6 +1,6 @@
 import type { Extensions, DialectId } from "./dialect-id.ts";
 import type { ReasoningPart } from "./reasoning.ts";
-import type { ToolCallPart, ToolKind } from "./tool.ts";
+import type { ToolCallPart, ToolKind } from "./request.ts";
 import type { JsonObject } from "./json.ts";
 
 /** What a user's message may hold. */

@@ -6,6 +6,7 @@ import {
   type LogProbabilities,
   type CanonicalResponse,
   type Choice,
+  type MeteredUsage,
 } from "./response.ts";
 import type { ReasoningPart } from "./reasoning.ts";
 import type {
@@ -16,7 +17,6 @@ import type {
   ResponseStart,
   StreamPart,
 } from "./stream-part.ts";
-import type { MeteredUsage } from "./usage.ts";
 
 interface OpenChoice {
   items: AssistantPart[];

@@ -1,9 +1,8 @@
 import type { Annotation, ImagePart, OpaquePart } from "./message.ts";
 import type { Extensions } from "./dialect-id.ts";
-import type { Finish, GatewayFacts, LogProbabilities } from "./response.ts";
+import type { Finish, GatewayFacts, LogProbabilities, MeteredUsage } from "./response.ts";
 import type { Provenance } from "./reasoning.ts";
-import type { ToolKind } from "./tool.ts";
-import type { MeteredUsage } from "./usage.ts";
+import type { ToolKind } from "./request.ts";
 import type { JsonObject } from "./json.ts";
 
 /**

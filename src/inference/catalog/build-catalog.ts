@@ -1,8 +1,11 @@
 import { providerDefinitions } from "../providers/index.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { readBundledFacts, type CatalogFacts, type FactRow } from "./catalog-facts.ts";
-import { configureModel } from "./configured/configured-model.ts";
-import { configureProvider, knownProvider } from "./configured/configure-provider.ts";
+import {
+  configureModel,
+  configureProvider,
+  knownProvider,
+} from "./configured/configure-provider.ts";
 import type { ConfiguredPricing, ConfiguredProvider } from "./configured/configured-provider.ts";
 import { factModel, factPriceReader, type FactContext } from "./fact-model.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";

@@ -9,15 +9,15 @@ import { providerDefinitions } from "../providers/index.ts";
 import type { ProviderDefinition } from "../providers/provider-definition.ts";
 import type { FactRow, FactPrices } from "./catalog-facts.ts";
 import type { ConfiguredPricing } from "./configured/configured-provider.ts";
-import type {
-  CatalogModel,
-  Provider,
-  ReasoningLevels,
-  Surface,
-  UpstreamDialect,
-  UpstreamRoute,
+import {
+  present,
+  type CatalogModel,
+  type Provider,
+  type ReasoningLevels,
+  type Surface,
+  type UpstreamDialect,
+  type UpstreamRoute,
 } from "./model.ts";
-import { present } from "./present.ts";
 
 /** What rows of the facts are read with. */
 export interface FactContext {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { PriceRow } from "../../billing/ledger/price.ts";
 import { usdPerTokenText, modelObject } from "./model-object.ts";
 import type { CatalogModel, Provider, UpstreamRoute } from "./model.ts";
-import { providerEntry, providerLogoSvg } from "./provider-entry.ts";
+import { providerEntry, providerLogoSvg } from "./list-models.ts";
 
 const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   id,

@@ -2,11 +2,11 @@ import type { PriceRow } from "../../billing/ledger/price.ts";
 import type { PicoUsd } from "../../platform/kernel/money.ts";
 import {
   dataPolicyOf,
+  present,
   type UpstreamRoute,
   type CatalogModel,
   type ReasoningLevels,
 } from "./model.ts";
-import { present } from "./present.ts";
 
 /**
  * `pricing` of a model object. `prompt` and `completion` are USD per single token as decimal text,

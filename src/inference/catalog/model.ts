@@ -9,6 +9,20 @@ import type {
   UpstreamDialect,
 } from "../providers/provider-definition.ts";
 
+/** An object type whose possibly undefined members became optional ones. */
+type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The object without its undefined members: absent stays absent, as optional members want it. */
+export function present<T extends object>(value: T): Present<T> {
+  const set: Partial<T> = {};
+  // A plain loop: a start makes some five thousand of these, and lists of entries cost five times
+  // as much.
+  for (const key in value) if (value[key] !== undefined) set[key] = value[key];
+  return set as unknown as Present<T>;
+}
+
 export type { ReasoningLevels };
 export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
 
@@ -220,7 +234,7 @@ export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | u
 }
 
 /** Dialects that requests can be sent in. */
-export type SendableDialects = Pick<ReadonlySet<UpstreamDialect>, "has">;
+type SendableDialects = Pick<ReadonlySet<UpstreamDialect>, "has">;
 
 /** Whether this process can send a model's requests to a route, with whichever credential. */
 export function isSendable(

@@ -1,8 +1,7 @@
 import { brand, brandHeader } from "../../platform/kernel/brand.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
-import type { GatewayFacts } from "../canonical/response.ts";
+import type { GatewayFacts, MeteredUsage } from "../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
 import type { OriginalRequest } from "./passthrough.ts";
 import type { GatewayRequest, PromptCaching } from "../canonical/request.ts";
 import { type RequestFields, withoutUndefined } from "./wire-fields.ts";

@@ -1,6 +1,6 @@
 import type { CacheMarker, MediaSource, UserPart } from "../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
-import type { TokenLogProbability, TokenProbability } from "../canonical/response.ts";
+import type { TokenLogProbability, TokenProbability, MeteredUsage } from "../canonical/response.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -19,7 +19,6 @@ import {
   CountReader,
 } from "./wire-fields.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
 
 /** The object, or undefined when nothing stands in it. */
 export const filled = <T extends object>(fields: T): T | undefined =>

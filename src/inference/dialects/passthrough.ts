@@ -9,7 +9,7 @@ import {
   type Usage,
   type UsagePart,
 } from "../../platform/kernel/usage.ts";
-import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import { estimateUsage, type MeteredUsage } from "../canonical/response.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectQuirks } from "./dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";

@@ -2,11 +2,10 @@ import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import type { RequestTiming } from "./dependencies.ts";
+import type { RequestTiming, Execution, ServedWhole } from "./execution.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Settled } from "./settle.ts";
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
-import type { Execution, ServedWhole } from "./execution.ts";
 
 /**
  * JSON text of the metadata object on a stream's final frame (contract: `service_metadata` fields).

@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { present } from "../catalog/present.ts";
-import type { InferenceDependencies } from "./dependencies.ts";
+import { present } from "../catalog/model.ts";
+import type { InferenceDependencies } from "./execution.ts";
 import type { InferenceCall, Adapter, UpstreamHabits } from "./inference-call.ts";
 import {
   type WholeAnswer,
@@ -17,14 +17,14 @@ import {
   emptyAnswer,
   malformedAnswer,
   statusOfErrorObject,
+  UpstreamFailure,
   type AttemptFailure,
   type UpstreamError,
-} from "../upstream/classify-failure.ts";
+} from "../upstream/upstream-failure.ts";
 import type { ExchangeTie } from "../upstream/lifeline.ts";
 import type { TargetSigning, UpstreamResponse } from "../upstream/upstream-client.ts";
 import type { Purpose } from "./upstream-targets.ts";
-import { UpstreamFailure } from "../upstream/upstream-failure.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
+import type { MeteredUsage } from "../canonical/response.ts";
 
 /** Bounds on what is read of an upstream's answer, in bytes. */
 const wholeAnswerBytesMax = 64 * 1024 * 1024;

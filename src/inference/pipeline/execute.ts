@@ -2,19 +2,19 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import { attemptRecord, readWhole, sendTo, type Whole, type FailureWithUsage } from "./attempt.ts";
 import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
-import type { InferenceDependencies } from "./dependencies.ts";
 import {
   fallbackOf,
   joinLosses,
   noteSession,
-  type Execution,
-  type ServedStream,
-  type ServedWhole,
   adapterFor,
   meteredOf,
   windowTokensOf,
-  type Told,
   prepare,
+  type InferenceDependencies,
+  type Execution,
+  type ServedStream,
+  type ServedWhole,
+  type Told,
 } from "./execution.ts";
 import { failedHeaders } from "./answer-metadata.ts";
 import { errorOfAttempts, type FailureContext, withoutCredential } from "./failure-error.ts";
@@ -27,7 +27,7 @@ import { noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.t
 import type { Candidate } from "../routing/candidate.ts";
 import { recordFailed, routingTrail, settle, type Settled, type Settlement } from "./settle.ts";
 import type { UpstreamResponse } from "../upstream/exchange.ts";
-import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Abortable, ExchangeTie, Lifeline } from "../upstream/lifeline.ts";
 
 /**

@@ -1,18 +1,29 @@
-import type { AttemptRecord } from "../../insights/generation-record.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
+import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
+import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
+import type { MeteredUsage } from "../canonical/response.ts";
 import type { Loss } from "../canonical/request.ts";
-import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
 import type { FailedAttempt } from "./failure-error.ts";
-import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
+import type { AdaptedRoute, InferenceCall, Adapter, CallSignatures } from "./inference-call.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
-import type { RelayedStream } from "./stream/relayed-stream.ts";
+import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";
 import { sessionOf, modelFor } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
-import { type Settled, planOrRecord } from "./settle.ts";
-import { type Allowance, takeHold, outputCapFor } from "./hold/take-hold.ts";
+import { planOrRecord, type Settled } from "./settle.ts";
+import { takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
 import { Lifeline } from "../upstream/lifeline.ts";
+import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
+import type { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { Privacy } from "../../identity/workspaces/privacy.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
+import type { HealthWindows } from "../routing/health-windows.ts";
+import type { StickySessions } from "../routing/sticky-sessions.ts";
+import type { OpenedRoutes } from "./provider-credentials.ts";
+import type { TargetLookup } from "./upstream-targets.ts";
+import type { UpstreamClient } from "../upstream/upstream-client.ts";
 
 /** Everything that an answer, whole or streamed, is accompanied by. */
 export interface Served {
@@ -228,3 +239,82 @@ export const meteredOf = (
   { metered, outputCharacters }: WholeAnswer,
   { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
 ): MeteredUsage => boundOrEstimated(metered, { inputTokens, windowTokens, outputCharacters });
+
+/** What a lost client does to its upstream: stop it, or read on to its own usage under a cap. */
+export type DisconnectPolicy = "abort" | "drain";
+
+/** Everything that serving a request needs, built once. */
+export interface InferenceDependencies {
+  catalog(): CatalogSnapshot;
+  ledger: LedgerPort;
+  /** Whether the database has stopped taking charges. */
+  chargesStall(): boolean;
+  /** Where charges go that the database refused. */
+  uncollected: Pick<UncollectedCharges, "keep" | "count" | "stop">;
+  /** Callers' own keys at providers, and those that were donated. */
+  providerKeys: ProviderKeys;
+  openedRoutes: OpenedRoutes;
+  upstream: UpstreamClient;
+  health: HealthWindows;
+  observer: InferenceObserver;
+  /**
+   * Takes the records of requests that are not settled: failed ones and those answered from a
+   * cache.
+   */
+  unsettled: { write(record: GenerationRecord): void };
+  clock: Clock;
+  random(): number;
+  keepAlive: KeepAliveTicker;
+  callSignatures: CallSignatures;
+  sessions: StickySessions;
+  /** What the workspace and the key of a caller demand of every provider. */
+  privacyOf(caller: LlmKeyCaller): Privacy;
+  /**
+   * Whether a workspace has credits for signing up that are held until something happens; absent
+   * where there are none.
+   */
+  holdsBonus: ((workspaceId: string) => Promise<boolean>) | undefined;
+  disconnect: DisconnectPolicy;
+  /** Returns the address where an error code is explained. */
+  errorAddress(code: ErrorCode): string;
+  /** Where a route's requests go, whole or streamed; the same object for the same route. */
+  targetOf: TargetLookup;
+  /** Whether this process can call a route with a platform credential and bill for it. */
+  isServable(route: UpstreamRoute, model: CatalogModel): boolean;
+}
+
+/** Told of what happened, for metrics and traces; must not throw and must not wait. */
+export interface InferenceObserver {
+  /** An attempt at a provider ended. */
+  attemptEnded(attempt: AttemptRecord): void;
+  /** A request was settled and its record written. */
+  settled(record: GenerationRecord, timing: RequestTiming): void;
+  /** A request ended with an error and was not settled. */
+  failed(request: {
+    error: GatewayError;
+    traceId: string;
+    workspaceId: string;
+    keyId: string;
+    surface: string;
+    requestedModel: string;
+    attempts: readonly AttemptRecord[];
+    durationMs: number;
+  }): void;
+  /** A settlement failed; the caller received an error, and nothing was charged. */
+  settlementFailed(error: unknown, generationId: string): void;
+  /** An answer was given and charged, but could not be stored for later. */
+  responseNotKept(error: unknown, responseId: string): void;
+  streamOpened(): void;
+  streamClosed(): void;
+}
+
+/** Where the time of a request went, in milliseconds of the monotonic clock. */
+export interface RequestTiming {
+  startedMs: number;
+  /** Sending of the first upstream request. */
+  firstSendMs: number;
+  firstContentMs: number | null;
+  /** The last byte of the upstream's answer. */
+  upstreamEndMs: number;
+  settledMs: number;
+}

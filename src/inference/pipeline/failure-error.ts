@@ -4,7 +4,7 @@ import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
 import type { LeftOut } from "../routing/candidate.ts";
-import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Provider } from "../catalog/model.ts";
 
 /** One attempt that failed, with its judgement. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { asKeyFailure, isMendedByAnotherKey, verdictOf } from "./provider-credentials.ts";
-import { classifyStatus, type AttemptFailure } from "../upstream/classify-failure.ts";
+import { classifyStatus, type AttemptFailure } from "../upstream/upstream-failure.ts";
 
 const failure = (
   status: number,

@@ -3,7 +3,7 @@ import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalog/model.ts";
 import { CredentialChoice } from "./provider-credentials.ts";
-import type { InferenceDependencies } from "./dependencies.ts";
+import type { InferenceDependencies } from "./execution.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import {
   type Candidate,

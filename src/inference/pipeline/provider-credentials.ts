@@ -10,11 +10,10 @@ import { sendableDialects } from "../providers/endpoint.ts";
 import type { Candidate, LeftOut, ProviderFilter } from "../routing/candidate.ts";
 import { barring, type BarringState } from "../routing/health-windows.ts";
 import { balancesLoad } from "../routing/order-policies.ts";
-import type { InferenceDependencies } from "./dependencies.ts";
+import type { InferenceDependencies, Execution } from "./execution.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Execution } from "./execution.ts";
 import { listCeiling } from "./hold/hold-ceiling.ts";
-import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { KeyVerdict, ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 

@@ -18,13 +18,12 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
-import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
+import type { MeteredUsage } from "../canonical/response.ts";
+import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
 import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
 import { tagsOf } from "./hold/take-hold.ts";
-import type { Execution } from "./execution.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
 
 /** What an answer, whole or cut, has to be settled with. */

@@ -1,7 +1,12 @@
 import { errorOfAttempts, withoutCredential } from "./failure-error.ts";
 import { attemptRecord, sendTo, errorDetails, readWhole } from "./attempt.ts";
-import type { InferenceDependencies } from "./dependencies.ts";
-import type { ChatCall, InferenceCall, ClientRequest } from "./inference-call.ts";
+import type { InferenceDependencies } from "./execution.ts";
+import {
+  chatAsks,
+  type ChatCall,
+  type InferenceCall,
+  type ClientRequest,
+} from "./inference-call.ts";
 import { failedHeaders } from "./answer-metadata.ts";
 import type { InputCount } from "../dialects/dialect.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
@@ -14,12 +19,14 @@ import { Lifeline } from "../upstream/lifeline.ts";
 import type { ProbeKey, ProbeOutcome } from "../../byok/key-prober.ts";
 import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { verdictOf } from "./provider-credentials.ts";
-import { classifyStatus, type AttemptFailure } from "../upstream/classify-failure.ts";
+import {
+  classifyStatus,
+  UpstreamFailure,
+  type AttemptFailure,
+} from "../upstream/upstream-failure.ts";
 import { upstreamTarget, type UpstreamClient } from "../upstream/upstream-client.ts";
-import { UpstreamFailure } from "../upstream/upstream-failure.ts";
 import type { SmokeAnswer, SmokePort } from "../../insights/health/smoke-tests.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
-import { chatAsks } from "./chat-call.ts";
 import { openaiChat } from "../dialects/openai-chat/index.ts";
 
 /** How many tokens a prompt has, and who counted. */

@@ -11,8 +11,7 @@ import {
 } from "../catalog/model.ts";
 import { endpointPath, sendableDialects } from "../providers/endpoint.ts";
 import { createSigner } from "../upstream/signing/create-signer.ts";
-import { postFormThrough } from "../upstream/signing/post-form.ts";
-import type { RequestSigner } from "../upstream/signing/request-signer.ts";
+import { postFormThrough, type RequestSigner } from "../upstream/signing/request-signer.ts";
 import {
   upstreamTarget,
   type UpstreamClient,

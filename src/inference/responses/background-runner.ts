@@ -3,11 +3,14 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import { succeedsWithin } from "../../platform/kernel/within-time.ts";
-import { ActiveJob, type RunBackground, type StopReason } from "./background-job.ts";
-import type { JobStore } from "./job-store.ts";
-import { framesOf, type EventLog, type ResponseEvent } from "./response-event.ts";
+import { ActiveJob, type RunBackground, type StopReason, type JobStore } from "./job-store.ts";
+import {
+  framesOf,
+  type EventLog,
+  type ResponseEvent,
+  type NewResponse,
+} from "./stored-response.ts";
 import type { ResponseStore } from "./response-store.ts";
-import type { NewResponse } from "./stored-response.ts";
 
 /**
  * Jobs that run at once. Each is a stream without a waiting client; more would take room from those

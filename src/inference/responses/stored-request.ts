@@ -1,9 +1,14 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import { expandConversation, resolveReferences, itemsOfInput } from "./conversation.ts";
-import { endIn, eventsIn } from "./response-event.ts";
+import {
+  endIn,
+  eventsIn,
+  type NewResponse,
+  type ResponseItem,
+  type ResponseRecord,
+} from "./stored-response.ts";
 import type { ResponseStore } from "./response-store.ts";
-import type { NewResponse, ResponseItem, ResponseRecord } from "./stored-response.ts";
 
 /** What a request to answer says about storage, and the conversation that it continues. */
 export interface StoredRequest {

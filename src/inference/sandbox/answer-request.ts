@@ -1,7 +1,18 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { SandboxDialect, RequestTarget, UnderstoodRequest } from "./dialect.ts";
-import { readDirectives } from "./directives.ts";
-import { obeyBeforeAnswer, refuse, seedOf, understand } from "./refuse.ts";
+import {
+  InvalidRequest,
+  choiceTokens,
+  clientGone,
+  cutConnection,
+  play,
+  waitMs,
+  type SandboxDialect,
+  type RequestTarget,
+  type UnderstoodRequest,
+  type Refusal,
+  type SimulatedReply,
+} from "./dialect.ts";
+import { readDirectives, type Directives } from "./directives.ts";
 import { sandboxModels } from "./sandbox-models.ts";
 import {
   anthropicCountTokens,
@@ -9,17 +20,74 @@ import {
   openaiChat,
   openaiResponses,
 } from "./wire/client-dialects.ts";
-import { decisions } from "./wire/decisions.ts";
-import { documentsParse } from "./wire/documents-parse.ts";
-import { embeddings } from "./wire/embeddings.ts";
+import {
+  decisions,
+  documentsParse,
+  moderations,
+  openaiError,
+  rerank,
+  embeddings,
+  type PlainSurface,
+} from "./wire/plain-surfaces.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
-import { moderations } from "./wire/moderations.ts";
-import { openaiError, type PlainSurface } from "./wire/plain-surface.ts";
-import { rerank } from "./wire/rerank.ts";
-import { clientGone, cutConnection, play, waitMs } from "./play.ts";
 import { completePrompt } from "./prompt.ts";
-import { choiceTokens, type SimulatedReply } from "./reply.ts";
 import { simulate } from "./simulate.ts";
+import { z } from "zod";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+
+type Refuser = Pick<SandboxDialect, "refusal">;
+
+type Understood<Request> =
+  | { ok: true; request: Request }
+  | { ok: false; status: number; message: string };
+
+/** Parses a body and hands it to a reader; what the reader refuses becomes a 400. */
+function understand<Request>(
+  bodyText: string,
+  read: (body: unknown) => Request,
+): Understood<Request> {
+  try {
+    return { ok: true, request: read(JSON.parse(bodyText)) };
+  } catch (error) {
+    return { ok: false, status: 400, message: reasonOf(error) };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError) {
+    const [issue] = error.issues;
+    return `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "invalid"}`;
+  }
+  const refused = [InvalidRequest, GatewayError, SyntaxError];
+  if (error instanceof Error && refused.some((kind) => error instanceof kind)) return error.message;
+  throw error;
+}
+
+/** Waits and refuses as the directives say; undefined when the request is to be answered. */
+async function obeyBeforeAnswer(
+  directives: Directives,
+  { dialect, requestId, signal }: { dialect: Refuser; requestId: string; signal: AbortSignal },
+): Promise<Response | undefined> {
+  const { delay_ms: delayMs, status, retry_after: retryAfterSeconds } = directives;
+  if (delayMs) await waitMs(delayMs, signal);
+  if (status === undefined || status < 400) return undefined;
+  const headers =
+    retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  const message = `Refused with ${status}, as a sandbox directive asked.`;
+  return refuse(dialect, { status, message, requestId }, headers);
+}
+
+/** A refusal in the dialect's words. */
+function refuse(
+  dialect: Refuser,
+  refusal: Refusal,
+  headers: Record<string, string> = {},
+): Response {
+  return Response.json(dialect.refusal(refusal), { status: refusal.status, headers });
+}
+
+/** 16 hexadecimal digits that stand for the bytes of a request. */
+const seedOf = (bodyText: string): string => Bun.hash(bodyText).toString(16).padStart(16, "0");
 
 /** Answers one request as the simulated upstream. */
 export type AnswerRequest = (request: Request) => Promise<Response>;

@@ -134,7 +134,7 @@ for (const [name, way] of Object.entries(ways)) {
     const response = await askStream(way, "sandbox:cut_after=3");
     const received = await readUntilFailure(response);
     expect(received.failed).toBe(true);
-    // A reset may overtake what the client has not read yet; `play.test.ts` pins the exact events.
+    // A reset may overtake what the client has not read yet; `dialect.test.ts` pins the exact events.
     expect(prefix.slice(0, 12)).toStartWith(streamedText(received.text));
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { completePrompt, type OfferedTool, type ReadPrompt } from "./prompt.ts";
-import { choiceTokens, type SimulatedChoice, type SimulatedReply } from "./reply.ts";
+import { choiceTokens, type SimulatedChoice, type SimulatedReply } from "./dialect.ts";
 import { simulate } from "./simulate.ts";
 
 const weather: OfferedTool = {

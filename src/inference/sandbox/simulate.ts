@@ -1,13 +1,12 @@
-import type { OfferedTool, SimulatedPrompt, Effort } from "./prompt.ts";
+import { splitTokens, type OfferedTool, type SimulatedPrompt, type Effort } from "./prompt.ts";
 import {
   choiceTokens,
   type SimulatedCall,
   type SimulatedChoice,
   type SimulatedReply,
   type SimulatedUsage,
-} from "./reply.ts";
+} from "./dialect.ts";
 import { exampleOfSchema } from "./schema-example.ts";
-import { splitTokens } from "./tokens.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { withoutDirectives } from "./directives.ts";
 

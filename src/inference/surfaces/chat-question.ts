@@ -1,8 +1,7 @@
 import type { TextPart, ImagePart } from "../canonical/message.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { FinishReason, TokenLogProbability } from "../canonical/response.ts";
+import type { FinishReason, TokenLogProbability, MeteredUsage } from "../canonical/response.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
 import type { ReasoningLevels } from "../catalog/model.ts";
 import { clampEffort } from "../dialects/reasoning-rules.ts";
 import { upstreamDialects } from "../dialects/index.ts";

@@ -1,4 +1,4 @@
-import { isLongerThan } from "../../platform/kernel/characters.ts";
+import { isLongerThan } from "../../platform/kernel/schema-problems.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 
 /** Members of a JSON object that was not checked yet. */

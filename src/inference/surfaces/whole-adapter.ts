@@ -4,7 +4,7 @@ import type { Loss } from "../canonical/request.ts";
 import type { WholeAnswer } from "../dialects/passthrough.ts";
 import type { Adapter } from "../pipeline/inference-call.ts";
 import type { Usage, UsagePart } from "../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
+import type { MeteredUsage } from "../canonical/response.ts";
 import { CountReader } from "../dialects/wire-fields.ts";
 
 /** A request of a surface without streams, as one upstream is sent it. */

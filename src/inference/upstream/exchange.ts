@@ -1,9 +1,8 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { type Passing, PassingSet } from "../../platform/kernel/passing.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
-import { decodedResponse } from "./content-encoding.ts";
+import { decodedResponse, type ResponseHead } from "./response-parser.ts";
 import type { ExchangeTie } from "./lifeline.ts";
-import type { ResponseHead } from "./response-parser.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
 /** Bounds on one exchange, in milliseconds. */

@@ -9,9 +9,14 @@ import {
   type FigureBucket,
   type LatencyBucket,
 } from "../generation-figures.ts";
-import type { GenerationRecord } from "../generation-record.ts";
+import {
+  idAfter,
+  lowestIdAt,
+  recordOfRow,
+  timeOfId,
+  type GenerationRecord,
+} from "../generation-record.ts";
 import { type GenerationFilter, type GenerationRange, newerOf } from "../generation-search.ts";
-import { idAfter, lowestIdAt, recordOfRow, timeOfId } from "../generation-store.ts";
 import {
   intervals,
   lineOf,

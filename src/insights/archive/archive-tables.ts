@@ -1,4 +1,4 @@
-import type { GenerationTables } from "../generation-store.ts";
+import type { GenerationTables } from "../generation-record.ts";
 import type { ArchiveClient } from "./archive-client.ts";
 
 /** The table of the records. */

@@ -8,13 +8,12 @@ import { attemptOf, recordInSeries } from "../../../test/support/generation-reco
 import { freshDatabase } from "../../../test/support/postgres.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { GenerationFigures } from "../generation-figures.ts";
-import type { GenerationRecord } from "../generation-record.ts";
+import { GenerationStore, type GenerationRecord } from "../generation-record.ts";
 import {
   type GenerationFilter,
   type GenerationRange,
   GenerationSearch,
 } from "../generation-search.ts";
-import { GenerationStore } from "../generation-store.ts";
 import { type UsageQuery, UsageStore } from "../usage-store.ts";
 import { ArchiveUnavailableError } from "./archive-client.ts";
 

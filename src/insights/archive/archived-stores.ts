@@ -7,7 +7,13 @@ import {
   type Histogram,
   type LatencyBucket,
 } from "../generation-figures.ts";
-import type { GenerationRecord } from "../generation-record.ts";
+import {
+  generationIdOf,
+  GenerationStore,
+  lowestIdAt,
+  timeOfId,
+  type GenerationRecord,
+} from "../generation-record.ts";
 import {
   type GenerationPage,
   type GenerationPageQuery,
@@ -17,7 +23,6 @@ import {
   olderOf,
   pageOf,
 } from "../generation-search.ts";
-import { generationIdOf, GenerationStore, lowestIdAt, timeOfId } from "../generation-store.ts";
 import {
   intervals,
   rowsAnsweredMax,

@@ -1,7 +1,7 @@
 import { type Clock, dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { LogLimit } from "../../platform/kernel/log-limit.ts";
 import type { ArchiveClient } from "./archive-client.ts";
-import { lowestIdAt } from "../generation-store.ts";
+import { lowestIdAt } from "../generation-record.ts";
 import { archivedId, archivedRow, archiveTable, prepareArchive } from "./archive-tables.ts";
 import type { Outbox } from "./outbox.ts";
 

@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
 import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
-import { type GenerationTables, lowestIdAt, timeOfId } from "../generation-store.ts";
+import { lowestIdAt, timeOfId, type GenerationTables } from "../generation-record.ts";
 import { archiveFilledName, type OutboxTables } from "./outbox-add.ts";
 
 /** Tables of the outbox, and those that it reads. */

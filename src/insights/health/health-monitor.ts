@@ -1,18 +1,143 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import {
-  type AttemptRecord,
-  type GenerationRecord,
   isOutage,
   outcomeOf,
+  type AttemptRecord,
+  type GenerationRecord,
 } from "../generation-record.ts";
-import type { RoutedProvider } from "./components.ts";
-import type { HealthEvents, Incident } from "./health-events.ts";
-import { type HealthParts, type HealthSnapshot, healthSnapshot } from "./health-snapshot.ts";
+import {
+  apiComponent,
+  archiveComponent,
+  providersComponent,
+  routingComponent,
+  smokeComponent,
+  workflowComponent,
+  type RoutedProvider,
+  type ApiData,
+  type Component,
+  type ComponentStatus,
+  type ProviderRow,
+  type RoutingData,
+  type SmokeData,
+  type WorkflowData,
+} from "./components.ts";
+import type { HealthEvents, Incident, HealthEvent } from "./health-events.ts";
 import type { JobRegistry } from "./job-registry.ts";
-import type { Budget, ProviderBudgets } from "./provider-budgets.ts";
+import type { Budget, ProviderBudgets, Traffic, TrafficSums } from "./traffic.ts";
 import type { ProviderStates, RoutingState } from "./provider-health.ts";
 import type { SmokeResult, SmokeTests } from "./smoke-tests.ts";
-import type { Traffic, TrafficSums } from "./traffic.ts";
+
+/** What the snapshot is made of; all of it in memory, so that no outage keeps it from clients. */
+interface HealthParts {
+  traffic: Traffic;
+  states: ProviderStates;
+  smoke: SmokeTests;
+  jobs: JobRegistry;
+  events: readonly HealthEvent[];
+  /** Providers that requests can be routed to. */
+  routed: readonly RoutedProvider[];
+  isPublic(providerId: string): boolean;
+  /** Whether Postgres answered when it was asked last; undefined where it is not in use. */
+  postgresUp: boolean | undefined;
+  /** Whether the archive answered when it was asked last; undefined where there is none. */
+  clickHouseUp?: boolean | undefined;
+  /** Whether the server answers that gateways share (Valkey); undefined where they share none. */
+  sharedUp?: boolean | undefined;
+  version: string;
+  nowMs: number;
+}
+
+/** The health snapshot of the contract. */
+export interface HealthSnapshot {
+  status: ComponentStatus;
+  description: string;
+  version: string;
+  checked_at: string;
+  components: {
+    api: Component<ApiData>;
+    providers: Component<{ providers: ProviderRow[] }>;
+    smoke_tests: Component<SmokeData> | null;
+    workflows: Component<WorkflowData> | null;
+    routing: Component<RoutingData> | null;
+    postgres: Component;
+    clickhouse: Component;
+  };
+  events: { at: string; upstream_id: string; from: string; to: string; message?: string }[];
+}
+
+const texts: Record<ComponentStatus, string> = {
+  healthy: "Everything works.",
+  degraded: "More requests fail than should.",
+  partial: "Some parts have trouble; requests are served.",
+  down: "Requests cannot be served.",
+  no_signal: "Too few requests in the last hour to tell.",
+};
+
+/** Without the server that gateways share, none of them knows what it may spend. */
+const withoutShared = (traffic: Traffic): Component<ApiData> => ({
+  ...apiComponent(traffic.ofService()),
+  status: "down",
+  description: texts.down,
+  note: "The server of shared state (Valkey) does not answer; inference is refused until it does.",
+});
+
+/** The snapshot of a moment. */
+function healthSnapshot(parts: HealthParts): HealthSnapshot {
+  const { traffic, states, smoke, jobs, nowMs } = parts;
+  const statesOf = (providerId: string) => states.statesOf(providerId);
+  const components: HealthSnapshot["components"] = {
+    api: parts.sharedUp === false ? withoutShared(traffic) : apiComponent(traffic.ofService()),
+    providers: providersComponent(traffic.ofProviders(parts.isPublic), statesOf),
+    smoke_tests: smoke.applies
+      ? smokeComponent(smoke.current(), { lastRunMs: smoke.lastRun, nowMs })
+      : null,
+    workflows: workflowComponent(jobs.reports()),
+    routing: routingComponent(parts.routed, statesOf),
+    postgres: archiveComponent("Postgres", parts.postgresUp),
+    clickhouse: archiveComponent("ClickHouse", parts.clickHouseUp),
+  };
+  const { api, providers, smoke_tests: smokeTests, workflows, routing } = components;
+  const status = overallStatus({
+    api: api.status,
+    routing: routing?.status,
+    around: [providers.status, smokeTests?.status, workflows?.status],
+  });
+  return {
+    status,
+    description: texts[status],
+    version: parts.version,
+    checked_at: new Date(nowMs).toISOString(),
+    components,
+    events: parts.events.map(({ atMs, upstreamId, from, to, message }) => ({
+      at: new Date(atMs).toISOString(),
+      upstream_id: upstreamId,
+      from,
+      to,
+      ...(message === undefined ? {} : { message }),
+    })),
+  };
+}
+
+/**
+ * The status of the whole. What requests meet comes first; of what is around them, trouble makes
+ * the whole `partial` and no worse. Undefined means that a component does not apply.
+ */
+export function overallStatus({
+  api,
+  routing,
+  around,
+}: {
+  api: ComponentStatus;
+  routing: ComponentStatus | undefined;
+  around: readonly (ComponentStatus | undefined)[];
+}): ComponentStatus {
+  if (api === "down" || routing === "down") return "down";
+  if (api === "degraded") return "degraded";
+  const troubled = [routing, ...around].some(
+    (status) => status !== undefined && status !== "healthy" && status !== "no_signal",
+  );
+  return troubled ? "partial" : api;
+}
 
 interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "version"> {
   states: ProviderStates;
@@ -33,7 +158,7 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
 }
 
 /** What became of tests that were asked for. */
-export type TestedNow =
+type TestedNow =
   | { ok: true; results: SmokeResult[] }
   | { ok: false; reason: "busy" | "unknown_provider" };
 

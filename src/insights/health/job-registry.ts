@@ -26,7 +26,7 @@ const serviceJobs = [
 ] as const satisfies readonly JobDeclaration[];
 
 /** Names of the jobs, and how a job that has run can be. */
-export type JobKind = (typeof serviceJobs)[number]["kind"];
+type JobKind = (typeof serviceJobs)[number]["kind"];
 type JobState = "healthy" | "stale" | "failing";
 
 /** A job that has run, in the contract's shape. */

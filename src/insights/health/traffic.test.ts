@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { attemptOf, recordOf } from "../../../test/support/generation-records.ts";
-import { minuteMs } from "../../platform/kernel/clock.ts";
-import { Traffic } from "./traffic.ts";
+import { minuteMs, dayMs } from "../../platform/kernel/clock.ts";
+import { Traffic, ProviderBudgets } from "./traffic.ts";
 
 test("the sums are those of the last hour, minute by minute", () => {
   const clock = new FakeClock();
@@ -70,4 +70,40 @@ test("providers that no list shows are summed up as unattributed, and those with
     ["unattributed", 3, 1, 10, 2],
     ["acme", 1, 0, 5, 1],
   ]);
+});
+
+function newBudgets(spent: [string, bigint][] = []) {
+  const clock = new FakeClock();
+  const signals: string[] = [];
+  const budgets = new ProviderBudgets({
+    clock,
+    limits: new Map([["acme", 100n]]),
+    spent: new Map(spent),
+    onSignal: (id, signal) => void signals.push(`${id} ${signal}`),
+  });
+  return { clock, signals, budgets };
+}
+
+test("a budget is spent once, and free again on the next day", () => {
+  const { clock, signals, budgets } = newBudgets();
+  budgets.spend("acme", 99n);
+  budgets.spend("other", 1_000n);
+  expect(signals).toEqual([]);
+  budgets.spend("acme", 1n);
+  budgets.spend("acme", 50n);
+  expect(signals).toEqual(["acme budget-spent"]);
+  clock.advance(dayMs);
+  budgets.check();
+  budgets.check();
+  budgets.spend("acme", 99n);
+  expect(signals).toEqual(["acme budget-spent", "acme budget-free"]);
+});
+
+test("what the process before spent of today's budget counts", () => {
+  expect(
+    newBudgets([
+      ["acme", 100n],
+      ["other", 5n],
+    ]).signals,
+  ).toEqual(["acme budget-spent"]);
 });

@@ -9,8 +9,7 @@ import type {
   SkillFile,
   Visibility,
 } from "./entry.ts";
-import { EntryFiles } from "./entry-files.ts";
-import type { HubTables } from "./hub-tables.ts";
+import { EntryFiles, type HubTables } from "./hub-tables.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /**

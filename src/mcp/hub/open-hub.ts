@@ -16,9 +16,9 @@ import {
   readSkill,
   titleIn,
   zipOf,
+  DocumentFetcher,
   type ArchiveFile,
 } from "./skill-document.ts";
-import { DocumentFetcher } from "./skill-import.ts";
 
 /** Characters of a body. */
 export const bodyCharactersMax = 100_000;

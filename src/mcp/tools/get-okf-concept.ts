@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { conceptDocument } from "../okf/concept.ts";
-import { conceptsFor } from "../okf/concepts.ts";
+import { conceptDocument, conceptsFor } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";
 
 /** Shows one document about the service. */

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { conceptTypes } from "../okf/concept.ts";
-import { conceptsFor } from "../okf/concepts.ts";
+import { conceptTypes, conceptsFor } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";
 
 /** Lists documents about the service. */

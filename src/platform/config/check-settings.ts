@@ -13,7 +13,7 @@ import {
   visit,
 } from "yaml";
 import type { z } from "zod";
-import { closestName, knownKeys } from "../kernel/known-keys.ts";
+import { closestName, knownKeys } from "../kernel/schema-problems.ts";
 import { type ConfigurationProblem, gotText, pathText } from "./configuration-error.ts";
 import { type Environment, expandReferences } from "./environment-settings.ts";
 import { type FileSettings, createFileSchema } from "./file-schema.ts";

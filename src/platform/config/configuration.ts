@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
-import type { OtlpSettings } from "../telemetry/otlp-settings.ts";
+import type { OtlpSettings } from "../telemetry/tracing.ts";
 import type { Environment } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
 import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { nanoFromUsd } from "../kernel/money.ts";
-import { readOtlpSettings } from "../telemetry/otlp-settings.ts";
+import { readOtlpSettings } from "../telemetry/tracing.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type Configuration, effectiveSettings } from "./configuration.ts";
 import {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { systemClock } from "../kernel/clock.ts";
 import { createMetricPush } from "./metric-push.ts";
 import { createMetrics } from "./metrics.ts";
-import { type TracedInference, genAi } from "./traced-inference.ts";
+import { genAi, type TracedInference } from "./traced-inference.ts";
 
 const attribute = z.object({ key: z.string(), value: z.object({ stringValue: z.string() }) });
 const dataPoint = z.object({

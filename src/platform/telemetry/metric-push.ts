@@ -1,8 +1,110 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MetricDefinition } from "./exposition.ts";
-import { GenAiMetrics } from "./gen-ai-metrics.ts";
-import type { OtlpSettings } from "./otlp-settings.ts";
-import { type Tracing, noTracing } from "./tracing.ts";
+import {
+  errorTypeOf,
+  genAi,
+  genAiMetrics,
+  genAiProvider,
+  type TracedAttempt,
+  type TracedInference,
+} from "./traced-inference.ts";
+import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
+import { Family, HistogramCell } from "./metric-families.ts";
+
+/** Bounds that the conventions recommend, in seconds and in tokens. */
+const secondBounds = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+];
+const tokenBounds = [
+  1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216,
+  67_108_864,
+];
+
+/** Distinct models before the rest is counted as `other`: callers may name models of their own. */
+const maxModels = 200;
+
+const histogram = (bounds: readonly number[], ...labels: string[]) =>
+  new Family(labels, () => new HistogramCell(bounds));
+
+/**
+ * Counts what OpenTelemetry's conventions ask of a client of models. An operation is one attempt at
+ * a provider; tokens are those of the attempt that was charged. An answer from the cache asked no
+ * provider and is none.
+ */
+class GenAiMetrics {
+  readonly #durations = histogram(
+    secondBounds,
+    genAi.operationName,
+    genAi.providerName,
+    genAi.requestModel,
+    genAi.errorType,
+  );
+  readonly #firstChunks = histogram(
+    secondBounds,
+    genAi.operationName,
+    genAi.providerName,
+    genAi.requestModel,
+  );
+  readonly #tokens = histogram(
+    tokenBounds,
+    genAi.operationName,
+    genAi.providerName,
+    genAi.requestModel,
+    genAiMetrics.tokenType,
+  );
+  readonly #models = new Set<string>();
+
+  record({ attributes, attempts }: TracedInference): void {
+    const operation = String(attributes[genAi.operationName] ?? "inference");
+    for (const attempt of attempts) this.#recordAttempt(operation, attempt);
+    const last = attempts.at(-1);
+    if (last === undefined) return;
+    const labels = this.#labelsOf(operation, last);
+    for (const [type, count] of [
+      ["input", attributes[genAi.usageInputTokens]],
+      ["output", attributes[genAi.usageOutputTokens]],
+    ] as const)
+      if (typeof count === "number" && count > 0) this.#tokens.at(...labels, type).observe(count);
+  }
+
+  #recordAttempt(operation: string, attempt: TracedAttempt): void {
+    const labels = this.#labelsOf(operation, attempt);
+    const seconds = (attempt.endMs - attempt.startMs) / 1000;
+    this.#durations.at(...labels, errorTypeOf(attempt) ?? "").observe(seconds);
+    if (attempt.firstChunkSeconds !== undefined)
+      this.#firstChunks.at(...labels).observe(attempt.firstChunkSeconds);
+  }
+
+  #labelsOf(operation: string, { provider, model = "" }: TracedAttempt): string[] {
+    if (this.#models.size < maxModels) this.#models.add(model);
+    return [operation, genAiProvider(provider), this.#models.has(model) ? model : "other"];
+  }
+
+  /** The metrics, to be read whenever they are sent. */
+  definitions(): MetricDefinition[] {
+    const kind = "histogram";
+    return [
+      {
+        kind,
+        name: genAiMetrics.operationDuration,
+        help: "GenAI operation duration.",
+        family: this.#durations,
+      },
+      {
+        kind,
+        name: genAiMetrics.timeToFirstChunk,
+        help: "Time to receive the first chunk.",
+        family: this.#firstChunks,
+      },
+      {
+        kind,
+        name: genAiMetrics.tokenUsage,
+        help: "Number of input and output tokens used.",
+        family: this.#tokens,
+      },
+    ];
+  }
+}
 
 /** How metrics are pushed. */
 export interface MetricPushOptions {

@@ -18,16 +18,15 @@ import {
   RandomIdGenerator,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
-import type { OtlpTarget } from "./otlp-settings.ts";
-import { redactText } from "./redact.ts";
 import {
-  type TracedAttempt,
-  type TracedInference,
   errorTypeOf,
   genAi,
   genAiProvider,
+  type TracedAttempt,
+  type TracedInference,
 } from "./traced-inference.ts";
-import type { TracingOptions } from "./tracing.ts";
+import type { OtlpTarget, TracingOptions } from "./tracing.ts";
+import { redactText } from "./redact.ts";
 
 /** Turns settled requests into spans and sends them in batches. */
 export interface SpanRecorder {

@@ -1,5 +1,5 @@
 import { testManagementKey } from "../../support/gateway.ts";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import type { AppTools } from "../../../src/app/app.ts";
 import { textAt } from "../api/at.ts";
 import { startPeopled, type Browser, type PeopledGateway } from "../api/people-browser.ts";

@@ -1,5 +1,5 @@
 import type { BootstrapSettings } from "../../../src/identity/workspaces/bootstrap.ts";
-import type { PlanId } from "../../../src/identity/workspaces/workspace.ts";
+import type { PlanId } from "../../../src/identity/workspaces/workspace-store.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 
 /**

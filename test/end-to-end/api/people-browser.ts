@@ -1,5 +1,5 @@
 import type { AppTools } from "../../../src/app/app.ts";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { textAt } from "./at.ts";
 

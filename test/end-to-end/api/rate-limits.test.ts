@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { PlanId } from "../../../src/identity/workspaces/workspace.ts";
+import type { PlanId } from "../../../src/identity/workspaces/workspace-store.ts";
 import { acme, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { textAt } from "./at.ts";

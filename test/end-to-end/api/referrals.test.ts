@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { acme } from "../../support/gateway.ts";
 import { startPayingGateway } from "../../support/stripe/paying-gateway.ts";
 import { at, listAt, textAt } from "./at.ts";

@@ -1,19 +1,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LlmKeyStore, type LlmKeyTables } from "../../../src/identity/keys/llm-key-store.ts";
-import type { LlmKey } from "../../../src/identity/keys/llm-key.ts";
+import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
+import { LlmKeyStore, type LlmKeyTables, type LlmKey } from "../../../src/identity/keys/llm-key-store.ts";
 import {
   ManagementKeyStore,
   type ManagementKey,
   type ManagementKeyTables,
 } from "../../../src/identity/keys/management-keys.ts";
-import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
 import {
   WorkspaceStore,
   type WorkspaceTables,
+  type PlanId,
 } from "../../../src/identity/workspaces/workspace-store.ts";
-import type { PlanId } from "../../../src/identity/workspaces/workspace.ts";
 import { scopes } from "../../../src/identity/keys/scopes.ts";
 import { ledgerAdds, transferInsert } from "../../../src/billing/ledger/transfer.ts";
 import { generationInsert } from "../../../src/insights/generation-record.ts";

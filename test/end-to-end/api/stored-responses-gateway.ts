@@ -1,5 +1,5 @@
 import { ResponseStore } from "../../../src/inference/responses/response-store.ts";
-import type { RunBackground } from "../../../src/inference/responses/background-job.ts";
+import type { RunBackground } from "../../../src/inference/responses/job-store.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { seedStorage } from "./seed-storage.ts";
 

@@ -1,5 +1,5 @@
 import type { AppTools } from "../../../src/app/app.ts";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import type { Browser as Chromium, BrowserContext, BrowserContextOptions } from "playwright-core";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";

@@ -6,7 +6,7 @@ import { writtenSections } from "../../../src/documentation/contents.ts";
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
 import { buildDocumentation } from "../../../src/app/parts/build-operations.ts";
-import { staticFiles } from "../../../src/documentation/static-site.ts";
+import { staticFiles } from "../../../src/documentation/site.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { describedEndpoints } from "../../../src/http/open-api.ts";
 import { errorCatalog } from "../../../src/platform/kernel/errors.ts";

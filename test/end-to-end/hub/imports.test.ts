@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { documentUrl } from "../../../src/mcp/hub/skill-import.ts";
+import { documentUrl } from "../../../src/mcp/hub/skill-document.ts";
 import { at, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import { startTwoWorkspaces, type TwoWorkspaces } from "../api/two-workspaces.ts";

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";

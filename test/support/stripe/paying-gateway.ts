@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PaymentSettings } from "../../../src/billing/payments/cents.ts";
 import type { Payments } from "../../../src/billing/payments/open-payments.ts";
-import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../gateway.ts";
 import { startFakeStripe, type FakeStripe } from "./fake-stripe.ts";

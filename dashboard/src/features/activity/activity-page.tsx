@@ -3,20 +3,84 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useRef } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { download } from "../../lib/download.ts";
-import { Actions, Button, Card, Empty, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Empty, Loaded, Problem, Status, Facts } from "../../ui/parts.tsx";
 import {
-  type ActivityFilters,
   csvPath,
   generationsQuery,
   histogramQuery,
   newerQuery,
+  type ActivityFilters,
+  type Histogram,
 } from "./api.ts";
-import { ColumnChoice, useHiddenColumns } from "./column-choice.tsx";
+import { ColumnChoice, useHiddenColumns, GenerationsTable } from "./generations-table.tsx";
 import { FailuresCard } from "./failures-card.tsx";
-import { type Change, Filters } from "./filters.tsx";
+import { Filters, type Change } from "./filters.tsx";
 import { GenerationDrawer } from "./generation-drawer.tsx";
-import { GenerationsTable } from "./generations-table.tsx";
-import { ActivityHistogram } from "./histogram.tsx";
+import { count, localTime, utc, requestCost, usd } from "../../lib/format.ts";
+
+const height = 56;
+
+/**
+ * Requests over the range as bars, those that failed in another colour, with their sums in words.
+ */
+function ActivityHistogram({ histogram }: { histogram: Histogram }) {
+  const {
+    data,
+    from,
+    to,
+    bucket_seconds: seconds,
+    totals,
+    complete,
+    counted_from: countedFrom,
+  } = histogram;
+  const [startMs, stepMs] = [
+    Math.floor(Date.parse(from) / (seconds * 1_000)) * seconds * 1_000,
+    seconds * 1_000,
+  ];
+  const buckets = Math.max(1, Math.ceil((Date.parse(to) - startMs) / stepMs));
+  const most = Math.max(1, ...data.map(({ requests }) => requests));
+  return (
+    <div>
+      <svg
+        viewBox={`0 0 ${buckets * 8} ${height}`}
+        preserveAspectRatio="none"
+        width="100%"
+        height={height}
+        role="img"
+        aria-label={`${totals.requests} requests, of which ${totals.errors} failed`}
+      >
+        {data.map(({ bucket, requests, errors }) => {
+          const x = ((Date.parse(bucket) - startMs) / stepMs) * 8;
+          const [tall, bad] = [Math.max(2, (requests / most) * height), (errors / most) * height];
+          return (
+            <g key={bucket}>
+              <title>{`${localTime(bucket)} (${utc(bucket)}): ${count(requests)} requests, ${count(errors)} failed`}</title>
+              <rect x={x} y={height - tall} width="7" height={tall} fill="var(--series-1)" />
+              {errors > 0 ? (
+                <rect
+                  x={x}
+                  y={height - Math.max(2, bad)}
+                  width="7"
+                  height={Math.max(2, bad)}
+                  fill="var(--bad)"
+                />
+              ) : null}
+            </g>
+          );
+        })}
+      </svg>
+      <Facts
+        rows={[
+          ["Requests", count(totals.requests)],
+          ["Failed", count(totals.errors)],
+          ["Tokens", count(totals.tokens)],
+          ["Cost", totals.cost < 0.005 ? requestCost(totals.cost) : usd(totals.cost)],
+          ...(complete ? [] : [["Counted from", localTime(countedFrom)] as const]),
+        ]}
+      />
+    </div>
+  );
+}
 
 const route = getRouteApi("/activity");
 

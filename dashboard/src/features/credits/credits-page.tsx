@@ -18,20 +18,67 @@ import {
   Stat,
   Stats,
   Status,
+  Code,
+  Facts,
 } from "../../ui/parts.tsx";
 import { Check, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
-  type Transaction,
   createTopUp,
   creditsQuery,
   invoicesQuery,
   quoteQuery,
   statementQuery,
   topUpsQuery,
+  referralsQuery,
+  type Transaction,
+  type ReferralProgram,
 } from "./api.ts";
 import { AutomaticTopUps } from "./automatic.tsx";
-import { Referrals } from "./referrals.tsx";
+import style from "../../ui/ui.module.css";
+
+const promiseOf = ({ after, referrer_usd: referrer, referred_usd: referred }: ReferralProgram) =>
+  `Who signs up by this link gets ${usd(referred)} of monthly credits and this workspace ${usd(referrer)}, ` +
+  `${after === "sign_up" ? "at once" : "with their first top-up"}.`;
+
+function Program({ program }: { program: ReferralProgram }) {
+  const { url, signed_up: came, pending, rewarded, maximum, earned, referred } = program;
+  return (
+    <div className={style.stack}>
+      <p>{promiseOf(program)}</p>
+      <Code text={url} label="Copy link" />
+      <Facts
+        rows={[
+          ["Signed up", count(came)],
+          ["Not rewarded yet", count(pending)],
+          ["Rewarded", `${count(rewarded)} of ${count(maximum)} at most`],
+          ["Earned", usd(earned)],
+          ...(referred === null
+            ? []
+            : [
+                [
+                  "For coming by a link",
+                  referred.status === "rewarded" ? usd(referred.earned) : "with the first top-up",
+                ] as const,
+              ]),
+        ]}
+      />
+    </div>
+  );
+}
+
+/** The link that brings credits to both, where the operator gives any. */
+function Referrals() {
+  const referrals = useQuery(referralsQuery);
+  if (referrals.error instanceof ApiError && referrals.error.status === 501) return null;
+  return (
+    <Card title="Referrals">
+      <Loaded query={referrals} height={160}>
+        {(program) => <Program program={program} />}
+      </Loaded>
+    </Card>
+  );
+}
 
 function TopUpForm() {
   const [amount, setAmount] = useState("10");

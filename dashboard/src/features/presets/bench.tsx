@@ -9,7 +9,178 @@ import { Button, Card, Field, Problem } from "../../ui/parts.tsx";
 import { Form, TextArea } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import type { PresetConfig } from "./api.ts";
-import { withoutNulls } from "./preset-fields.ts";
+
+/** How a field of a preset is typed. */
+type FieldKind = "text" | "lines" | "list" | "number" | "json";
+
+/** A field of a preset, as the editor shows it. */
+interface PresetField {
+  name: string;
+  label: string;
+  kind: FieldKind;
+  hint?: string;
+  group: "Model" | "Sampling" | "Output" | "Tools" | "Routing";
+}
+
+/** Every field of a preset's configuration. */
+export const presetFields: readonly PresetField[] = [
+  {
+    name: "model",
+    label: "Model",
+    kind: "text",
+    group: "Model",
+    hint: "Empty leaves it to the request.",
+  },
+  {
+    name: "models",
+    label: "Fallback models",
+    kind: "list",
+    group: "Model",
+    hint: "In order, separated by commas.",
+  },
+  {
+    name: "system",
+    label: "System prompt",
+    kind: "lines",
+    group: "Model",
+    hint: "For requests that have none.",
+  },
+  {
+    name: "reasoning",
+    label: "Reasoning",
+    kind: "json",
+    group: "Model",
+    hint: 'Such as {"effort":"low"}.',
+  },
+  { name: "temperature", label: "Temperature", kind: "number", group: "Sampling", hint: "0 to 2" },
+  { name: "top_p", label: "Top p", kind: "number", group: "Sampling", hint: "0 to 1" },
+  { name: "top_k", label: "Top k", kind: "number", group: "Sampling" },
+  {
+    name: "frequency_penalty",
+    label: "Frequency penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "-2 to 2",
+  },
+  {
+    name: "presence_penalty",
+    label: "Presence penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "-2 to 2",
+  },
+  {
+    name: "repetition_penalty",
+    label: "Repetition penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "0 to 2",
+  },
+  { name: "seed", label: "Seed", kind: "number", group: "Sampling" },
+  { name: "max_tokens", label: "Output cap in tokens", kind: "number", group: "Output" },
+  {
+    name: "max_completion_tokens",
+    label: "Output cap with reasoning, in tokens",
+    kind: "number",
+    group: "Output",
+  },
+  {
+    name: "stop",
+    label: "Stop sequences",
+    kind: "list",
+    group: "Output",
+    hint: "At most four, separated by commas.",
+  },
+  {
+    name: "response_format",
+    label: "Response format",
+    kind: "json",
+    group: "Output",
+    hint: 'Such as {"type":"json_object"}.',
+  },
+  {
+    name: "stream_options",
+    label: "Stream options",
+    kind: "json",
+    group: "Output",
+    hint: 'Such as {"include_usage":true}.',
+  },
+  {
+    name: "tools",
+    label: "Tools",
+    kind: "json",
+    group: "Tools",
+    hint: "A list, as chat requests have it.",
+  },
+  {
+    name: "tool_choice",
+    label: "Tool choice",
+    kind: "text",
+    group: "Tools",
+    hint: "auto, none, required, or JSON for one tool.",
+  },
+  {
+    name: "provider",
+    label: "Provider rules",
+    kind: "json",
+    group: "Routing",
+    hint: "The routing page writes them for you.",
+  },
+  { name: "require_params", label: "Required parameters", kind: "list", group: "Routing" },
+  { name: "min_context", label: "Least context in tokens", kind: "number", group: "Routing" },
+];
+
+/** A value as the editor's field shows it. */
+function textOf(value: unknown, kind: FieldKind): string {
+  if (value === null || value === undefined) return "";
+  if (kind === "list") return Array.isArray(value) ? value.join(", ") : String(value);
+  if (kind === "json") return JSON.stringify(value, null, 2);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function jsonOf(text: string, label: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Error(`${label}: this is no JSON.`);
+  }
+}
+
+/**
+ * A typed field as the API takes it; null takes it out of the preset. Throws where it cannot be
+ * read.
+ */
+function valueOf(text: string, { kind, label, name }: PresetField): unknown {
+  if (text.trim() === "") return null;
+  if (kind === "list")
+    return text
+      .split(/[,\n]/)
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  if (kind === "json" || (name === "tool_choice" && text.trim().startsWith("{")))
+    return jsonOf(text, label);
+  if (kind !== "number") return text;
+  const value = Number(text);
+  if (Number.isNaN(value)) throw new Error(`${label}: this is no number.`);
+  return value;
+}
+
+/**
+ * The configuration that the typed fields mean; fields that were emptied are null. Throws where one
+ * cannot be read.
+ */
+export const configOf = (texts: Readonly<Record<string, string>>): PresetConfig =>
+  Object.fromEntries(
+    presetFields.map((field) => [field.name, valueOf(texts[field.name] ?? "", field)]),
+  );
+
+/** The typed fields of a configuration. */
+export const textsOf = (config: PresetConfig): Record<string, string> =>
+  Object.fromEntries(presetFields.map(({ name, kind }) => [name, textOf(config[name], kind)]));
+
+/** A configuration without the fields that are empty. */
+const withoutNulls = (config: PresetConfig): PresetConfig =>
+  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
 
 interface Answer {
   text: string;

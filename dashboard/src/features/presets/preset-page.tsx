@@ -28,8 +28,7 @@ import {
   restoreVersion,
   versionsQuery,
 } from "./api.ts";
-import { Bench } from "./bench.tsx";
-import { configOf, presetFields, textsOf } from "./preset-fields.ts";
+import { Bench, configOf, presetFields, textsOf } from "./bench.tsx";
 
 const route = getRouteApi("/presets/$slug");
 const groups = ["Model", "Sampling", "Output", "Tools", "Routing"] as const;

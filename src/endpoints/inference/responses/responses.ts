@@ -11,10 +11,9 @@ import {
   checkResponsesRequest,
   responsesRequestSchema,
 } from "../../../inference/dialects/openai-responses/request-schema.ts";
-import { responseRecord } from "../../../inference/dialects/openai-responses/response-record.ts";
-import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import { responseRecord } from "../../../inference/dialects/openai-responses/answer-fields.ts";
+import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { execute } from "../../../inference/pipeline/execute.ts";
-import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { tryOut } from "../../../inference/pipeline/execution.ts";
 import {
   keepResponse,

@@ -1,16 +1,15 @@
 import { parseJsonObject } from "../../../http/read-body.ts";
-import { chatCall } from "../../../inference/pipeline/chat-call.ts";
-import type { InferenceDependencies } from "../../../inference/pipeline/dependencies.ts";
+import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import type { InferenceDependencies } from "../../../inference/pipeline/execution.ts";
 import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";
 import { execute } from "../../../inference/pipeline/execute.ts";
-import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { RelayedStream } from "../../../inference/pipeline/stream/relayed-stream.ts";
 import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
-} from "../../../inference/responses/background-job.ts";
-import { createdAt, endIn, eventsIn } from "../../../inference/responses/response-event.ts";
+} from "../../../inference/responses/job-store.ts";
+import { createdAt, endIn, eventsIn } from "../../../inference/responses/stored-response.ts";
 import type { ResponseStore } from "../../../inference/responses/response-store.ts";
 import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
 import { asGatewayFacts } from "../../../inference/dialects/gateway-facts.ts";

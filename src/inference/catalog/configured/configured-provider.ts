@@ -2,7 +2,7 @@ import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../../platform/kernel/money.ts";
 import { proxyProblem } from "../../../platform/kernel/network/proxy-rules.ts";
 import { dialectIds } from "../../canonical/dialect-id.ts";
-import { contradictedBy, deviationNames } from "../../providers/deviations.ts";
+import { contradictedBy, deviationNames } from "../../providers/provider-definition.ts";
 import { providerDefinitions } from "../../providers/index.ts";
 
 /** An address, or an environment reference that is resolved when the catalog is built. */

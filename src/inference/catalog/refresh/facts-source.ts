@@ -5,7 +5,7 @@ import {
   usdPerMillionText,
 } from "../../../platform/kernel/money.ts";
 import type { FactPrices } from "../catalog-facts.ts";
-import { present } from "../present.ts";
+import { present } from "../model.ts";
 
 /** Prices in USD per million tokens, as models.dev lists them; some rows use older names. */
 const priceFields = {

@@ -1,10 +1,13 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Annotation, ImagePart, AssistantPart } from "../../canonical/message.ts";
-import { reconcileFinish, type CanonicalResponse } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type CanonicalResponse,
+  type MeteredUsage,
+} from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";

@@ -1,4 +1,4 @@
-import { reconcileFinish, type Finish } from "../../canonical/response.ts";
+import { reconcileFinish, type Finish, type MeteredUsage } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type {
   ReportedError,
@@ -7,7 +7,6 @@ import type {
   ReasoningEnd,
   StreamPart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asNumber, asObject, asString } from "../wire-fields.ts";
 import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";

@@ -20,7 +20,7 @@ import {
   isSealedReasoning,
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../encode-state.ts";
 import { repairToolTurns, argumentsObject, legalName, wrapInput } from "../tools.ts";
 import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";

@@ -1,14 +1,257 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { CanonicalRequest, Sampling } from "../../canonical/request.ts";
-import { claudeAbilities } from "../reasoning-rules.ts";
-import { closedSchema, jsonAdvice, refuseOtherAnswers } from "../json-schema.ts";
+import type {
+  CanonicalRequest,
+  Sampling,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../canonical/request.ts";
+import { claudeAbilities, encodeClaudeThinking, flatEffort } from "../reasoning-rules.ts";
+import {
+  closedSchema,
+  jsonAdvice,
+  refuseOtherAnswers,
+  typedObjectSchema,
+  wrappedDescription,
+  wrappedParameters,
+} from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { EncodeState } from "../encode-state.ts";
+import { EncodeState, type EncodePlace } from "../encode-state.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
-import { encodeMessages } from "./encode-messages.ts";
-import { encodeThinking, type ThinkingFields } from "./encode-thinking.ts";
-import { encodeToolConfig } from "./encode-tools.ts";
-import { converseTraits } from "./converse-traits.ts";
+import { encodeMessages, cachePoint } from "./encode-messages.ts";
+import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
+
+/** What a model takes through Converse beside what all models do. */
+interface ConverseTraits {
+  /** The maker whose own parameters the model takes; undefined where it has none. */
+  maker: "anthropic" | "amazon" | "openai" | undefined;
+  /** Keeps to output schemas and takes strict tools; the others answer 400 to both. */
+  takesSchemas: boolean;
+}
+
+const makers = [
+  [/claude/, "anthropic"],
+  [/nova/, "amazon"],
+  [/gpt-oss/, "openai"],
+] as const;
+
+/** Open models with structured outputs: docs.aws.amazon.com, "structured-output" (2026-11). */
+const schemaKeepers =
+  /qwen|deepseek\.v|ministral|magistral|mistral-large-3|gemma|nemotron|minimax|kimi|gpt-oss/;
+
+/** Traits by wire name, such as `us.anthropic.claude-haiku-4-5-20251001-v1:0`. */
+function converseTraits(upstreamModel: string): ConverseTraits {
+  const maker = makers.find(([pattern]) => pattern.test(upstreamModel))?.[1];
+  const takesSchemas =
+    maker === "anthropic"
+      ? claudeAbilities(upstreamModel).takesSchemas
+      : schemaKeepers.test(upstreamModel);
+  return { maker, takesSchemas };
+}
+
+/**
+ * `toolConfig`; undefined without tools. A conversation with calls in it needs the tools that were
+ * called: Converse refuses `toolUse` blocks without a `toolConfig`.
+ */
+function encodeToolConfig(state: EncodeState): JsonObject | undefined {
+  const { toolChoice, parallelToolCalls } = state.request;
+  const offered = offeredTools(state).flatMap(([tool, index]) =>
+    encodeTool(tool, state.at(`tools[${index}]`)),
+  );
+  const forbidden = toolChoice?.type === "none";
+  const called = calledTools(state);
+  if (forbidden && called.length === 0) return undefined;
+  if (forbidden && offered.length > 0)
+    state.lose("tool_choice", "tools of earlier calls have to be offered again");
+  const tools = offered.length > 0 ? offered : called;
+  if (tools.length === 0) return undefined;
+  if (parallelToolCalls === false && offered.length > 0)
+    state.lose("parallel_tool_calls", "Converse cannot ask for one call at a time");
+  return withoutUndefined<JsonObject>({
+    tools,
+    toolChoice: offered.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined,
+  });
+}
+
+/** The tools with their places; those that `allowed_tools` leaves out are not offered. */
+function offeredTools(state: EncodeState): (readonly [tool: Tool, index: number])[] {
+  const { tools = [], toolChoice } = state.request;
+  const placed = tools.map((tool, index) => [tool, index] as const);
+  if (toolChoice?.type !== "allowed") return placed;
+  state.lose(
+    "tool_choice.allowed_tools",
+    "sent as a shorter list of tools, which a prompt cache notices",
+  );
+  return placed.filter(
+    ([tool]) =>
+      tool.type !== "hosted" &&
+      toolChoice.tools.some((allowed) => allowed.type === tool.type && allowed.name === tool.name),
+  );
+}
+
+/** The least definitions of the tools that earlier turns called. */
+function calledTools(state: EncodeState): JsonObject[] {
+  const calls = state.request.messages.flatMap((message) =>
+    message.role === "assistant" ? message.parts.filter((part) => part.type === "tool-call") : [],
+  );
+  const names = new Set(calls.map((call) => state.namer.wireName(call)));
+  return [...names].map((name) => ({
+    toolSpec: { name, inputSchema: { json: typedObjectSchema(undefined) } },
+  }));
+}
+
+function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
+  switch (tool.type) {
+    case "function":
+      return [encodeFunction(tool, place), ...cachePoint(tool.cache)];
+    case "custom":
+      return [wrapCustom(tool, place), ...cachePoint(tool.cache)];
+    case "hosted":
+      if (tool.dialect === "amazon-converse") return [tool.value];
+      place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
+      return [];
+  }
+}
+
+/** Few models can be held to a schema, and the others answer `strict` with 400. */
+function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
+  const { state } = place;
+  const schema = typedObjectSchema(tool.parameters);
+  const strict = tool.strict === true && converseTraits(state.options.upstreamModel).takesSchemas;
+  if (tool.strict === true && !strict)
+    place.at(".strict").lose("this model follows schemas without being held to them");
+  if (tool.inputExamples !== undefined)
+    place.at(".input_examples").lose("Converse has no such field");
+  place.extensionFields(tool.extensions);
+  return {
+    toolSpec: withoutUndefined<JsonObject>({
+      name: state.namer.wireName({ ...tool, kind: "function" }),
+      description: tool.description || undefined,
+      inputSchema: { json: strict ? closedSchema(schema) : schema },
+      strict: strict || undefined,
+    }),
+  };
+}
+
+/** A custom tool as a function of one text; a grammar becomes advice. */
+function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
+  place.extensionFields(tool.extensions);
+  return {
+    toolSpec: withoutUndefined<JsonObject>({
+      name: place.state.namer.wireName({ ...tool, kind: "custom" }),
+      description: wrappedDescription(tool, () =>
+        place.at(".format").lose("the grammar is described, not enforced"),
+      ),
+      inputSchema: { json: wrappedParameters },
+    }),
+  };
+}
+
+/** `auto` is every model's default, and some models refuse any choice at all. */
+function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | undefined {
+  switch (choice.type) {
+    case "auto":
+    case "none":
+      return undefined;
+    case "required":
+      return { any: {} };
+    case "allowed":
+      return choice.mode === "required" ? { any: {} } : undefined;
+    case "tool":
+      return { tool: { name: state.namer.wireName(choice) } };
+    case "hosted":
+      state.lose("tool_choice", `a choice of ${choice.dialect}'s own`);
+      return undefined;
+  }
+}
+
+/** What the request says about thinking, and the cap and samplers that depend on it. */
+interface ThinkingFields {
+  /** The output cap, which thoughts count against; undefined leaves the model's own. */
+  maxTokens: number | undefined;
+  /** Members of `additionalModelRequestFields`: every maker has its own words for thinking. */
+  fields: JsonObject;
+  /** `outputConfig.effort`, for Claude that thinks adaptively. */
+  effort?: string;
+  /** The model answers samplers with 400, always or while it thinks. */
+  refusesSampling: boolean;
+}
+
+/** Thinking in the words of the model's maker. */
+function encodeThinking(state: EncodeState): ThinkingFields {
+  const {
+    request: { reasoning, maxOutputTokens: maxTokens },
+    options: { upstreamModel },
+  } = state;
+  const maker = converseTraits(upstreamModel).maker;
+  if (maker === "anthropic") return claudeThinking(state);
+  const plain = { maxTokens, fields: {}, refusesSampling: false };
+  if (reasoning === undefined) return plain;
+  if (/nova-[2-9]/.test(upstreamModel)) return novaThinking(state, { reasoning, plain });
+  if (maker === "openai") return plainEffort(state, { reasoning, plain });
+  if (!isReasoningDisabled(reasoning))
+    state.lose("reasoning", "the model decides itself whether it thinks");
+  return plain;
+}
+
+/** Claude takes the fields of its own API, but for the effort. */
+function claudeThinking(state: EncodeState): ThinkingFields {
+  const { maxTokens, thinking, effort } = encodeClaudeThinking(state);
+  const thinks = thinking !== undefined && thinking.type !== "disabled";
+  return {
+    maxTokens,
+    fields: { thinking },
+    ...(effort !== undefined && { effort }),
+    refusesSampling: thinks || claudeAbilities(state.options.upstreamModel).refusesSampling,
+  };
+}
+
+interface Asked {
+  reasoning: ReasoningRequest;
+  /** The fields of a request that does not ask for thinking. */
+  plain: ThinkingFields;
+}
+
+/** The three efforts that Nova and OpenAI's open models know; others become the nearest. */
+const threeEfforts: Readonly<Record<string, string>> = {
+  minimal: "low",
+  xhigh: "high",
+  max: "high",
+};
+
+/**
+ * Nova 2 takes one of three efforts, and at the highest neither a cap nor samplers. Source:
+ * docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html (2026-11).
+ */
+function novaThinking(state: EncodeState, { reasoning, plain }: Asked): ThinkingFields {
+  if (isReasoningDisabled(reasoning))
+    return { ...plain, fields: { reasoningConfig: { type: "disabled" } } };
+  const asked = flatEffort(reasoning);
+  if (asked === undefined) return plain;
+  if (reasoning.budgetTokens !== undefined && reasoning.effort !== undefined)
+    state.lose("reasoning.budget_tokens", "the model takes an effort instead");
+  const wanted = threeEfforts[asked] ?? asked;
+  // A cap bounds what the caller pays for, so it is kept and the effort is lowered.
+  const isCapped = wanted === "high" && plain.maxTokens !== undefined;
+  if (isCapped) state.lose("reasoning.effort", "the model takes no output cap at high effort");
+  const effort = isCapped ? "medium" : wanted;
+  return {
+    ...plain,
+    fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } },
+    refusesSampling: effort === "high",
+  };
+}
+
+/** OpenAI's open models take an effort and cannot stop thinking. */
+function plainEffort(state: EncodeState, { reasoning, plain }: Asked): ThinkingFields {
+  const effort = flatEffort(reasoning);
+  if (effort === undefined) return plain;
+  if (effort === "none")
+    state.lose("reasoning.effort", "the model cannot stop thinking; it thinks as little as it can");
+  const known = effort === "none" ? "low" : (threeEfforts[effort] ?? effort);
+  return { ...plain, fields: { reasoning_effort: known } };
+}
 
 /**
  * A Converse request; see `UpstreamDialect.encodeRequest`. The model and whether the answer is

@@ -1,5 +1,5 @@
 import type { Usage } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import { CountReader, asArray, asObject } from "../wire-fields.ts";
 
 /**

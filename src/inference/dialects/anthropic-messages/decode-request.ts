@@ -1,10 +1,16 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
-import type { CanonicalRequest, OutputFormat, Sampling } from "../../canonical/request.ts";
-import type { FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import type {
+  CanonicalRequest,
+  OutputFormat,
+  Sampling,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../canonical/request.ts";
 import { decodeGateway } from "../gateway-facts.ts";
 import { asObject, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
-import { decodeCache, extensionsOf, laterDefinitions } from "./messages/own-fields.ts";
+import { decodeCache, extensionsOf, laterDefinitions } from "./answer-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
 import { checkMessagesRequest } from "./request-schema.ts";
 

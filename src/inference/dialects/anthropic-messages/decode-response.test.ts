@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { CanonicalResponse, MeteredUsage } from "../../canonical/response.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { encodeUsage, readUsage } from "./usage.ts";

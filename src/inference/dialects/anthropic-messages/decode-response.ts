@@ -4,12 +4,11 @@ import { reconcileFinish, type CanonicalResponse } from "../../canonical/respons
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";
-import { decodeCitations, decodeFinish } from "./answer-fields.ts";
-import { ownFields } from "./messages/own-fields.ts";
+import { decodeCitations, decodeFinish, ownFields } from "./answer-fields.ts";
 import { readError } from "./errors.ts";
 import { readUsage } from "./usage.ts";
 

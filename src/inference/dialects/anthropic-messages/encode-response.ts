@@ -2,14 +2,19 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import { opaqueName } from "../encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
 import { gatewayFields } from "../gateway-facts.ts";
 import { argumentsObject, wrapInput } from "../tools.ts";
-import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
+import {
+  encodeCitation,
+  encodeFinish,
+  withRefusal,
+  fieldsOfOwn,
+  legalCallId,
+} from "./answer-fields.ts";
 import { encodeUsage } from "./usage.ts";
-import { fieldsOfOwn, legalCallId } from "./messages/own-fields.ts";
 
 /** A message for a client. Messages has one answer; further choices are not shown. */
 export function encodeResponse(

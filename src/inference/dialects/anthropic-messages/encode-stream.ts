@@ -1,5 +1,10 @@
 import { brand } from "../../../platform/kernel/brand.ts";
-import { type Finish, reconcileFinish, type GatewayFacts } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type Finish,
+  type GatewayFacts,
+  type MeteredUsage,
+} from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";
 import type {
@@ -9,16 +14,21 @@ import type {
   StreamPart,
   ToolCallStart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../gateway-facts.ts";
 import { asObject } from "../wire-fields.ts";
 import { wrapInput } from "../tools.ts";
-import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
+import {
+  encodeCitation,
+  encodeFinish,
+  withRefusal,
+  deltaFrame,
+  frame,
+  fieldsOfOwn,
+  legalCallId,
+} from "./answer-fields.ts";
 import { errorFrame } from "./errors.ts";
 import { encodeUsage } from "./usage.ts";
-import { deltaFrame, frame } from "./frame.ts";
-import { fieldsOfOwn, legalCallId } from "./messages/own-fields.ts";
 
 /**
  * Canonical parts to the events of a Messages stream: `message_start`, the blocks one after

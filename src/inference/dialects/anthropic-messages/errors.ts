@@ -4,7 +4,7 @@ import type { ReportedError } from "../../canonical/stream-part.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorMessage, readErrorBody, reportError } from "../errors.ts";
 import { asString } from "../wire-fields.ts";
-import { frame } from "./frame.ts";
+import { frame } from "./answer-fields.ts";
 
 /** HTTP statuses of Anthropic's error types, for errors that come without one. */
 const statusByType: ReadonlyMap<string, number> = new Map([

@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { namedAsWhole, requestCheck } from "../request-check.ts";
 import {
+  namedAsWhole,
+  requestCheck,
   gatewayFieldNames,
   gatewayShape,
   integer,
   modelField,
   open,
   otherType,
-} from "../shared-request-schema.ts";
+} from "../request-check.ts";
 
 const cacheControl = {
   cache_control: z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish(),

@@ -1,11 +1,14 @@
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import type { GatewayFacts } from "../../canonical/response.ts";
+import {
+  coveringDelivered,
+  type GatewayFacts,
+  type MeteredUsage,
+} from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { totalCacheWrites, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
-import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import { CountReader, asNumber, asObject, withoutUndefined } from "../wire-fields.ts";
-import { fieldsOfOwn, ownFields } from "./messages/own-fields.ts";
+import { fieldsOfOwn, ownFields } from "./answer-fields.ts";
 
 const countFields: ReadonlySet<string> = new Set([
   "input_tokens",

@@ -1,4 +1,4 @@
-import { type Finish, reconcileFinish } from "../../canonical/response.ts";
+import { reconcileFinish, type Finish, type MeteredUsage } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type {
   ErrorPart,
@@ -6,7 +6,6 @@ import type {
   ReasoningEnd,
   StreamPart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";

@@ -17,7 +17,7 @@ import {
   openProvenance,
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import { isBillingLine } from "../encode-state.ts";
 import { repairToolTurns, argumentsObject } from "../tools.ts";
 import { unsupportedContent } from "../wire-fields.ts";

@@ -1,11 +1,15 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import type {
+  CanonicalRequest,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { objectSchema } from "../json-schema.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { flatEffort } from "../reasoning-rules.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";

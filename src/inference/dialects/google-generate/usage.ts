@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import { CountReader, asArray, asObject } from "../wire-fields.ts";
 
 /**

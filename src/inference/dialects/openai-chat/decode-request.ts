@@ -4,14 +4,12 @@ import type {
   OutputFormat,
   Sampling,
   WebSearchOptions,
-} from "../../canonical/request.ts";
-import type {
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
-} from "../../canonical/tool.ts";
+} from "../../canonical/request.ts";
 import {
   decodeCache,
   decodeSchemaOutput,

@@ -8,7 +8,7 @@ import type {
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import { reconcileFinish, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { parseDataUrl } from "../openai-fields.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";

@@ -1,4 +1,4 @@
-import { reconcileFinish } from "../../canonical/response.ts";
+import { reconcileFinish, type MeteredUsage } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type {
   ReportedError,
@@ -7,7 +7,6 @@ import type {
   ReasoningEnd,
   StreamPart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import {
   cutStream,

@@ -1,19 +1,19 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type {
+  CanonicalRequest,
+  OutputFormat,
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
   ToolKind,
-} from "../../canonical/tool.ts";
+} from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
-import { objectSchema } from "../json-schema.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 

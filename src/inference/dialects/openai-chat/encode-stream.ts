@@ -1,8 +1,9 @@
 import {
-  type Finish,
   reconcileFinish,
+  type Finish,
   type GatewayFacts,
   type LogProbabilities,
+  type MeteredUsage,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
@@ -13,7 +14,6 @@ import type {
   StreamPart,
   ToolCallStart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../gateway-facts.ts";
 import {

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { namedAsWhole, requestCheck } from "../request-check.ts";
 import {
+  namedAsWhole,
+  requestCheck,
   answerSchemaShape,
   cacheMarkers,
   callArguments,
@@ -18,7 +19,7 @@ import {
   samplingShape,
   sound,
   topLogprobs,
-} from "../shared-request-schema.ts";
+} from "../request-check.ts";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
 

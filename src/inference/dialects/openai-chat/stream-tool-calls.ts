@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
-import type { ToolKind } from "../../canonical/tool.ts";
+import type { ToolKind } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asNumber, asObject, asString } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";

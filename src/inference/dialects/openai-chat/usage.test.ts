@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
 import { leastMicroseconds } from "../../../../test/support/least-microseconds.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
-import { estimateUsage } from "../../canonical/usage.ts";
+import { estimateUsage } from "../../canonical/response.ts";
 import { readChatUsage, readUsageOf } from "./usage.ts";
 
 const details = (prompt: object, completion: object = {}): object => ({

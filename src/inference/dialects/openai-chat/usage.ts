@@ -1,6 +1,6 @@
 import { editMembers, scanMembers } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import type { GatewayFacts } from "../../canonical/response.ts";
+import type { GatewayFacts, MeteredUsage } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
   totalCacheWrites,
@@ -8,7 +8,6 @@ import {
   totalOutputTokens,
   type Usage,
 } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts";
 
 export { readChatUsage };

@@ -3,7 +3,7 @@ import type { ImagePart, AssistantPart } from "../../canonical/message.ts";
 import { reconcileFinish, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { decodeTokens, readOpenaiUsage } from "../openai-fields.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";

@@ -1,20 +1,21 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { CanonicalRequest, OutputFormat, WebSearchOptions } from "../../canonical/request.ts";
 import type {
+  CanonicalRequest,
+  OutputFormat,
+  WebSearchOptions,
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
   ToolKind,
-} from "../../canonical/tool.ts";
+} from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
-import { objectSchema } from "../json-schema.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { asArray, asObject, unsupportedContent, joined, withoutUndefined } from "../wire-fields.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./items/encode-input.ts";
 

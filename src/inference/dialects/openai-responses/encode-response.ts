@@ -2,10 +2,9 @@ import type { JsonObject } from "../../canonical/json.ts";
 import { responseParts, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import { opaqueName } from "../encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { encodeAnnotation, encodeFinish, type Ending } from "./answer-fields.ts";
+import { encodeAnnotation, encodeFinish, responseRecord, type Ending } from "./answer-fields.ts";
 import { idBaseOf, OutputBuilder } from "./encode-stream.ts";
 import { plainMessage } from "./items/item-builders.ts";
-import { responseRecord } from "./response-record.ts";
 
 /** A whole response for a client: what its stream would have added up to. */
 export function encodeResponse(

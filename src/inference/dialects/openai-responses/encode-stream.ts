@@ -1,10 +1,11 @@
 import { brand } from "../../../platform/kernel/brand.ts";
 import type { ImagePart, OpaquePart } from "../../canonical/message.ts";
 import {
-  type Finish,
   reconcileFinish,
+  type Finish,
   type GatewayFacts,
   type TokenLogProbability,
+  type MeteredUsage,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type {
@@ -14,7 +15,6 @@ import type {
   StreamPart,
   ToolCallStart,
 } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { asString } from "../wire-fields.ts";
 import {
@@ -27,8 +27,7 @@ import {
   ReasoningBuilder,
 } from "./items/item-builders.ts";
 import { errorEvent, eventFrame, failure } from "./errors.ts";
-import { encodeFinish, type Ending, signatureItem } from "./answer-fields.ts";
-import { responseRecord } from "./response-record.ts";
+import { encodeFinish, signatureItem, responseRecord, type Ending } from "./answer-fields.ts";
 
 /** The part of an upstream's id that ids of items may contain. */
 export const idBaseOf = (id: string): string =>

@@ -4,7 +4,7 @@ import type { ReportedError } from "../../canonical/stream-part.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.ts";
 import { asObject } from "../wire-fields.ts";
-import { responseRecord } from "./response-record.ts";
+import { responseRecord } from "./answer-fields.ts";
 
 /** What an error answer says. */
 export const readError = (status: number, body: unknown): ReportedError =>

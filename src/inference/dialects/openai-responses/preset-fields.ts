@@ -9,7 +9,7 @@ import {
   unlessSet,
   type PresetFields,
   type PresetSettings,
-} from "../preset-fields.ts";
+} from "../dialect.ts";
 import { asObject } from "../wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;

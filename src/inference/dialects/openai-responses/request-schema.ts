@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { namedAsWhole, requestCheck, type Fields } from "../request-check.ts";
-import { asObject, badRequest } from "../wire-fields.ts";
 import {
+  namedAsWhole,
+  requestCheck,
   answerSchemaShape,
   cacheMarkers,
   callArguments,
@@ -19,7 +19,9 @@ import {
   samplingShape,
   sound,
   topLogprobs,
-} from "../shared-request-schema.ts";
+  type Fields,
+} from "../request-check.ts";
+import { asObject, badRequest } from "../wire-fields.ts";
 
 /** One of these members is needed: where the content of a part is. */
 const anyOfMembers = (names: readonly string[]) =>

@@ -1,11 +1,10 @@
-import type { GatewayFacts } from "../../canonical/response.ts";
+import type { GatewayFacts, MeteredUsage } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import {
   totalCacheWrites,
   totalInputTokens,
   totalOutputTokens,
 } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
 import { withoutUndefined } from "../wire-fields.ts";
 
 /**

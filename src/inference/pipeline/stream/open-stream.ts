@@ -22,7 +22,7 @@ import type { EventDecoder } from "../../upstream/sse-decoder.ts";
 import { openEventStream } from "../../upstream/event-stream.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { ModelFallback } from "../../dialects/gateway-facts.ts";
 

@@ -11,11 +11,10 @@ import {
   type EventDecoder,
   SseDecoder,
 } from "../../upstream/sse-decoder.ts";
-import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import { UpstreamFailure, type AttemptFailure } from "../../upstream/upstream-failure.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import type { StreamAllowance } from "../hold/take-hold.ts";
-import type { AttemptFailure } from "../../upstream/classify-failure.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 

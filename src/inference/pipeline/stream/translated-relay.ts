@@ -1,6 +1,11 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
-import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
+import {
+  coveringDelivered,
+  type MeteredUsage,
+  type FinishReason,
+  type CanonicalResponse,
+} from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { AnswerLosses } from "../../dialects/encode-state.ts";
 import type { StreamDecoder, StreamEncoder } from "../../dialects/dialect.ts";
@@ -16,7 +21,6 @@ import {
   type StreamFault,
 } from "../../dialects/passthrough.ts";
 import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
-import type { FinishReason, CanonicalResponse } from "../../canonical/response.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "../inference-call.ts";

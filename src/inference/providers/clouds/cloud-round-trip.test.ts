@@ -11,7 +11,7 @@ import { googleGenerate } from "../../dialects/google-generate/index.ts";
 import { openEventStream } from "../../upstream/event-stream.ts";
 import { Lifeline } from "../../upstream/lifeline.ts";
 import { createSigner } from "../../upstream/signing/create-signer.ts";
-import { postFormThrough } from "../../upstream/signing/post-form.ts";
+import { postFormThrough } from "../../upstream/signing/request-signer.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
 import { UpstreamClient, upstreamTarget } from "../../upstream/upstream-client.ts";
 import { amazonBedrock } from "./amazon-bedrock.ts";

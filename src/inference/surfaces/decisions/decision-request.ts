@@ -88,7 +88,7 @@ function questionOf(value: unknown, at: string): Question {
     case "noul":
       return { type, instructions, ...meaningsOf(criteria, `${at}.criteria`) };
     case "choice":
-      return { type, instructions, criteria: optionsOf(criteria, `${at}.criteria`) };
+      return { type, instructions, criteria: requestOptions(criteria, `${at}.criteria`) };
     case "score":
       return { type, instructions, criteria: levelsOf(criteria, `${at}.criteria`) };
   }
@@ -112,7 +112,7 @@ function meaningsOf(criteria: unknown, at: string): Pick<NoulQuestion, "criteria
   return { criteria };
 }
 
-function optionsOf(criteria: unknown, at: string): ChoiceQuestion["criteria"] {
+function requestOptions(criteria: unknown, at: string): ChoiceQuestion["criteria"] {
   if (!isObject(criteria))
     throw badRequest(
       at,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chatQuestionOf, sharesOf, answerOf, readAnswer } from "./decision-answer.ts";
+import { chatQuestionOf, sharesOf, answerOf, readAnswer } from "./decisions-call.ts";
 import { readDecisionRequest, type Question } from "./decision-request.ts";
 
 const noul: Question = { type: "noul", instructions: "Is it late?" };

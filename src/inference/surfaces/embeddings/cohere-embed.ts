@@ -1,5 +1,5 @@
 import { withoutUndefined, CountReader } from "../../dialects/wire-fields.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";
 import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";

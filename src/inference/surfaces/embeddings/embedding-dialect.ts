@@ -1,4 +1,4 @@
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import {
   type EmbeddingInput,

@@ -11,7 +11,7 @@ import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { guardFormatOf, moderates } from "./guard-formats.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import type { WholeAnswer } from "../../dialects/passthrough.ts";
 import { chatWire } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";

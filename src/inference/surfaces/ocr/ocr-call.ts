@@ -1,13 +1,13 @@
-import type {
-  CallOrigin,
-  InferenceCall,
-  Adapter,
-  AdaptedRoute,
+import {
+  assertServesChat,
+  type CallOrigin,
+  type InferenceCall,
+  type Adapter,
+  type AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import { assertServesChat } from "../../pipeline/chat-call.ts";
 import { surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import type { WholeAnswer } from "../../dialects/passthrough.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
 import { chatWire, type ChatQuestion } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";
 

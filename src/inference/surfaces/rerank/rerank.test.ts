@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { cohereRerank, jinaRerank, type RerankDialect, voyageRerank } from "./rerank-dialects.ts";
-import { billedTokens, expectedTokens } from "./rerank-call.ts";
-import { readRerankRequest, type RerankRequest } from "./rerank-request.ts";
+import {
+  cohereRerank,
+  jinaRerank,
+  voyageRerank,
+  billedTokens,
+  expectedTokens,
+  readRerankRequest,
+  type RerankDialect,
+  type RerankRequest,
+} from "./rerank-call.ts";
 
 const dialects: Record<string, RerankDialect> = {
   "cohere-rerank": cohereRerank,

@@ -1,7 +1,6 @@
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { AwsSigner, type AwsCredential } from "./aws-signer.ts";
-import type { PostForm } from "./post-form.ts";
-import type { RequestSigner } from "./request-signer.ts";
+import type { PostForm, RequestSigner } from "./request-signer.ts";
 import { ServiceAccountSigner } from "./service-account-signer.ts";
 
 /** A credential that signs requests, as a provider's configuration states it. */

@@ -1,7 +1,6 @@
 import { type Clock, hourMs, minuteMs } from "../../../platform/kernel/clock.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
-import type { PostForm } from "./post-form.ts";
-import type { RequestSigner } from "./request-signer.ts";
+import type { PostForm, RequestSigner } from "./request-signer.ts";
 
 /** What a service account signer works with. */
 export interface ServiceAccountOptions {

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { shownPath } from "../../../http/endpoint.ts";
 import { isDangerous, requestable } from "../../requestable-endpoints.ts";
-import type { ToolEndpoint } from "../../tool-endpoint.ts";
-import { defineTool } from "../../tool.ts";
+import { defineTool, type ToolEndpoint } from "../../tool.ts";
 
 /** Endpoints whose fields are shown as well: a longer list would be mostly schemas. */
 const detailedMax = 12;

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { findRequestable, isDangerous } from "../../requestable-endpoints.ts";
-import { endpointName } from "../../tool-endpoint.ts";
-import { defineTool, idempotencyField } from "../../tool.ts";
+import { endpointName, defineTool, idempotencyField } from "../../tool.ts";
 
 /** Calls an endpoint of the account or administration plane. */
 export const adminRequest = defineTool({

@@ -2,7 +2,21 @@ import { z } from "zod";
 import type { ModelObject } from "../../../inference/catalog/model-object.ts";
 import { fitsTask, modelTasks, priceOf } from "../../../inference/catalog/recommend-models.ts";
 import { defineTool } from "../../tool.ts";
-import { modelSchema } from "./model-schema.ts";
+
+const perMillion = z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() });
+
+/** What tools read of a model object; everything else in it passes. */
+export const modelSchema = z.looseObject({
+  id: z.string(),
+  category: z.string(),
+  context_length: z.int(),
+  capabilities: z.array(z.string()),
+  pricing: perMillion.extend({
+    billing: z.string().optional(),
+    list_pricing: perMillion.optional(),
+  }),
+  reasoning: z.looseObject({}).optional(),
+});
 
 /** The models' own schema is checked where the answer is written. */
 const answerSchema = z.looseObject({ data: z.custom<readonly ModelObject[]>(Array.isArray) });

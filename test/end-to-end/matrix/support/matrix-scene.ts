@@ -1,4 +1,4 @@
-import type { AppSettings } from "../../../../src/app/app-settings.ts";
+import type { AppSettings } from "../../../../src/app/settings-of.ts";
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured/configured-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";

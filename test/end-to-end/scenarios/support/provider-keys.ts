@@ -1,6 +1,6 @@
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured/configured-provider.ts";
 import type { AppTools } from "../../../../src/app/app.ts";
-import type { LlmKey } from "../../../../src/identity/keys/llm-key.ts";
+import type { LlmKey } from "../../../../src/identity/keys/llm-key-store.ts";
 import {
   provider,
   startGateway,

@@ -11,10 +11,9 @@ import type {
   UserMessage,
 } from "../../../canonical/message.ts";
 import { openProvenance, type ReasoningPart } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/tool.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
 import { asObject, badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
-import { decodeCache, extensionsOf } from "./own-fields.ts";
-import { decodeCitations } from "../answer-fields.ts";
+import { decodeCache, extensionsOf, decodeCitations } from "../answer-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content"]);
 const knownCallFields: ReadonlySet<string> = new Set([

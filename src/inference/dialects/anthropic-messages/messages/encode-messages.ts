@@ -19,12 +19,11 @@ import {
   isSealedReasoning,
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/tool.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
 import type { EncodePlace, EncodeState } from "../../encode-state.ts";
 import { repairToolTurns, argumentsObject, wrapInput } from "../../tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
-import { cacheFields, legalCallId } from "./own-fields.ts";
-import { replayCitation } from "../answer-fields.ts";
+import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
 
 /** The conversation on the wire, with its leading instructions apart. */
 export function encodeMessages(state: EncodeState): {

@@ -2,7 +2,7 @@ import { brand } from "../../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { MeteredUsage } from "../../../canonical/usage.ts";
+import type { MeteredUsage } from "../../../canonical/response.ts";
 import {
   boundOrEstimated,
   inOneLine,
@@ -13,9 +13,8 @@ import {
   unfinishedStream,
 } from "../../passthrough.ts";
 import { fallbackMembers } from "../../gateway-facts.ts";
-import { isQuietEnd } from "../answer-fields.ts";
+import { isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
-import { pingFrame } from "../frame.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
 /** What a relay of Messages is made of. */

@@ -12,7 +12,7 @@ import type {
   UserPart,
 } from "../../../canonical/message.ts";
 import type { JsonValue } from "../../../canonical/json.ts";
-import type { ToolCallPart } from "../../../canonical/tool.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   mediaSource,
   decodeCache,

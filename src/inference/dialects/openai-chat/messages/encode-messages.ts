@@ -18,7 +18,7 @@ import {
   type ReasoningPart,
   type ReasoningSpelling,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/tool.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
 import { repairToolTurns, wrapInput } from "../../tools.ts";

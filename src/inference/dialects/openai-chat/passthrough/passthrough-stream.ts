@@ -5,9 +5,13 @@ import {
   replaceEach,
   scanMembers,
 } from "../../../../platform/kernel/json/json-members.ts";
-import type { Finish, FinishReason } from "../../../canonical/response.ts";
+import {
+  coveringDelivered,
+  type Finish,
+  type FinishReason,
+  type MeteredUsage,
+} from "../../../canonical/response.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import { coveringDelivered, type MeteredUsage } from "../../../canonical/usage.ts";
 import {
   boundOrEstimated,
   type EventText,

@@ -12,7 +12,7 @@ import type {
 } from "../../../canonical/message.ts";
 import type { Extensions } from "../../../canonical/dialect-id.ts";
 import type { JsonValue } from "../../../canonical/json.ts";
-import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/tool.ts";
+import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/request.ts";
 import {
   mediaSource,
   decodeCache,

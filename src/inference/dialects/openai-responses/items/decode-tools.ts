@@ -1,11 +1,11 @@
-import type { CanonicalRequest } from "../../../canonical/request.ts";
 import type {
+  CanonicalRequest,
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
-} from "../../../canonical/tool.ts";
+} from "../../../canonical/request.ts";
 import { decodeCache, markerFields } from "../../openai-fields.ts";
 import { badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
 

@@ -15,7 +15,7 @@ import {
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/tool.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
 import { repairToolTurns, wrapInput } from "../../tools.ts";

@@ -1,12 +1,13 @@
 import { editScanned, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
 import {
-  type FinishReason,
   reconcileFinish,
+  coveringDelivered,
+  type FinishReason,
   type GatewayFacts,
+  type MeteredUsage,
 } from "../../../canonical/response.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import { sealWithProvenance } from "../../../canonical/reasoning.ts";
-import { coveringDelivered, type MeteredUsage } from "../../../canonical/usage.ts";
 import {
   boundOrEstimated,
   type OriginalRequest,
@@ -15,8 +16,7 @@ import {
 } from "../../passthrough.ts";
 import { asGatewayFacts, gatewayFields } from "../../gateway-facts.ts";
 import { readOpenaiUsage } from "../../openai-fields.ts";
-import { decodeFinish } from "../answer-fields.ts";
-import { outputText } from "../response-record.ts";
+import { decodeFinish, outputText } from "../answer-fields.ts";
 import { encodeUsage, usageCost } from "../usage.ts";
 
 /** The output items of a response. */

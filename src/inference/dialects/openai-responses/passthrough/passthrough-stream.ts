@@ -6,7 +6,7 @@ import {
   scanMembers,
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
-import type { MeteredUsage } from "../../../canonical/usage.ts";
+import type { MeteredUsage } from "../../../canonical/response.ts";
 import { reportError } from "../../errors.ts";
 import { asGatewayFacts } from "../../gateway-facts.ts";
 import {
@@ -32,7 +32,7 @@ import {
   responseText,
   withSealedProvenance,
 } from "./passthrough-answer.ts";
-import { responseRecord } from "../response-record.ts";
+import { responseRecord } from "../answer-fields.ts";
 
 /** What a Responses relay is made of. */
 interface ResponsesRelayOptions extends RelayOptions {

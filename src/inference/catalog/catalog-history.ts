@@ -1,0 +1,292 @@
+import type { Kysely } from "kysely";
+import { minuteMs, dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { routePricing } from "./model-object.ts";
+import type { CatalogSnapshot } from "./model.ts";
+
+/** The table of what models cost over time. */
+export interface PriceTables {
+  /** What a provider asks for a model, from a time on. */
+  price_changes: {
+    model: string;
+    provider: string;
+    at_ms: number;
+    /** JSON of the parts that have a price, in USD per million tokens. */
+    prices: string;
+  };
+}
+
+/** The prices of a provider for a model, from a wall time on. */
+export interface PriceChange {
+  model: string;
+  provider: string;
+  atMs: number;
+  prices: Readonly<Record<string, number>>;
+}
+
+/** How often the gateway looks whether its catalog is another one. */
+const lookEveryMs = minuteMs;
+/** Rows that one statement writes. */
+const rowsAtOnce = 200;
+
+const keyOf = ({ model, provider }: { model: string; provider: string }): string =>
+  `${model} ${provider}`;
+
+/**
+ * When prices of the catalog changed: the prices of each route as they were first seen, and every
+ * time that they were others than before.
+ */
+export class PriceHistory {
+  private readonly database: Kysely<PriceTables>;
+  private readonly catalog: () => CatalogSnapshot;
+  private readonly clock: Clock;
+  private noted: { snapshot: CatalogSnapshot; done: Promise<void> } | undefined;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: {
+    database: Kysely<PriceTables>;
+    catalog: () => CatalogSnapshot;
+    clock: Clock;
+  }) {
+    this.database = options.database;
+    this.catalog = options.catalog;
+    this.clock = options.clock;
+  }
+
+  /** Looks every minute, from now on. */
+  start(onError: (error: unknown) => void): void {
+    this.timer = setInterval(() => void this.look().catch(onError), lookEveryMs);
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.noted?.done.catch(() => undefined);
+  }
+
+  /** Writes what changed since the last catalog that was looked at; each catalog once. */
+  look(): Promise<void> {
+    const snapshot = this.catalog();
+    if (this.noted?.snapshot === snapshot) return this.noted.done;
+    const done = (this.noted?.done.catch(() => undefined) ?? Promise.resolve()).then(() =>
+      this.note(snapshot),
+    );
+    const noted = { snapshot, done };
+    this.noted = noted;
+    done.catch(() => {
+      if (this.noted === noted) this.noted = undefined;
+    });
+    return done;
+  }
+
+  /** The prices of some models from their first ones on, each provider's oldest first. */
+  async of(models: readonly string[]): Promise<PriceChange[]> {
+    if (models.length === 0) return [];
+    await this.look();
+    const rows = await this.database
+      .selectFrom("price_changes")
+      .selectAll()
+      .where("model", "in", [...models])
+      .orderBy("model")
+      .orderBy("provider")
+      .orderBy("at_ms")
+      .execute();
+    // Two gateways may have seen the same change, each at its own time.
+    return rows
+      .filter((row, index) => {
+        const before = rows[index - 1];
+        return before === undefined || keyOf(before) !== keyOf(row) || before.prices !== row.prices;
+      })
+      .map(({ model, provider, at_ms: atMs, prices }) => ({
+        model,
+        provider,
+        atMs: Number(atMs),
+        prices: JSON.parse(prices) as Record<string, number>,
+      }));
+  }
+
+  private async note(snapshot: CatalogSnapshot): Promise<void> {
+    const known = new Map<string, string>();
+    const rows = await this.database
+      .selectFrom("price_changes")
+      .select(["model", "provider", "prices"])
+      .orderBy("at_ms")
+      .execute();
+    for (const row of rows) known.set(keyOf(row), row.prices);
+    const changed = pricesOf(snapshot, this.clock.nowMs()).filter(
+      (row) => known.get(keyOf(row)) !== row.prices,
+    );
+    for (let first = 0; first < changed.length; first += rowsAtOnce)
+      await this.database
+        .insertInto("price_changes")
+        .values(changed.slice(first, first + rowsAtOnce))
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+  }
+}
+
+/** The prices of every route of a catalog; routing presets have those of their members. */
+function pricesOf({ models }: CatalogSnapshot, atMs: number): PriceTables["price_changes"][] {
+  const rows = new Map<string, PriceTables["price_changes"]>();
+  for (const { id, router, routes } of models.values()) {
+    if (router !== undefined) continue;
+    for (const { provider, price } of routes) {
+      if (price === undefined) continue;
+      const row = { model: id, provider: provider.id, at_ms: atMs };
+      // Of two routes at one provider the first one is the one that is shown.
+      if (!rows.has(keyOf(row)))
+        rows.set(keyOf(row), { ...row, prices: JSON.stringify(routePricing(price)) });
+    }
+  }
+  return [...rows.values()];
+}
+
+/**
+ * What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days
+ * are counted from the epoch, in UTC.
+ */
+export interface RouteHistoryTables {
+  network_days: {
+    day: number;
+    model: string;
+    provider: string;
+    requests: number;
+    attempts: number;
+    failures: number;
+  };
+}
+
+/** Days that uptime is reported for, today among them. */
+export const uptimeDays = 90;
+
+/** Days whose requests make the order by usage, today among them. */
+const usageDays = 7;
+
+/** One day of a provider: how often it was tried, and how often it failed by its own fault. */
+export interface UptimeDay {
+  /** Days since the epoch, in UTC. */
+  day: number;
+  attempts: number;
+  failures: number;
+}
+
+/** How often a provider was tried for a model, and failed by its own fault. */
+interface RouteAttempts {
+  model: string;
+  provider: string;
+  attempts: number;
+  failures: number;
+}
+
+/** How models were used, and their providers there for them, day by day. */
+export class RouteHistory {
+  private readonly database: Kysely<RouteHistoryTables>;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<RouteHistoryTables>; clock: Clock }) {
+    this.database = options.database;
+    this.clock = options.clock;
+  }
+
+  /** Requests of the last seven days by the id of the model that served them. */
+  async weeklyRequests(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">", this.today - usageDays)
+      .select(["model", ({ fn }) => fn.sum<number | string>("requests").as("requests")])
+      .groupBy("model")
+      .execute();
+    return new Map(rows.map(({ model, requests }) => [model, Number(requests)]));
+  }
+
+  /** The last 90 days of each provider with any of the models, the oldest first; keys are slugs. */
+  async uptime({
+    models,
+    providers,
+  }: {
+    models: readonly string[];
+    providers: readonly string[];
+  }): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
+    // A preset may have no members, and Postgres takes no empty list.
+    if (models.length === 0) return new Map();
+    const first = this.today - uptimeDays + 1;
+    const days = Array.from({ length: uptimeDays }, (_, index) => first + index);
+    // Rows stand by day, then model: naming the days makes this as many look-ups and no scan.
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", "in", days)
+      .where("model", "in", models)
+      .select(["provider", "day", "attempts", "failures"])
+      .execute();
+    const byProvider = new Map(
+      providers.map((provider) => [
+        provider,
+        days.map((day): UptimeDay => ({ day, attempts: 0, failures: 0 })),
+      ]),
+    );
+    for (const { provider, day, attempts, failures } of rows) {
+      const counted = byProvider.get(provider)?.[day - first];
+      if (counted === undefined) continue;
+      counted.attempts += attempts;
+      counted.failures += failures;
+    }
+    return byProvider;
+  }
+
+  /** Attempts of the last 90 days at each provider of each model that was tried in them. */
+  async attempts(): Promise<RouteAttempts[]> {
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">", this.today - uptimeDays)
+      .select(["model", "provider"])
+      .select(({ fn }) => [
+        fn.sum<number | string>("attempts").as("attempts"),
+        fn.sum<number | string>("failures").as("failures"),
+      ])
+      .groupBy(["model", "provider"])
+      .orderBy("model")
+      .orderBy("provider")
+      .execute();
+    return rows.map(({ model, provider, attempts, failures }) => ({
+      model,
+      provider,
+      attempts: Number(attempts),
+      failures: Number(failures),
+    }));
+  }
+
+  /**
+   * The last days of every provider that was tried in them, the oldest first, over all models.
+   */
+  async providers(count: number): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
+    const first = this.today - count + 1;
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">=", first)
+      .select(["provider", "day"])
+      .select(({ fn }) => [
+        fn.sum<number | string>("attempts").as("attempts"),
+        fn.sum<number | string>("failures").as("failures"),
+      ])
+      .groupBy(["provider", "day"])
+      .execute();
+    const byProvider = new Map<string, UptimeDay[]>();
+    for (const { provider, day, attempts, failures } of rows) {
+      const days =
+        byProvider.get(provider) ??
+        Array.from({ length: count }, (_, index) => ({
+          day: first + index,
+          attempts: 0,
+          failures: 0,
+        }));
+      byProvider.set(provider, days);
+      const counted = days[day - first];
+      if (counted !== undefined)
+        Object.assign(counted, { attempts: Number(attempts), failures: Number(failures) });
+    }
+    return byProvider;
+  }
+
+  private get today(): number {
+    return Math.floor(this.clock.nowMs() / dayMs);
+  }
+}
