@@ -1,5 +1,6 @@
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import { readUnfolded, type UnfoldedSums } from "../platform/storage/growths.ts";
+import { usageAdd } from "./usage-rollup.ts";
 
 /** Reads rows from a database of either engine. */
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
@@ -78,6 +79,10 @@ async function readSums(
     addFigures(summed, nameOf(String(row["workspace_id"]), Number(row["day"])), row);
   for (const row of unfolded(table)) {
     const day = Math.floor(Number(row[bucket]) / perDay);
+    addFigures(summed, nameOf(String(row["workspace_id"]), day), row);
+  }
+  for (const row of unfolded(usageAdd.table)) {
+    const day = Math.floor(Number(row["hour"]) / (dayMs / hourMs));
     addFigures(summed, nameOf(String(row["workspace_id"]), day), row);
   }
   return summed;
