@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Caller } from "../identity/keys/caller.ts";
 import { minuteMs } from "../platform/kernel/clock.ts";
+import { AnswerHeaders } from "../http/answer-headers.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countRequest } from "./count-request.ts";
 import { RateLimiter, RateTiers } from "./rate-limiter.ts";
@@ -36,12 +37,12 @@ test("the go plan's 3001st paid request in five hours is refused by the starter 
   const send = (
     rateClass: "paid" | "free-model",
   ): { headers: Record<string, string>; error: unknown } => {
-    const headers: Record<string, string> = {};
+    const headers = new AnswerHeaders();
     try {
       countRequest(counters, { caller, rateClass, headers });
-      return { headers, error: undefined };
+      return { headers: headers.all, error: undefined };
     } catch (error) {
-      return { headers, error };
+      return { headers: headers.all, error };
     }
   };
   for (let minute = 0; minute < 50; minute += 1) {

@@ -1,3 +1,4 @@
+import type { AnswerHeaders } from "../http/answer-headers.ts";
 import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
@@ -25,7 +26,7 @@ interface CountedRequest {
   caller: Caller;
   rateClass: RateClass;
   /** Headers of the answer to come; the window's are written into them. */
-  headers: Record<string, string>;
+  headers: AnswerHeaders;
 }
 
 type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
@@ -91,7 +92,7 @@ export function countRequest(
  */
 export function countAddress(
   { limiter }: RateCounters,
-  { address, tier, headers }: { address: string; tier: RateTier; headers: Record<string, string> },
+  { address, tier, headers }: { address: string; tier: RateTier; headers: AnswerHeaders },
 ): Promise<void> | undefined {
   const request: CountedRequest = {
     caller: { kind: "anonymous", address },
@@ -130,8 +131,8 @@ export async function countActions(
 }
 
 function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: CountOutcome): void {
-  Object.assign(headers, rateHeaders(tier));
-  if (hours !== undefined) Object.assign(headers, quotaHeaders(hours.state));
+  headers.share(rateHeaders(tier));
+  if (hours !== undefined) Object.assign(headers.all, quotaHeaders(hours.state));
   if (!admitted) {
     throw tooMany(caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded", {
       tier: tier.id,
@@ -141,7 +142,7 @@ function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: Co
   }
   if (hours === undefined || hours.hasRoom) return;
   const { quota, resetSeconds } = hours.state;
-  Object.assign(headers, exhaustedQuotaHeaders(quota));
+  Object.assign(headers.all, exhaustedQuotaHeaders(quota));
   throw tooMany("rate_limit_exceeded", {
     tier: quota.id,
     limit: quota.requests,
@@ -256,14 +257,14 @@ export async function countRefusedCredential(
     refusal,
     address,
     headers,
-  }: { refusal: RefusedCredentialError; address: string; headers: Record<string, string> },
+  }: { refusal: RefusedCredentialError; address: string; headers: AnswerHeaders },
 ): Promise<never> {
   const counter = `refused ${countedAddress(address)}`;
   const { admitted, tier } = await limiter.count({
     minutes: [{ counter, tier: anonymousTier }],
     hours: undefined,
   });
-  Object.assign(headers, rateHeaders(tier));
+  headers.share(rateHeaders(tier));
   if (admitted) throw refusal;
   throw new GatewayError(
     "ip_rate_limit_exceeded",

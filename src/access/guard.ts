@@ -97,7 +97,7 @@ export class Guard implements RouterGuard<Caller> {
       const counted = countAddress(counters, {
         address: context.clientAddress(),
         tier: endpoint.counting.perAddress,
-        headers: context.headers,
+        headers: context.answerHeaders,
       });
       if (counted !== undefined) return counted.then(() => this.admitKey(endpoint, context));
     }
@@ -171,7 +171,7 @@ export class Guard implements RouterGuard<Caller> {
     return countRefusedCredential(this.options.counters, {
       refusal,
       address: context.clientAddress(),
-      headers: context.headers,
+      headers: context.answerHeaders,
     });
   }
 
@@ -186,10 +186,10 @@ export class Guard implements RouterGuard<Caller> {
   private enter(endpoint: GuardedEndpoint, context: RequestContext): Promise<void> | undefined {
     this.checkPlace(endpoint, context);
     const { directory, clock, counters } = this.options;
-    const { caller, headers } = context;
+    const { caller, answerHeaders: headers } = context;
     if (caller.kind !== "anonymous" && caller.kind !== "session")
       directory.uses.note(caller.key.id, clock.nowMs());
-    if (endpoint.counting === "none") Object.assign(headers, describeWindow(counters, caller));
+    if (endpoint.counting === "none") headers.share(describeWindow(counters, caller));
     if (endpoint.counting !== "at-door") return undefined;
     return countRequest(counters, { caller, rateClass: "account", headers });
   }

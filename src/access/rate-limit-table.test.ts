@@ -6,6 +6,7 @@ import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
 import type { LlmKey } from "../identity/keys/llm-key-store.ts";
 import { planIds, type PlanId } from "../identity/workspaces/workspace-store.ts";
 import { hourMs, minuteMs } from "../platform/kernel/clock.ts";
+import { AnswerHeaders } from "../http/answer-headers.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import {
   countRequest,
@@ -71,13 +72,13 @@ async function meet(
   caller: Caller,
   rateClass: RateClass,
 ): Promise<{ headers: Record<string, string>; refusal: GatewayError | undefined }> {
-  const headers: Record<string, string> = {};
+  const headers = new AnswerHeaders();
   try {
     await countRequest(counters, { caller, rateClass, headers });
-    return { headers, refusal: undefined };
+    return { headers: headers.all, refusal: undefined };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    return { headers, refusal: error };
+    return { headers: headers.all, refusal: error };
   }
 }
 

@@ -203,8 +203,15 @@ export class RateLimiter implements RequestLimits {
   }
 }
 
-/** A tier that a key's own limit narrows. */
-export const narrowedTier = (tier: RateTier, perMinuteOverride: number | null): RateTier =>
-  perMinuteOverride !== null && perMinuteOverride < tier.perMinute
-    ? { ...tier, perMinute: perMinuteOverride }
-    : tier;
+/** Tiers that keys' own limits narrow, so that the same limit makes the same tier. */
+const narrowed = new WeakMap<RateTier, Map<number, RateTier>>();
+
+/** A tier that a key's own limit narrows; the same object for the same limit. */
+export function narrowedTier(tier: RateTier, perMinuteOverride: number | null): RateTier {
+  if (perMinuteOverride === null || perMinuteOverride >= tier.perMinute) return tier;
+  const known = narrowed.get(tier) ?? new Map<number, RateTier>();
+  narrowed.set(tier, known);
+  const own = known.get(perMinuteOverride) ?? { ...tier, perMinute: perMinuteOverride };
+  known.set(perMinuteOverride, own);
+  return own;
+}

@@ -158,11 +158,11 @@ export class HttpServer {
       if (closes) answer.headers.set("connection", "close");
       return answer;
     }
+    if (closes) answer.headers["connection"] = "close";
     const { body, status } = answer;
-    const options = { status, headers: headersOf(answer, closes) };
-    if (typeof body !== "string") return new Response(this.streamed(request, body), options);
+    if (typeof body !== "string") return answer.response(this.streamed(request, body));
     this.ended(request, idleSecondsAfter(status));
-    return new Response(body, options);
+    return answer.response(body);
   }
 
   private streamed(request: ServedRequest, source: FrameSource): ReadableStream<string> {
@@ -203,14 +203,6 @@ export class HttpServer {
 
 const idleSecondsAfter = (status: number): number =>
   status < 400 ? keptIdleSeconds : strangerIdleSeconds;
-
-function headersOf({ headers, cookies }: Reply, closes: boolean): Headers | Record<string, string> {
-  const written = closes ? { ...headers, connection: "close" } : headers;
-  if (cookies === undefined) return written;
-  const all = new Headers(written);
-  for (const cookie of cookies) all.append("set-cookie", cookie);
-  return all;
-}
 
 const mapValues = <Value, Other>(
   record: Readonly<Record<string, Value>>,

@@ -1,5 +1,6 @@
 import { lowerBrandHeader } from "../platform/kernel/brand.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
+import { AnswerHeaders } from "./answer-headers.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { BlockList, isIP } from "node:net";
 import type { BunRequest, Server } from "bun";
@@ -210,7 +211,7 @@ export class RequestContext<Body = unknown, Caller = unknown> {
   /** Monotonic time at which the request was seen, in milliseconds. */
   readonly startedMs: number;
   /** Headers of the response to come, be it a success or an error. */
-  readonly headers: Record<string, string>;
+  readonly answerHeaders: AnswerHeaders;
   caller: Caller;
   body!: Body;
   /**
@@ -247,11 +248,16 @@ export class RequestContext<Body = unknown, Caller = unknown> {
     this.startedMs = options.startedMs;
     this.caller = options.caller;
     const { traceId } = options;
-    this.headers = {
+    this.answerHeaders = new AnswerHeaders({
       [traceHeaders[0]]: traceId,
       [traceHeaders[1]]: traceId,
       [traceHeaders[2]]: traceId,
-    };
+    });
+  }
+
+  /** The headers of the response to come as one record, to be read and changed. */
+  get headers(): Record<string, string> {
+    return this.answerHeaders.all;
   }
 
   /** The address that the request came from, past the proxies that are trusted. */
@@ -317,7 +323,7 @@ export function queryOf({ url }: Pick<HttpRequest, "url">): URLSearchParams {
 
 interface ReplyOptions {
   status?: number;
-  headers: Record<string, string>;
+  headers: Record<string, string> | AnswerHeaders;
   cookies?: readonly string[];
 }
 
@@ -336,8 +342,7 @@ class JsonValue {
  */
 export class Reply {
   readonly status: number;
-  /** By name in lower case; values in ASCII, as headers carry them. */
-  readonly headers: Record<string, string>;
+  private readonly answerHeaders: AnswerHeaders;
   /** Values of `set-cookie`, each a header of its own (RFC 6265, 3). */
   readonly cookies: readonly string[] | undefined;
   private content: string | FrameSource | JsonValue;
@@ -345,8 +350,22 @@ export class Reply {
   constructor(body: string | FrameSource | JsonValue, options: ReplyOptions) {
     this.content = body;
     this.status = options.status ?? 200;
-    this.headers = options.headers;
+    const { headers } = options;
+    this.answerHeaders = headers instanceof AnswerHeaders ? headers : new AnswerHeaders(headers);
     this.cookies = options.cookies;
+  }
+
+  /** By name in lower case; values in ASCII, as headers carry them. */
+  get headers(): Record<string, string> {
+    return this.answerHeaders.all;
+  }
+
+  /** The answer of the platform, whose body is a text or a stream. */
+  response(body: string | ReadableStream<string>): Response {
+    if (this.cookies === undefined) return this.answerHeaders.response(body, this.status);
+    const headers = new Headers(this.headers);
+    for (const cookie of this.cookies) headers.append("set-cookie", cookie);
+    return new Response(body, { status: this.status, headers });
   }
 
   get body(): string | FrameSource {

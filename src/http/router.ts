@@ -270,8 +270,8 @@ function compileEndpoint<Dependencies, Caller>(
   const isShared = isOpenToOrigins(endpoint);
   const handler: RouteHandler = async (request) => {
     const context = newContext(request, options);
-    if (isShared) Object.assign(context.headers, anyOrigin);
-    if (deprecation !== undefined) Object.assign(context.headers, deprecation);
+    if (isShared) context.answerHeaders.share(anyOrigin);
+    if (deprecation !== undefined) context.answerHeaders.share(deprecation);
     options.onBegin();
     let status = 200;
     try {

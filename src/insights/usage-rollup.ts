@@ -64,6 +64,14 @@ const sumColumns = [
   "cost_nano",
 ] as const;
 
+/** A request that a provider was asked for: every counter of it in one row. */
+export const usageAdd: AddStatement = {
+  name: "usage",
+  table: "usage_growths",
+  keyColumns: ["workspace_id", "hour", "key_id", "model", "provider"],
+  sumColumns: [...sumColumns, "attempts", "failures"],
+  spreadsTo: ["usage_hours", "usage_days", "usage_key_days", "network_hours", "network_days"],
+};
 const usageHourAdd: AddStatement = {
   name: "usage-hour",
   table: "usage_hours",
@@ -82,12 +90,6 @@ const usageKeyDayAdd: AddStatement = {
   keyColumns: ["workspace_id", "day", "key_id", "model"],
   sumColumns,
 };
-const networkHourAdd: AddStatement = {
-  name: "network-hour",
-  table: "network_hours",
-  keyColumns: ["hour"],
-  sumColumns: ["requests", "tokens"],
-};
 const networkDayAdd: AddStatement = {
   name: "network-day",
   table: "network_days",
@@ -103,10 +105,10 @@ const uncollectedDayAdd: AddStatement = {
 
 /** Every counter that a record makes grow. */
 export const usageAddStatements: readonly AddStatement[] = [
+  usageAdd,
   usageHourAdd,
   usageDayAdd,
   usageKeyDayAdd,
-  networkHourAdd,
   networkDayAdd,
   uncollectedDayAdd,
 ];
@@ -119,50 +121,59 @@ type Adds = CommitUnit["adds"][number][];
  */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const { usage, uncollectedNanoUsd } = record.detail;
-  const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens, status } =
-    record;
-  const hour = Math.floor(record.createdAtMs / hourMs);
-  const day = Math.floor(record.createdAtMs / dayMs);
+  const { workspaceId, keyId, model, provider, attempts, createdAtMs, status } = record;
   const sums = [
     1,
     status === "cut" || status === "failed" ? 1 : 0,
-    promptTokens,
-    completionTokens,
+    record.promptTokens,
+    record.completionTokens,
     usage["cacheReadTokens"] ?? 0,
     usage["reasoningTokens"] ?? 0,
     Number(record.costNanoUsd),
   ];
+  const last = attempts.at(-1);
+  if (last === undefined) return addsWithoutProvider(record, sums);
+  sums.push(...triesOf(last));
+  const key = [workspaceId, Math.floor(createdAtMs / hourMs), keyId, model, provider];
+  const adds: Adds = [{ statement: usageAdd, key, sums }];
+  if (uncollectedNanoUsd !== undefined) adds.push(uncollectedOf(record, uncollectedNanoUsd));
+  for (let index = 0; index < attempts.length - 1; index += 1)
+    adds.push(failedTryOf(record, attempts[index] as AttemptRecord));
+  return adds;
+}
+
+const dayOf = ({ createdAtMs }: GenerationRecord): number => Math.floor(createdAtMs / dayMs);
+
+/**
+ * What reached no provider, or was answered from a cache, is no part of the figures of the whole
+ * service, which are those of its providers.
+ */
+function addsWithoutProvider(record: GenerationRecord, sums: number[]): Adds {
+  const { workspaceId, keyId, model, provider, createdAtMs, detail } = record;
+  const hour = Math.floor(createdAtMs / hourMs);
+  const day = dayOf(record);
   const adds: Adds = [
     { statement: usageHourAdd, key: [workspaceId, hour, keyId, model, provider], sums },
     { statement: usageDayAdd, key: [workspaceId, day, keyId, model, provider], sums },
     { statement: usageKeyDayAdd, key: [workspaceId, day, keyId, model], sums },
   ];
-  if (uncollectedNanoUsd !== undefined) {
-    adds.push({
-      statement: uncollectedDayAdd,
-      key: [day, workspaceId, model],
-      sums: [1, Number(uncollectedNanoUsd)],
-    });
-  }
-  // The figures of the whole service are those of its providers: what reached none, or was cached,
-  // is no part of them.
-  const last = attempts.at(-1);
-  if (last === undefined) return adds;
-  adds.push(
-    { statement: networkHourAdd, key: [hour], sums: [1, promptTokens + completionTokens] },
-    { statement: networkDayAdd, key: [day, model, provider], sums: [...sums, ...triesOf(last)] },
-  );
-  if (attempts.length > 1)
-    for (const attempt of attempts.slice(0, -1)) {
-      const none = sums.map(() => 0);
-      adds.push({
-        statement: networkDayAdd,
-        key: [day, attempt.model, attempt.provider],
-        sums: [...none, ...triesOf(attempt)],
-      });
-    }
+  if (detail.uncollectedNanoUsd !== undefined)
+    adds.push(uncollectedOf(record, detail.uncollectedNanoUsd));
   return adds;
 }
+
+const uncollectedOf = (record: GenerationRecord, uncollectedNanoUsd: string): Adds[number] => ({
+  statement: uncollectedDayAdd,
+  key: [dayOf(record), record.workspaceId, record.model],
+  sums: [1, Number(uncollectedNanoUsd)],
+});
+
+/** A try before the last one, under its own provider. */
+const failedTryOf = (record: GenerationRecord, attempt: AttemptRecord): Adds[number] => ({
+  statement: networkDayAdd,
+  key: [dayOf(record), attempt.model, attempt.provider],
+  sums: [...sumColumns.map(() => 0), ...triesOf(attempt)],
+});
 
 /**
  * Counts one attempt as attempts and failures of its provider; a client that left says nothing of
@@ -248,6 +259,10 @@ async function readSums(
     addFigures(summed, nameOf(String(row["workspace_id"]), Number(row["day"])), row);
   for (const row of unfolded(table)) {
     const day = Math.floor(Number(row[bucket]) / perDay);
+    addFigures(summed, nameOf(String(row["workspace_id"]), day), row);
+  }
+  for (const row of unfolded(usageAdd.table)) {
+    const day = Math.floor(Number(row["hour"]) / (dayMs / hourMs));
     addFigures(summed, nameOf(String(row["workspace_id"]), day), row);
   }
   return summed;

@@ -24,21 +24,25 @@ async function statementsOf({ up }: Pick<Migration, "up">, kind: StorageKind): P
       createQueryCompiler: () =>
         isSqlite ? new SqliteQueryCompiler() : new PostgresQueryCompiler(),
     },
-    log: ({ query }) => void statements.push(...query.sql.split(";")),
+    log: ({ query }) =>
+      void statements.push(...(hasBody.test(query.sql) ? [query.sql] : query.sql.split(";"))),
   });
   await up(database, kind);
   return statements.map((text) => text.replace(/\s+/g, " ").trim()).filter((text) => text !== "");
 }
 
+const hasBody = /^\s*create (trigger|function)\b/i;
 const table = /^create (?:unlogged )?table (?:if not exists )?"?(\w+)"? ?\(/i;
 const index = /^create (unique )?index (?:if not exists )?"?\w+"? on "?(\w+)"?/i;
 const column = /^alter table "?(\w+)"? add column "?\w+"? (.*)$/i;
+const trigger = /^create trigger "?\w+"? (?:before|after|instead of) [a-z ]+ on "?(\w+)"?/i;
 const constraint = /\b(check|references|unique|primary key|generated|constraint)\b|, (add|drop) /i;
 
 /**
  * The statements of a migration that do more than add what the release before can work beside
- * (decision 0118): tables, indexes, and columns with a default or without `not null`. A table of
- * the migration itself may be made in any way, and filled.
+ * (decision 0118): tables, indexes, functions, and columns with a default or without `not null`. A
+ * table of the migration itself may be made in any way, and filled; what is inserted there may grow
+ * others by a trigger.
  */
 export async function moreThanAdded(
   migration: Pick<Migration, "up">,
@@ -56,6 +60,9 @@ export async function moreThanAdded(
         constraint.test(definition) ||
         (/\bnot null\b/i.test(definition) && !/\bdefault (?!null\b)/i.test(definition))
       );
+    if (/^create function\b/i.test(statement)) return false;
+    const [, watched] = trigger.exec(statement) ?? [];
+    if (watched !== undefined) return !own.has(watched);
     const [, filled] = /^insert into "?(\w+)"?/i.exec(statement) ?? [];
     return !own.has(filled);
   });

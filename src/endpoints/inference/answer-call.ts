@@ -1,3 +1,4 @@
+import type { AnswerHeaders } from "../../http/answer-headers.ts";
 import { eventStreamHeaders, Reply } from "../../http/request-context.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
@@ -103,10 +104,10 @@ export function wholeResponse(
   { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
 ): Reply {
   const headers = servedHeaders(served, {
-    gathered: context.headers,
+    gathered: context.answerHeaders,
     endMs: served.settled.settledMs,
   });
-  headers["content-type"] = "application/json";
+  headers.share(jsonHeaders);
   if (call.wantsBalance) addSettledHeaders(headers, served.settled);
   return new Reply(text, { headers });
 }
@@ -119,8 +120,9 @@ export function streamResponse(
   context: RequestContext,
   { served, nowMs, frames }: { served: ServedStream; nowMs: number; frames: FrameSource },
 ): Reply {
-  const gathered = { ...eventStreamHeaders, ...context.headers };
-  return new Reply(frames, { headers: servedHeaders(served, { gathered, endMs: nowMs }) });
+  const headers = servedHeaders(served, { gathered: context.answerHeaders, endMs: nowMs });
+  headers.share(eventStreamHeaders);
+  return new Reply(frames, { headers });
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */
@@ -134,6 +136,8 @@ export async function answerCall(
     return wholeResponse(context, { served, call, text: wholeText(served, call) });
   return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames: served.stream });
 }
+
+const jsonHeaders = { "content-type": "application/json" };
 
 const names = {
   model: lowerBrandHeader("Model"),
@@ -171,6 +175,8 @@ function headersOfRoute({ model, route, credential }: Candidate): Record<string,
       [names.model]: headerText(model.id),
       [names.upstreamModel]: headerText(route.upstreamModel),
       [names.credentialSource]: credential?.source ?? "platform",
+      // Where one provider was asked, as nearly always; a longer chain stands in its place.
+      [names.providerChain]: route.provider.id,
     };
     routeHeaders.set(route, headers);
   }
@@ -197,30 +203,29 @@ function lossText(losses: readonly Loss[]): string {
  */
 function servedHeaders(
   served: Served,
-  { gathered, endMs }: { gathered: Readonly<Record<string, string>>; endMs: number },
-): Record<string, string> {
+  { gathered, endMs }: { gathered: AnswerHeaders; endMs: number },
+): AnswerHeaders {
   const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
-  const headers = { ...headersOfRoute(candidate), ...gathered };
-  headers[names.providerChain] =
-    attempts.length === 1
-      ? candidate.route.provider.id
-      : attempts.map(({ provider }) => provider).join("->");
-  headers["server-timing"] = serverTimingText(timingsOf({ ...served.timing, endMs, attempts }));
+  const headers = gathered.copy();
+  headers.share(headersOfRoute(candidate));
+  if (attempts.length > 1)
+    headers.set(names.providerChain, attempts.map(({ provider }) => provider).join("->"));
+  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, endMs, attempts })));
   if (balanceAtAdmissionNano !== undefined)
-    headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
-  if (served.losses.length > 0) headers[names.translationLoss] = lossText(served.losses);
-  if (served.outputCap !== undefined) headers[names.outputCap] = String(served.outputCap);
-  if (served.sessionMoved) headers[names.sessionMoved] = "true";
+    headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
+  if (served.losses.length > 0) headers.set(names.translationLoss, lossText(served.losses));
+  if (served.outputCap !== undefined) headers.set(names.outputCap, String(served.outputCap));
+  if (served.sessionMoved) headers.set(names.sessionMoved, "true");
   if (fallback !== undefined) {
-    headers[names.requestedModel] = headerText(fallback.requestedModel);
-    headers[names.fallbackReason] = fallback.reason;
+    headers.set(names.requestedModel, headerText(fallback.requestedModel));
+    headers.set(names.fallbackReason, fallback.reason);
   }
   return headers;
 }
 
 /** The charge and the balance after it, for callers that asked; nothing for free requests. */
-function addSettledHeaders(headers: Record<string, string>, settled: Settled): void {
+function addSettledHeaders(headers: AnswerHeaders, settled: Settled): void {
   if (settled.free) return;
-  headers[names.creditsCharged] = usdText(settled.chargedNano);
-  headers[names.balanceAfterDebit] = String(usdSixDecimals(settled.balanceAfterNano));
+  headers.set(names.creditsCharged, usdText(settled.chargedNano));
+  headers.set(names.balanceAfterDebit, String(usdSixDecimals(settled.balanceAfterNano)));
 }

@@ -74,7 +74,7 @@ export async function readCall(
   const counting = countRequest(services.counters, {
     caller,
     rateClass: rateClassOf(body["model"]),
-    headers: context.headers,
+    headers: context.answerHeaders,
   });
   if (counting !== undefined) await counting;
   reader.validate(body);
@@ -234,7 +234,7 @@ export async function readSurfaceBody(
   const counting = countRequest(counters, {
     caller,
     rateClass: rateClassOf(body),
-    headers: context.headers,
+    headers: context.answerHeaders,
   });
   if (counting !== undefined) await counting;
   return { text, body, caller };

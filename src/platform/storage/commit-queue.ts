@@ -49,6 +49,11 @@ export interface AddStatement {
   keyColumns: readonly string[];
   sumColumns: readonly string[];
   /**
+   * Tables of sums that grow in its place: a trigger of the database spreads its rows to them when
+   * they are folded, and keeps none.
+   */
+  spreadsTo?: readonly string[];
+  /**
    * Where several gateways share the database, it guards these sums: they grow in the commit
    * itself, so that it can refuse the commit.
    */

@@ -72,7 +72,7 @@ export function readGrowths(
 
 /** Recognizes queries that read a table of sums, which has to be folded first. */
 export function readsSumsOf(adds: readonly AddStatement[]): (sql: string) => boolean {
-  const tables = [...new Set(adds.map(({ table }) => table))];
+  const tables = [...new Set(adds.flatMap(({ table, spreadsTo = [table] }) => spreadsTo))];
   if (tables.length === 0) return () => false;
   const names = new RegExp(`\\b(${tables.join("|")})\\b`);
   return (sql) => names.test(sql) && /^\s*(select|with)\b/i.test(sql);

@@ -23,6 +23,8 @@ export class BatchCommit {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
   readonly #adds: readonly Statement[];
+  /** How many sums a row of each add makes grow. */
+  readonly #weights: readonly number[];
   readonly #statement: Record<
     "begin" | "commit" | "rollback" | "append" | "clear" | "probe",
     Statement
@@ -40,6 +42,7 @@ export class BatchCommit {
     this.#database = database;
     this.#inserts = statements.inserts.map((statement) => database.prepare(insertSql(statement)));
     this.#adds = statements.adds.map((statement) => database.prepare(addSql(statement)));
+    this.#weights = statements.adds.map(({ spreadsTo }) => spreadsTo?.length ?? 1);
     this.#statement = {
       begin: database.prepare("BEGIN IMMEDIATE"),
       commit: database.prepare("COMMIT"),
@@ -59,7 +62,9 @@ export class BatchCommit {
 
   /** Whether a fold should not wait for its time. */
   get isDue(): boolean {
-    return this.#unfolded.reduce((count, sums) => count + sums.size, 0) >= maxUnfoldedSums;
+    let count = 0;
+    this.#unfolded.forEach((sums, index) => (count += sums.size * (this.#weights[index] ?? 1)));
+    return count >= maxUnfoldedSums;
   }
 
   /** Commits a batch but for the units that it returns, of which nothing stands. */

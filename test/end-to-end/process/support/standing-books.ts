@@ -24,6 +24,25 @@ const orphansSql = `
 const spendSql =
   "select coalesce(sum(spend_nano), 0) as spend, coalesce(sum(requests), 0) as requests from key_spend_hours";
 
+const usageRows = z.tuple([z.object({ cost: nano, tokens: nano })]);
+const usageSql = (table: string): string =>
+  `select coalesce(sum(cost_nano), 0) as cost, coalesce(sum(prompt_tokens + completion_tokens), 0) as tokens from ${table}`;
+const usageTables = ["usage_hours", "usage_days", "usage_key_days", "network_days"] as const;
+
+/** Cost and tokens by table of usage counters, with what commits made grow beyond them. */
+async function standingUsage(store: OpenedStore, unfolded: UnfoldedSums) {
+  const standing = usageTables.map(async (table) => {
+    const [counted] = usageRows.parse(await store.query(usageSql(table)));
+    const grown = [...unfolded(table), ...unfolded("usage_growths")];
+    return {
+      table,
+      cost: counted.cost + total(grown, "cost_nano"),
+      tokens: counted.tokens + total(grown, "prompt_tokens") + total(grown, "completion_tokens"),
+    };
+  });
+  return Promise.all(standing);
+}
+
 /** Sums as they stand: what is folded and what is committed beyond that. */
 async function standingSums(store: OpenedStore) {
   for (;;) {
@@ -31,6 +50,8 @@ async function standingSums(store: OpenedStore) {
     const unfolded = await readUnfolded((text) => store.query(text));
     const accounts = accountRows.parse(await store.query(accountsSql));
     const [spent] = spendRows.parse(await store.query(spendSql));
+    const [recorded] = usageRows.parse(await store.query(usageSql("generations")));
+    const usage = await standingUsage(store, unfolded);
     // An idle gateway may still fold what it committed.
     if (unfoldedIds !== (await unfoldedIdsOf(store))) continue;
     const grown = accounts.map(({ id, balance, moved }) => {
@@ -39,6 +60,8 @@ async function standingSums(store: OpenedStore) {
     });
     const keys = unfolded("key_spend_hours");
     return {
+      recorded,
+      usage,
       accounts: grown,
       spend: spent.spend + total(keys, "spend_nano"),
       requests: spent.requests + total(keys, "requests"),
@@ -63,12 +86,12 @@ export interface StandingBooks {
 /**
  * Reads the books from outside and checks what has to hold at any moment: every generation is paid
  * for by transfers of exactly its cost, no charge is without its generation, every balance is the
- * sum of its transfers and not negative, all accounts together are zero, and the keys' spend is
- * what was charged.
+ * sum of its transfers and not negative, all accounts together are zero, the keys' spend is what was
+ * charged, and the counters of usage are what the records say.
  */
 export async function standingBooks(store: OpenedStore): Promise<StandingBooks> {
   const generations = generationRows.parse(await store.query(generationsSql));
-  const { accounts, spend, requests } = await standingSums(store);
+  const { accounts, spend, requests, recorded, usage } = await standingSums(store);
   const owned = accounts.filter(({ id }) => !id.startsWith("operator:"));
   const sumOf = (values: readonly bigint[]): bigint =>
     values.reduce((sum, value) => sum + value, 0n);
@@ -81,6 +104,7 @@ export async function standingBooks(store: OpenedStore): Promise<StandingBooks> 
   expect(owned.filter(({ balance }) => balance < 0n)).toEqual([]);
   expect(spend).toBe(sumOf(generations.map(({ cost }) => cost)));
   expect(requests).toBe(BigInt(generations.length));
+  expect(usage).toEqual(usageTables.map((table) => ({ table, ...recorded })));
   return {
     charges: new Map(generations.map(({ id, cost }) => [id, cost])),
     balanceNano: sumOf(owned.map(({ balance }) => balance)),
