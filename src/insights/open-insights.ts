@@ -7,7 +7,7 @@ import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
 import { GenerationSearch } from "./generation-search.ts";
 import { GenerationStore, type GenerationTables } from "./generation-store.ts";
-import { GenerationSizes } from "./retention.ts";
+import { GenerationSizes, type RecordMonths } from "./retention.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
 import { JobRegistry } from "./health/job-registry.ts";
@@ -61,6 +61,8 @@ export interface Insights {
   figures: GenerationFigures;
   /** What the generation records take in the database. */
   sizes: GenerationSizes;
+  /** The months that they are kept in; undefined on SQLite, where they are one table. */
+  months: RecordMonths | undefined;
   /** Finds single records. */
   generations: GenerationStore;
   /** Where records go beside the database; undefined where they do not. */
@@ -131,6 +133,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     ...serviceStores({ database: reads, commits, kind }),
     counters: new UsageStore({ database: database.withTables(), commits, kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind }),
+    months: await openMonths(database, kind),
     ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),
     archive,
     network,
@@ -142,6 +145,18 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     stateOf: (providerId) => watch.states.stateOf(providerId),
     ...upkeep({ network, health, refused, jobs, archive, onError }),
   };
+}
+
+/** The months of generation records, where the engine has partitions. */
+async function openMonths(
+  database: InsightOptions["database"],
+  kind: StorageKind,
+): Promise<RecordMonths | undefined> {
+  if (kind === "sqlite") return undefined;
+  const { MonthPartitions, monthlyGenerations } = await import(
+    "../platform/storage/postgres/month-partitions.ts"
+  );
+  return new MonthPartitions(database, monthlyGenerations);
 }
 
 /** What the health of providers is read from: traffic, spend, smoke tests, and past changes. */
