@@ -95,6 +95,11 @@ function startRetention(
       ),
     onError: (error) =>
       parts.logger.error({ err: error }, "old generation records could not be deleted"),
+    onMonthsHeldUp: (error) =>
+      parts.logger.warn(
+        { err: error },
+        "months of generation records could not be made or dropped yet",
+      ),
   });
   retention.start();
   return retention;

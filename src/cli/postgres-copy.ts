@@ -30,10 +30,12 @@ async function namesOf(client: Client, query: string): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
+/** A partition's rows are those of its table. */
 const tablesOf = (client: Client): Promise<string[]> =>
   namesOf(
     client,
-    "select tablename as name from pg_tables where schemaname = current_schema() order by 1",
+    `select relname as name from pg_class where relnamespace = current_schema()::regnamespace
+      and relkind in ('r', 'p') and not relispartition order by 1`,
   );
 
 const lastValue =

@@ -12,7 +12,7 @@ import {
   type GenerationTables,
   type GenerationRecord,
 } from "./generation-record.ts";
-import { GenerationSizes } from "./retention.ts";
+import { GenerationSizes, type RecordMonths } from "./retention.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
@@ -120,6 +120,8 @@ export interface Insights {
   figures: GenerationFigures;
   /** What the generation records take in the database. */
   sizes: GenerationSizes;
+  /** The months that they are kept in; undefined on SQLite, where they are one table. */
+  months: RecordMonths | undefined;
   /** Finds single records. */
   generations: GenerationStore;
   /** Where records go beside the database; undefined where they do not. */
@@ -190,6 +192,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     ...serviceStores({ database: reads, commits, kind }),
     counters: new UsageStore({ database: database.withTables(), commits, kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind }),
+    months: await openMonths(database, kind),
     ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),
     archive,
     network,
@@ -201,6 +204,18 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     stateOf: (providerId) => watch.states.stateOf(providerId),
     ...upkeep({ network, health, refused, jobs, archive, onError }),
   };
+}
+
+/** The months of generation records, where the engine has partitions. */
+async function openMonths(
+  database: InsightOptions["database"],
+  kind: StorageKind,
+): Promise<RecordMonths | undefined> {
+  if (kind === "sqlite") return undefined;
+  const { MonthPartitions, monthlyGenerations } = await import(
+    "../platform/storage/postgres/month-partitions.ts"
+  );
+  return new MonthPartitions(database, monthlyGenerations);
 }
 
 /** What the health of providers is read from: traffic, spend, smoke tests, and past changes. */

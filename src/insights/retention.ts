@@ -79,12 +79,12 @@ export class GenerationSizes {
 
   /** Bytes that the records do not exceed, told by the engine without reading any of them. */
   async atMost(): Promise<number> {
-    // On SQLite everything that the file holds; on Postgres the table with what was deleted from it
-    // and is not used again yet.
+    // On SQLite everything that the file holds; on Postgres the months with what was deleted from
+    // them and is not used again yet.
     const query =
       this.kind === "sqlite"
         ? sql`select (page_count - freelist_count) * page_size as bytes from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
-        : sql`select pg_total_relation_size('generations') as bytes`;
+        : sql`select sum(pg_total_relation_size(relid)) as bytes from pg_partition_tree('generations')`;
     const {
       rows: [row],
     } = await (query as RawBuilder<{ bytes: number | string }>).execute(this.database);
@@ -315,6 +315,14 @@ export interface RecordArchive {
   deleted(beforeMs: number): Promise<void>;
 }
 
+/** The months that records are kept in, where the engine has partitions. */
+export interface RecordMonths {
+  /** Makes the month of a wall time and those that come. */
+  prepare(nowMs: number): Promise<void>;
+  /** Drops the months that have ended before a wall time. */
+  dropBefore(beforeMs: number): Promise<void>;
+}
+
 /** Records that one statement deletes, so that settlements never wait long behind a purge. */
 const deleteStepRows = 1_000;
 
@@ -342,6 +350,10 @@ export class Retention {
     onOverBudget(excess: LogExcess): void;
     /** Keeps records for longer; none is deleted for its age before it is archived. */
     archive?: RecordArchive | undefined;
+    /** Absent where records are kept in one table. */
+    months?: RecordMonths | undefined;
+    /** Told of months that could not be made or dropped now. */
+    onMonthsHeldUp?(error: unknown): void;
     /** Where several gateways share the database, whether this one does what is done once. */
     isLeader?: (() => boolean) | undefined;
   };
@@ -354,8 +366,13 @@ export class Retention {
     this.options = options;
   }
 
-  /** Purges every hour from now on; the first time after an hour, so that a start is not slowed. */
+  /**
+   * Makes the months that come, and purges every hour from now on; the first time after an hour, so
+   * that a start is not slowed.
+   */
   start(): void {
+    const { clock } = this.options;
+    this.running = this.changeMonths((months) => months.prepare(clock.nowMs()));
     this.timer = setInterval(() => {
       // What another gateway deletes while it leads is not known here.
       if (this.options.isLeader?.() === false) return this.options.budget.forget();
@@ -370,6 +387,7 @@ export class Retention {
   /** Deletes everything that is due. */
   async purge(): Promise<void> {
     const { usage, clock, keepDays, budget, workspaceIds, archive } = this.options;
+    await this.changeMonths((months) => months.prepare(clock.nowMs()));
     const beforeMs = Math.min(
       clock.nowMs() - keepDays * dayMs,
       (await archive?.oldestWaitingMs()) ?? Infinity,
@@ -377,6 +395,7 @@ export class Retention {
     const hoursBeforeMs = clock.nowMs() - usageHoursDays * dayMs;
     await usage.deleteNetworkHoursBefore(hoursBeforeMs);
     await archive?.deleting(beforeMs);
+    await this.changeMonths((months) => months.dropBefore(beforeMs));
     for (const workspaceId of workspaceIds()) {
       await usage.deleteHoursBefore(workspaceId, hoursBeforeMs);
       await this.deleteRecords(workspaceId, beforeMs);
@@ -394,9 +413,19 @@ export class Retention {
     this.toldOfBudget = true;
     budget.forget(excess.beforeMs);
     await archive?.deleting(excess.beforeMs);
+    await this.changeMonths((months) => months.dropBefore(excess.beforeMs));
     for (const workspaceId of excess.workspaceIds)
       await this.deleteRecords(workspaceId, excess.beforeMs);
     if (!this.stopping.signal.aborted) await archive?.deleted(excess.beforeMs);
+  }
+
+  /**
+   * What queries hold up is left to the next hour: rows that no month is there for have a place, and
+   * those of a month that stays are deleted one by one.
+   */
+  private async changeMonths(change: (months: RecordMonths) => Promise<void>): Promise<void> {
+    const { months, onMonthsHeldUp = () => undefined } = this.options;
+    if (months !== undefined) await change(months).catch(onMonthsHeldUp);
   }
 
   /**

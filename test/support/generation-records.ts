@@ -1,7 +1,7 @@
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import type { CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
-import type { Storage } from "../../src/platform/storage/storage.ts";
+import type { Storage, StorageOptions } from "../../src/platform/storage/storage.ts";
 import { hourMs } from "../../src/platform/kernel/clock.ts";
 import { newId } from "../../src/platform/kernel/ids.ts";
 import type { GatewayTables } from "../../src/platform/storage/database-epoch.ts";
@@ -121,7 +121,7 @@ export type InsightTables = GenerationTables &
 /** The storage of records, as the gateway opens it. */
 export const openInsightStorage = (
   url: string,
-  options: { severalGateways?: boolean } = {},
+  options: Partial<Pick<StorageOptions, "severalGateways" | "migrations" | "commitTimeoutMs">> = {},
 ): Promise<Storage<InsightTables>> =>
   openStorage<InsightTables>({
     url,

@@ -34,7 +34,8 @@ export async function restore({ query }: Pick<Nodes, "query">): Promise<void> {
 
 async function tableNames({ query }: Pick<Nodes, "query">): Promise<string[]> {
   const rows = await query(
-    "select tablename as name from pg_tables where schemaname = 'public' order by tablename",
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p') and not relispartition order by 1`,
   );
   return rows.map(({ name }) => String(name));
 }

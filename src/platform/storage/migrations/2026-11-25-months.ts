@@ -1,0 +1,26 @@
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { Migration } from "../migrate.ts";
+
+/**
+ * Keeps generation records in a partition for each month, on Postgres. Gateways of the release
+ * before go on with the table by its name.
+ */
+export const monthsBy = (clock: Pick<Clock, "nowMs">): Migration => ({
+  name: "2026-11-25-months additive to 2026-11-23-first-schema",
+  async up(database, kind) {
+    if (kind === "sqlite") return;
+    const { monthlyGenerations, partitionByMonth } = await import(
+      "../postgres/month-partitions.ts"
+    );
+    await partitionByMonth(database, monthlyGenerations, {
+      nowMs: clock.nowMs(),
+      primaryKey: "workspace_id, id",
+      indexes: {
+        generations_unfinished: "(workspace_id, id, status) where status <> 'completed'",
+      },
+    });
+  },
+});
+
+/** Months as the system's clock counts them. */
+export const months = monthsBy(systemClock);
