@@ -83,7 +83,12 @@ async function startMock({ children, cores }: Bench): Promise<{ port: number; ch
  * streams.
  */
 async function introduce(stage: Stage, peer: Peer): Promise<Entry> {
-  const results: PeerResults = { name: peer.name, version: "", scenarios: {} };
+  const results: PeerResults = {
+    name: peer.name,
+    version: "",
+    work: peer.work,
+    scenarios: {},
+  };
   const entry: Entry = { peer, results, running: undefined, rounds: new Map() };
   try {
     const prepared = await peer.prepare();
