@@ -67,7 +67,11 @@ export async function runBenchmark(bench: Bench): Promise<PeerResults[]> {
   }));
 }
 
-async function startMock({ children, cores }: Bench): Promise<{ port: number; child: Child }> {
+/** Starts the mock upstream in a process of its own. */
+export async function startMock({
+  children,
+  cores,
+}: Pick<Bench, "children" | "cores">): Promise<{ port: number; child: Child }> {
   const entry = fileURLToPath(new URL("./mock-upstream.ts", import.meta.url));
   const child = children.spawn({
     name: "mock",

@@ -108,7 +108,13 @@ interface Configuration {
   mockPort: number;
 }
 
-function configuration({ durability, dataDirectory, mockPort }: Configuration): string {
+const configuration = ({ durability, dataDirectory, mockPort }: Configuration): string =>
+  `storage: { url: "sqlite:${join(dataDirectory, "switchyard.db")}", durability: ${durability} }
+shared: { url: "memory:" }
+${mockProviderYaml(mockPort)}`;
+
+/** The rest of a switchyard.yaml: the mock as the one provider, and no limit that a load reaches. */
+export function mockProviderYaml(mockPort: number): string {
   const model = (name: string): string => `
       - id: mock/${name}
         upstream_model: ${name}
@@ -117,9 +123,7 @@ function configuration({ durability, dataDirectory, mockPort }: Configuration): 
         max_completion_tokens: 16384
         pricing: { prompt: "0.50", completion: "1.50" }
         capabilities: [chat]`;
-  return `storage: { url: "sqlite:${join(dataDirectory, "switchyard.db")}", durability: ${durability} }
-shared: { url: "memory:" }
-archive: { url: "none" }
+  return `archive: { url: "none" }
 sandbox: { enabled: false }
 plans: { enterprise: { per_minute: 1000000000 } }
 providers:

@@ -10,7 +10,7 @@ import { SpendCollector } from "./spend-collector.ts";
 const version = "1.108.7";
 const masterKey = "sk-bench";
 const models = ["large", "paced", "quiet"];
-const installTimeoutMs = 300_000;
+const installTimeoutMs = 600_000;
 /** It imports some thousand modules. */
 const startTimeoutMs = 90_000;
 
