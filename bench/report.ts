@@ -38,12 +38,24 @@ export function reportText(peers: readonly PeerResults[]): string {
   return [
     alignedTable([...scenarioRows(peers), [""], ...startRows(peers)]),
     "",
+    alignedTable(workRows(peers)),
+    "",
     ...ratioLines(peers),
     ...peers.flatMap(({ name, failure }) =>
       failure === undefined ? [] : [`${name}: no figures, ${failure}`],
     ),
   ].join("\n");
 }
+
+/** What is on and off in each peer. */
+const workRows = (peers: readonly PeerResults[]): string[][] => [
+  ["for each request", "version", "credential", "limits", "price", "record"],
+  ...peers.flatMap(({ name, version, work }) =>
+    work === undefined
+      ? []
+      : [[name, version || "-", work.credential, work.limits, work.price, work.record]],
+  ),
+];
 
 const scenarioHead = [
   "scenario",
@@ -164,10 +176,12 @@ const comparisons = [
   },
 ] as const;
 
-/** Each gateway against nginx and Portkey, per core, in every scenario that has the figures. */
+const comparedWith = new Set(["nginx", "portkey", "gomodel", "litellm"]);
+
+/** Each gateway against the other programs, per core, in every scenario that has the figures. */
 function ratioLines(peers: readonly PeerResults[]): string[] {
   const gateways = peers.filter(({ name }) => name.startsWith("gateway"));
-  const others = peers.filter(({ name }) => name === "nginx" || name === "portkey");
+  const others = peers.filter(({ name }) => comparedWith.has(name));
   const rows = gateways.flatMap((gateway) =>
     comparisons.flatMap(({ title, read }) =>
       Object.keys(gateway.scenarios).flatMap((scenario) => {

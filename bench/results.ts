@@ -1,5 +1,6 @@
 import type { LoadResult } from "./load/job.ts";
 import type { StreamsMemory } from "./measure-streams.ts";
+import type { PeerWork } from "./peers/peer.ts";
 import type { Scenario } from "./scenarios.ts";
 
 /** Figures of one peer in one scenario: medians of the rounds. */
@@ -35,6 +36,7 @@ export interface ScenarioFailure {
 export interface PeerResults {
   name: string;
   version: string;
+  work?: PeerWork;
   /** Why there are no figures at all. */
   failure?: string;
   /** From spawn to serving, with an empty and with a filled data directory. */

@@ -67,7 +67,11 @@ export async function runBenchmark(bench: Bench): Promise<PeerResults[]> {
   }));
 }
 
-async function startMock({ children, cores }: Bench): Promise<{ port: number; child: Child }> {
+/** Starts the mock upstream in a process of its own. */
+export async function startMock({
+  children,
+  cores,
+}: Pick<Bench, "children" | "cores">): Promise<{ port: number; child: Child }> {
   const entry = fileURLToPath(new URL("./mock-upstream.ts", import.meta.url));
   const child = children.spawn({
     name: "mock",
@@ -83,7 +87,12 @@ async function startMock({ children, cores }: Bench): Promise<{ port: number; ch
  * streams.
  */
 async function introduce(stage: Stage, peer: Peer): Promise<Entry> {
-  const results: PeerResults = { name: peer.name, version: "", scenarios: {} };
+  const results: PeerResults = {
+    name: peer.name,
+    version: "",
+    work: peer.work,
+    scenarios: {},
+  };
   const entry: Entry = { peer, results, running: undefined, rounds: new Map() };
   try {
     const prepared = await peer.prepare();

@@ -1,4 +1,4 @@
-import type { Peer } from "./peer.ts";
+import { noWork, type Peer } from "./peer.ts";
 
 /** Nothing between load generator and mock: the baseline that added latencies are counted from. */
 export const direct: Peer = {
@@ -7,6 +7,7 @@ export const direct: Peer = {
   headers: { authorization: "Bearer x" },
   modelPrefix: "",
   chargesRequests: false,
+  work: noWork,
   prepare: async () => ({ ready: true, version: "mock upstream" }),
   start: async ({ mock }) => ({
     port: mock.port,

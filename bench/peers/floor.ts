@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { waitForLine } from "../process/children.ts";
 import type { Durability } from "./gateway.ts";
-import { startTimeoutMs, type Peer } from "./peer.ts";
+import { noWork, startTimeoutMs, type Peer } from "./peer.ts";
 
 const program = fileURLToPath(new URL("./floor/proxy.ts", import.meta.url));
 
@@ -13,6 +13,7 @@ export const floor = (durability: Durability): Peer => ({
   headers: { authorization: "Bearer x" },
   modelPrefix: "",
   chargesRequests: false,
+  work: { ...noWork, record: "two rows, durable before the answer" },
   prepare: async () => ({ ready: true, version: `bun ${Bun.version}` }),
   start: async ({ children, cores, directory, mock }) => {
     const child = children.spawn({

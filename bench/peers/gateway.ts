@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { waitForLine } from "../process/children.ts";
+import { idsOf, lockSqlite } from "./sqlite-books.ts";
 import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 /**
@@ -11,6 +12,16 @@ import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from ".
  * process.
  */
 export type Durability = "power" | "process";
+
+const lossOf: Readonly<Record<Durability, string>> = {
+  power: "power loss",
+  process: "kill -9",
+};
+
+const databaseIn = (directory: string): string => join(directory, "data", "switchyard.db");
+/** A generation and the answer that shows it have the same id behind another prefix. */
+const chargedIdsSql =
+  "select 'chatcmpl-' || substr(reference, 5) as id from transfers where kind = 'charge'";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -33,6 +44,16 @@ export function gateway(
     headers: { authorization: `Bearer ${key}` },
     modelPrefix: "mock/",
     chargesRequests: true,
+    work: {
+      credential: "key of a workspace",
+      limits: "rate window and credit hold",
+      price: "charged to the nano-dollar",
+      record: `charge and row, before the answer, survive ${lossOf[durability]}`,
+    },
+    books: {
+      readIds: async (directory) => idsOf(databaseIn(directory), chargedIdsSql),
+      lock: async (directory) => lockSqlite(databaseIn(directory)),
+    },
     prepare: async () =>
       existsSync(resolve(directory, entry))
         ? { ready: true, version: `bun ${Bun.version}` }
@@ -87,7 +108,13 @@ interface Configuration {
   mockPort: number;
 }
 
-function configuration({ durability, dataDirectory, mockPort }: Configuration): string {
+const configuration = ({ durability, dataDirectory, mockPort }: Configuration): string =>
+  `storage: { url: "sqlite:${join(dataDirectory, "switchyard.db")}", durability: ${durability} }
+shared: { url: "memory:" }
+${mockProviderYaml(mockPort)}`;
+
+/** The rest of a switchyard.yaml: the mock as the one provider, and no limit that a load reaches. */
+export function mockProviderYaml(mockPort: number): string {
   const model = (name: string): string => `
       - id: mock/${name}
         upstream_model: ${name}
@@ -96,9 +123,7 @@ function configuration({ durability, dataDirectory, mockPort }: Configuration): 
         max_completion_tokens: 16384
         pricing: { prompt: "0.50", completion: "1.50" }
         capabilities: [chat]`;
-  return `storage: { url: "sqlite:${join(dataDirectory, "switchyard.db")}", durability: ${durability} }
-shared: { url: "memory:" }
-archive: { url: "none" }
+  return `archive: { url: "none" }
 sandbox: { enabled: false }
 plans: { enterprise: { per_minute: 1000000000 } }
 providers:

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, waitForPort } from "../process/ports.ts";
-import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+import { noWork, startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 /**
  * nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be
@@ -14,6 +14,7 @@ export const nginx: Peer = {
   headers: { authorization: "Bearer x" },
   modelPrefix: "",
   chargesRequests: false,
+  work: noWork,
   prepare: async () => {
     const path = findNginx();
     if (path === undefined) return { ready: false, reason: "nginx is not on the PATH" };

@@ -6,7 +6,7 @@ export interface PeerContext {
   children: Children;
   cores: Cores;
   /** The mock upstream. */
-  mock: { port: number; child: Child };
+  mock: { port: number; child: Pick<Child, "pid"> };
   /** A directory of the peer's own that outlives its restarts and is deleted at the end. */
   directory: string;
 }
@@ -21,6 +21,26 @@ export interface RunningPeer {
   stop(): Promise<void>;
 }
 
+/** What a peer does for each request besides passing it on, as it is configured here, in words. */
+export interface PeerWork {
+  credential: string;
+  limits: string;
+  price: string;
+  /** What is kept of a request, and when it is written. */
+  record: string;
+}
+
+/** A peer's own account of the answers that it gave. */
+interface PeerBooks {
+  /**
+   * Ids of the answers that are charged for or recorded, one for each row. `directory` is the
+   * peer's own, as in its context; the peer does not run any more.
+   */
+  readIds(directory: string): Promise<string[]>;
+  /** Keeps the peer from writing until what this resolves with is called. */
+  lock(directory: string): Promise<() => void>;
+}
+
 /** Something that stands between load generator and mock. */
 export interface Peer {
   /** Name in tables and files. */
@@ -31,10 +51,16 @@ export interface Peer {
   modelPrefix: string;
   /** Answers must carry `usage.cost`: proof that holding, charging and recording are really on. */
   chargesRequests: boolean;
+  work: PeerWork;
+  /** Absent where it keeps none. */
+  books?: PeerBooks;
   /** Makes it startable, or says why that is impossible here. */
   prepare(): Promise<{ ready: true; version: string } | { ready: false; reason: string }>;
   start(context: PeerContext): Promise<RunningPeer>;
 }
+
+/** The work of a peer that only passes on what it is sent. */
+export const noWork: PeerWork = { credential: "off", limits: "off", price: "off", record: "off" };
 
 /** Milliseconds that a peer may take to start. */
 export const startTimeoutMs = 20_000;

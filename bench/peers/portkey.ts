@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort, waitForPort } from "../process/ports.ts";
-import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+import { noWork, startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 const directory = fileURLToPath(new URL(".", import.meta.url));
 const packageDirectory = join(directory, "node_modules", "@portkey-ai", "gateway");
@@ -22,6 +22,7 @@ export function portkey({ mayInstall }: { mayInstall: boolean }): Peer {
     headers,
     modelPrefix: "",
     chargesRequests: false,
+    work: noWork,
     prepare: async () => {
       if (Bun.which("node") === null) return { ready: false, reason: "node is not on the PATH" };
       const problem = existsSync(packageDirectory) ? undefined : install(mayInstall);

@@ -45,6 +45,12 @@ export function processTree(rootPid: number): number[] {
   return tree;
 }
 
+/** The process that started another one; undefined where it cannot be read. */
+export function parentOf(pid: number): number | undefined {
+  const parentPid = Number(statFields(pid)?.[1]);
+  return Number.isInteger(parentPid) ? parentPid : undefined;
+}
+
 /** Memory of these processes together. */
 export function memoryOf(pids: readonly number[]): ProcessMemory | undefined {
   const total: ProcessMemory = { rssKb: 0, pssKb: 0 };

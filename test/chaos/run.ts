@@ -1,14 +1,16 @@
 import { cpus, loadavg } from "node:os";
 import { endProcesses } from "../support/process.ts";
 import { topologies, type Topology } from "./parts.ts";
+import { runPeers } from "./peers.ts";
 import { runScenario, type ChaosResult } from "./run-scenario.ts";
 import { scenarios, type Scenario } from "./scenarios.ts";
 
 /**
  * `npm run chaos`: every failure mode on an embedded gateway, on one with Postgres and Valkey, and
- * on three; `-- --quick` those of the tests. Further words choose scenarios by parts of their names.
+ * on three; `-- --quick` those of the tests, `-- --peers` those of one process, on other gateways
+ * too. Further words choose scenarios by parts of their names.
  */
-const words = process.argv.slice(2).filter((word) => word !== "--quick");
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const isQuick = process.argv.includes("--quick");
 
 const columns: readonly [string, (result: ChaosResult) => unknown][] = [
@@ -62,7 +64,8 @@ const state = (): string =>
 
 console.log(`begun with ${state()}`);
 const inexact: string[] = [];
-for (const topology of topologies) inexact.push(...(await runAll(topology)));
+if (process.argv.includes("--peers")) inexact.push(...(await runPeers(words)));
+else for (const topology of topologies) inexact.push(...(await runAll(topology)));
 console.log(`\nended with ${state()}`);
 await endProcesses();
 for (const name of inexact) console.error(`the books are not exact after: ${name}`);

@@ -21,6 +21,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/start.ts": "npm run bench:start",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
+  "bench/topologies.ts": "npm run bench:topologies",
   "test/chaos/run.ts": "npm run chaos",
   "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
   "scripts/api-types.ts": "npm run dashboard:types",
