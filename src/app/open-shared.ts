@@ -245,7 +245,7 @@ export async function stopSharing(
   shared: Shared | undefined,
   { ledger }: Pick<Account, "ledger">,
 ): Promise<void> {
-  ledger.stop();
+  await ledger.stop();
   shared?.claims.stop();
   await shared?.epoch?.stop();
   shared?.keyUsage?.stop();

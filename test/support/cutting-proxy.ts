@@ -4,17 +4,21 @@ import { createServer, connect, type Server, type Socket } from "node:net";
  * A TCP proxy that cuts connections at chosen moments. `mode`: `pass` forwards everything; `refuse`
  * closes new connections; `lose-request` closes a connection instead of forwarding what the client
  * sends next; `lose-answer` forwards that, and closes instead of forwarding the answer; `freeze`
- * keeps connections and forwards nothing.
+ * keeps connections and forwards nothing; `hold-answers` forwards what clients send, and keeps the
+ * answers until `letAnswersGo`.
  */
 export class CuttingProxy {
-  mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" = "pass";
+  mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" | "hold-answers" = "pass";
   /** Chooses the connections that the two `lose` modes cut, by what the client sends. */
   cutWhen: (request: Buffer) => boolean = () => true;
+  /** Told of everything that clients send. */
+  onRequest: (request: Buffer) => void = () => undefined;
   /** Told of each connection that was refused. */
   onRefused: () => void = () => undefined;
   readonly #target: { host: string; port: number };
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
+  #heldAnswers: { client: Socket; answer: Buffer }[] = [];
 
   constructor(target: { host: string; port: number }) {
     this.#target = target;
@@ -29,6 +33,12 @@ export class CuttingProxy {
         resolve(typeof address === "object" && address ? address.port : 0);
       });
     });
+  }
+
+  /** Forwards the answers that were kept, and from now on all others. */
+  letAnswersGo(): void {
+    this.mode = "pass";
+    for (const { client, answer } of this.#heldAnswers.splice(0)) client.write(answer);
   }
 
   /** Closes every connection there is. */
@@ -61,6 +71,7 @@ export class CuttingProxy {
     }
     client.on("data", (request: Buffer) => {
       if (this.mode === "freeze") return;
+      this.onRequest(request);
       if (this.mode === "lose-request" && this.cutWhen(request)) return cut();
       if (this.mode === "lose-answer" && this.cutWhen(request)) loseAnswer = true;
       upstream.write(request);
@@ -68,6 +79,7 @@ export class CuttingProxy {
     upstream.on("data", (answer: Buffer) => {
       if (this.mode === "freeze") return;
       if (loseAnswer) return cut();
+      if (this.mode === "hold-answers") return void this.#heldAnswers.push({ client, answer });
       client.write(answer);
     });
   }

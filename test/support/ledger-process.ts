@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import type { SpentBy } from "../../src/billing/budgets/budget-watch.ts";
+import type { BlockingBudgets } from "../../src/billing/budgets/budget.ts";
 import { GrantStore, grantInsert, Grants } from "../../src/billing/credits/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {
@@ -7,12 +9,14 @@ import {
   type ReadingTables,
 } from "../../src/billing/ledger/shared/account-readings.ts";
 import { ledgerScript } from "../../src/billing/ledger/shared/ledger-script.ts";
+import { reportScript } from "../../src/billing/ledger/shared/ledger-scripts.ts";
 import { NodeLease } from "../../src/billing/ledger/shared/node-lease.ts";
 import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/billing/ledger/shared/shared-ledger.ts";
 import { ledgerAdds, transferInsert } from "../../src/billing/ledger/transfer.ts";
 import { Withdrawals } from "../../src/billing/credits/open-credits.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
+import { SharedStateAwayError } from "../../src/platform/shared-state/shared-state-error.ts";
 import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
@@ -46,7 +50,7 @@ return {'ok', text(field(W, 'h')), text(field(W, 'm')), text(field(W, 't'))}`,
 
 const evictScript = ledgerScript(
   "TestEvict",
-  "redis.call('DEL', W, root .. 'k:' .. ws)\nreturn {}",
+  "redis.call('DEL', W, B, root .. 'k:' .. ws)\nreturn {}",
 );
 
 const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
@@ -54,6 +58,7 @@ const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
 const flushScript = { name: "switchyardTestFlush", lua: "redis.call('FLUSHDB')\nreturn {}" };
 
 let nodeCount = 0;
+let hearCount = 0;
 
 /**
  * A process of the shared ledger that can die in the middle of a commit: from then on, its calls to
@@ -66,6 +71,10 @@ export class LedgerProcess {
   readonly life: NodeLease;
   /** The server of shared state does not answer it. */
   isAway = false;
+  /** Reports of charges go out once this resolves. */
+  reportsFrom: Promise<unknown> = Promise.resolve();
+  /** Reports arrive, and their answers are lost. */
+  losesReportAnswers = false;
   private readonly grants: Grants;
   private readonly accounts: SharedAccounts;
   private readonly store: LedgerStore;
@@ -74,6 +83,8 @@ export class LedgerProcess {
     shared: SharedState;
     workspaceId: string;
     clock: Clock;
+    blocking?: BlockingBudgets;
+    spentBy?: SpentBy;
   };
   private next: CommitFate = "works";
   private met: CommitFate = "works";
@@ -97,18 +108,19 @@ export class LedgerProcess {
         return isAway() ? undefined : parts.shared.runId;
       },
       run: (...call: Parameters<SharedState["run"]>) =>
-        this.isDead ? new Promise<never>(() => undefined) : parts.shared.run(...call),
+        this.isDead ? new Promise<never>(() => undefined) : this.run(call),
     };
     this.accounts = new SharedAccounts({
       shared,
       nodeId: `node${nodeCount++}`,
-      readings: new AccountReadings(database),
+      readings: new AccountReadings(database, parts.spentBy),
       nowMs: () => clock.nowMs(),
       leaseClockMs: () => clock.nowMs(),
       graceMs: 0,
     });
     this.life = new NodeLease({
       accounts: this.accounts,
+      clock,
       onLapse: () => this.ledger.renew(),
       onError: (error) => {
         throw error;
@@ -121,6 +133,7 @@ export class LedgerProcess {
       book,
       commits,
       clock,
+      ...(parts.blocking !== undefined && { blocking: parts.blocking }),
       onError: (error) => {
         throw error;
       },
@@ -179,8 +192,26 @@ export class LedgerProcess {
     return { monthlyNano, topupNano };
   }
 
-  /** Resolves once no charge of the workspace is under way. */
+  /** Asks for a hold and frees it, and so hears of balances and of what a dead process left. */
+  async hear(): Promise<void> {
+    const { workspaceId } = this.parts;
+    const holdId = `gen_hear_${hearCount++}`;
+    await this.ledger.reserve({
+      holdId,
+      workspaceId,
+      keyId: "look",
+      keyLimit: null,
+      ceilingNano: 0n,
+      byokNano: 1n,
+      countsByok: true,
+    });
+    this.ledger.void(holdId);
+    await this.untilQuiet();
+  }
+
+  /** Resolves once no charge of the workspace, and nothing of this process, is under way. */
   async untilQuiet(): Promise<void> {
+    await this.untilTold();
     while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0)
       await Bun.sleep(1);
   }
@@ -196,6 +227,14 @@ export class LedgerProcess {
 
   async flushAll(): Promise<void> {
     await this.parts.shared.run(flushScript, { keys: [], values: [] });
+  }
+
+  private async run(call: Parameters<SharedState["run"]>): Promise<unknown> {
+    if (call[0] !== reportScript) return this.parts.shared.run(...call);
+    await this.reportsFrom;
+    const answer = await this.parts.shared.run(...call);
+    if (this.losesReportAnswers) throw new SharedStateAwayError("the answer was lost");
+    return answer;
   }
 
   private onceDead: (() => void) | undefined;

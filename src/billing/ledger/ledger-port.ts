@@ -53,7 +53,7 @@ export interface LedgerPort extends Purse {
   /** Adds credits to a bucket; in force for the very next request once it is durable. */
   credit(request: CreditRequest): Promise<void>;
   /** Sees to nothing any more that goes on beside requests. */
-  stop(): void;
+  stop(): Promise<void>;
   /** Brings the book up to date for a workspace and its keys; in one process it always is. */
   refresh(workspaceId: string): Promise<void>;
 }

@@ -286,7 +286,7 @@ export class Ledger implements LedgerPort {
     return this.purse.take(wanted);
   }
 
-  stop(): void {}
+  async stop(): Promise<void> {}
 
   async refresh(): Promise<void> {}
 

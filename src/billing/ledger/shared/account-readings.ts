@@ -14,10 +14,11 @@ export type ReadingTables = LedgerTables & {
   llm_keys: { id: string; parent_key_id: string | null };
 };
 
-/** What is charged and not known to be committed. */
+/** What is charged, or only held, and not known to be committed. */
 export interface OpenCharge {
   /** Id of the hold, or of the transfer that takes credits back. */
   id: string;
+  /** Nothing of either bucket where it is held. */
   monthlyNano: bigint;
   topupNano: bigint;
 }
@@ -32,7 +33,7 @@ export interface Balances {
 export interface AccountReading extends Balances {
   freshMonth: string;
   freshNano: bigint;
-  /** Charges that it has in it already. */
+  /** Charges, and holds whose charge, it has in it already. */
   standing: string[];
   /**
    * Spend by the hour of each key and of those that it made: fields of the shared ledger and their
@@ -46,6 +47,13 @@ export const fenceOf = ({ id, monthlyNano }: OpenCharge): string => {
   const [monthly = id, topup = id] = id.startsWith("txn_") ? [] : chargeTransferIds(id);
   return monthlyNano > 0n ? monthly : topup;
 };
+
+/** The transfers one of which stands once a charge is committed; of a hold, how it is split is open. */
+function fencesOf(charge: OpenCharge): string[] {
+  const { id, monthlyNano, topupNano } = charge;
+  if (id.startsWith("txn_") || monthlyNano > 0n || topupNano > 0n) return [fenceOf(charge)];
+  return chargeTransferIds(id).slice(0, 2);
+}
 
 /** Readings that the shared ledger is filled from. */
 export class AccountReadings {
@@ -144,10 +152,12 @@ async function standingOf(
   const rows = await reading
     .selectFrom("transfers")
     .select("id")
-    .where("id", "in", charges.map(fenceOf))
+    .where("id", "in", charges.flatMap(fencesOf))
     .execute();
   const found = new Set(rows.map(({ id }) => id));
-  return charges.filter((charge) => found.has(fenceOf(charge))).map(({ id }) => id);
+  return charges
+    .filter((charge) => fencesOf(charge).some((fence) => found.has(fence)))
+    .map(({ id }) => id);
 }
 
 async function keyHours(

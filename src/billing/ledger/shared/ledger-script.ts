@@ -12,7 +12,9 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
  * `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are filled from the database where they
  * are absent. `b:` has what blocking budgets bound: for each sum (its tag with the days of its
  * period, `~` between) what is spent (`s` before it) and held (`h`); `r:` the charges that were
- * confirmed while such a sum is read. Beside workspaces there are `nodes`, until when each gateway
+ * confirmed while such a sum is read. In `w:`, `k:` and `b:` a field `x` with the id of a hold (and
+ * a sum) says that the figure was read with the charge of that hold in it, which is not reported
+ * yet: it counts the charge and not the hold. Beside workspaces there are `nodes`, until when each gateway
  * counts as alive, and `grace`, until when nothing is taken from those that do not. Values: the
  * root of all names, the workspace, the wall time (0 for the server's own), how long a hold is its
  * owner's without a renewal, the gateway that asks, then those of the script.
@@ -42,12 +44,19 @@ local function counted(name, on, tags)
   on = tonumber(on)
   return on >= tonumber(first) and on < tonumber(last) and string.find(tags, ',' .. tag .. ',', 1, true) ~= nil
 end
-local function addSums(kind, amount, on, tags)
+local function isRead(key, id) return redis.call('HEXISTS', key, 'x' .. id) == 1 end
+local function addSums(kind, amount, on, tags, id)
   if amount == 0 or not tags or tags == '' or not known(B) then return end
   for _, name in ipairs(redis.call('HKEYS', B)) do
     local sum = string.sub(name, 2)
-    if string.sub(name, 1, 1) == kind and counted(sum, on, tags) then add(B, name, amount) end
+    if string.sub(name, 1, 1) == kind and counted(sum, on, tags) and not isRead(B, id .. ' ' .. sum) then
+      add(B, name, amount)
+    end
   end
+end
+local function holdIds()
+  local ids = redis.call('HKEYS', H)
+  return #ids == 0 and '[]' or cjson.encode(ids)
 end
 local function missing(keys, budgets)
   local found = {}
@@ -60,28 +69,37 @@ local function missing(keys, budgets)
   end
   if #found == 0 then return nil end
   local charges = redis.call('HGETALL', C)
-  return {'unknown', redis.call('GET', V) or '', cjson.encode(found), unpack(charges)}
+  return {'unknown', redis.call('GET', V) or '', cjson.encode(found), holdIds(), unpack(charges)}
 end
-local function addHold(entry, sign)
+local function addHold(id, entry, sign)
   local parts = split(entry)
-  if known(W) then add(W, 'h', sign * tonumber(parts[1])) end
+  if known(W) and not isRead(W, id) then add(W, 'h', sign * tonumber(parts[1])) end
   for at = 2, 4, 2 do
     local key = root .. 'k:' .. parts[at]
-    if parts[at] ~= '' and known(key) then add(key, 'h', sign * tonumber(parts[at + 1])) end
+    if parts[at] ~= '' and known(key) and not isRead(key, id) then add(key, 'h', sign * tonumber(parts[at + 1])) end
   end
-  addSums('h', sign * tonumber(parts[1]), parts[7], parts[8])
+  addSums('h', sign * tonumber(parts[1]), parts[7], parts[8], id)
+  return parts
 end
 local function takeHold(id, entry)
   redis.call('HSET', H, id, entry)
   redis.call('ZADD', L, now + lease, 'h' .. id)
-  addHold(entry, 1)
+  addHold(id, entry, 1)
 end
 local function dropHold(id)
   local entry = redis.call('HGET', H, id)
+  redis.call('ZREM', L, 'h' .. id)
   if not entry then return end
   redis.call('HDEL', H, id)
-  redis.call('ZREM', L, 'h' .. id)
-  addHold(entry, -1)
+  local parts = addHold(id, entry, -1)
+  redis.call('HDEL', W, 'x' .. id)
+  for at = 2, 4, 2 do redis.call('HDEL', root .. 'k:' .. parts[at], 'x' .. id) end
+  if not parts[8] or parts[8] == '' then return parts end
+  local prefix = 'x' .. id .. ' '
+  for _, name in ipairs(redis.call('HKEYS', B)) do
+    if string.sub(name, 1, #prefix) == prefix then redis.call('HDEL', B, name) end
+  end
+  return parts
 end
 local function spend(id, hour, amount, byok)
   local key = root .. 'k:' .. id
@@ -153,7 +171,7 @@ local function holdEntry(held, byok, keys, on, tags, owner)
 end
 local function forget(keys)
   mark()
-  redis.call('DEL', W)
+  redis.call('DEL', W, B, R)
   for _, key in ipairs(keys) do
     if key ~= '' then redis.call('DEL', root .. 'k:' .. key) end
   end
@@ -178,7 +196,6 @@ local function sweepDead()
   end
   if isFound then
     -- The database may have a charge of theirs that was never heard of here.
-    redis.call('DEL', B)
     forget(readings)
   elseif known(W) then
     redis.call('HSET', W, 'd', text(now))
@@ -189,7 +206,7 @@ local function book(id, parts)
   add(W, 'm', -tonumber(parts[1]))
   add(W, 't', -tonumber(parts[2]))
   for at = 3, 4 do spend(parts[at], parts[6], parts[1] + parts[2], tonumber(parts[5])) end
-  addSums('s', parts[1] + parts[2], parts[7], parts[8])
+  addSums('s', parts[1] + parts[2], parts[7], parts[8], id)
   redis.call('HSET', C, id, table.concat(parts, '|'))
   redis.call('ZADD', L, now + lease, 'c' .. id)
 end

@@ -6,7 +6,7 @@ import { ledgerScript } from "./ledger-script.ts";
 /**
  * Fills what is absent from a reading of the database, unless something happened since that it may
  * have missed. Values: the mark of before the reading; the balances as `m|t|fm|fn`; JSON of the
- * charges that the reading had in it already; then for each key its id and JSON of hours and
+ * charges, and of the holds whose charge, the reading had in it already; then for each key its id and JSON of hours and
  * amounts.
  */
 export const seedScript = ledgerScript(
@@ -16,7 +16,11 @@ if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
 local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
 local stands = {}
 for _, id in ipairs(standing) do stands[id] = true end
-local open, holds = {}, redis.call('HGETALL', H)
+local open, holds, reads = {}, {}, {}
+local held = redis.call('HGETALL', H)
+for at = 1, #held, 2 do
+  if stands[held[at]] then reads[#reads + 1] = held[at] else holds[#holds + 1] = split(held[at + 1]) end
+end
 local charges = redis.call('HGETALL', C)
 for at = 1, #charges, 2 do
   if not stands[charges[at]] then open[#open + 1] = split(charges[at + 1]) end
@@ -24,8 +28,9 @@ end
 if not known(W) then
   local m, t, h = tonumber(read[1]), tonumber(read[2]), 0
   for _, parts in ipairs(open) do m, t = m - parts[1], t - parts[2] end
-  for at = 2, #holds, 2 do h = h + tonumber(split(holds[at])[1]) end
+  for _, parts in ipairs(holds) do h = h + tonumber(parts[1]) end
   redis.call('HSET', W, 'm', text(m), 't', text(t), 'fm', read[3], 'fn', read[4], 'h', text(h))
+  for _, id in ipairs(reads) do redis.call('HSET', W, 'x' .. id, '') end
   redis.call('PEXPIRE', W, hour_ms)
 end
 for at = 9, #ARGV, 2 do
@@ -38,8 +43,8 @@ for at = 9, #ARGV, 2 do
     for _, parts in ipairs(open) do
       if parts[3] == id or parts[4] == id then spend(id, parts[6], parts[1] + parts[2], tonumber(parts[5])) end
     end
-    for each = 2, #holds, 2 do
-      local parts = split(holds[each])
+    for _, each in ipairs(reads) do redis.call('HSET', key, 'x' .. each, '') end
+    for _, parts in ipairs(holds) do
       if parts[2] == id then add(key, 'h', tonumber(parts[3])) end
       if parts[4] == id then add(key, 'h', tonumber(parts[5])) end
     end
@@ -61,15 +66,20 @@ local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), t
 local keys, budgets = {unpack(ARGV, 16, 23)}, {unpack(ARGV, 26)}
 if isSettled(id) then return {'exists', '0|0', '0', '0'} end
 sweepDead()
-local absent = missing({keys[1], keys[5]}, budgets)
-if absent then return absent end
 local stale, lapsed = {}, redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)
 if #lapsed > 0 and isGrace() then lapsed = {} end
 for _, member in ipairs(lapsed) do
-  local each = string.sub(member, 2)
   if string.sub(member, 1, 1) == 'h' then
-    dropHold(each)
-  else
+    -- The database may have a charge of it that was never heard of here.
+    local parts = dropHold(string.sub(member, 2))
+    if parts then forget({parts[2], parts[4]}) end
+  end
+end
+local absent = missing({keys[1], keys[5]}, budgets)
+if absent then return absent end
+for _, member in ipairs(lapsed) do
+  if string.sub(member, 1, 1) == 'c' then
+    local each = string.sub(member, 2)
     redis.call('ZADD', L, now + lease, member)
     local entry = redis.call('HGET', C, each)
     if entry then
@@ -191,7 +201,6 @@ local keys = {ARGV[7], ARGV[8]}
 local entry = redis.call('HGET', C, ARGV[6])
 if entry and known(R) then redis.call('HSET', R, ARGV[6], entry) end
 if redis.call('HDEL', C, ARGV[6]) == 0 then
-  redis.call('DEL', B)
   forget(keys)
 elseif missing(keys) then
   mark()
@@ -214,7 +223,7 @@ if known(W) then
   add(W, 't', tonumber(parts[2]))
 end
 for at = 3, 4 do spend(parts[at], parts[6], -(parts[1] + parts[2]), -tonumber(parts[5])) end
-addSums('s', -(parts[1] + parts[2]), parts[7], parts[8])
+addSums('s', -(parts[1] + parts[2]), parts[7], parts[8], ARGV[6])
 return {}`,
 );
 
@@ -236,7 +245,6 @@ return {}`,
 export const forgetScript = ledgerScript(
   "Forget",
   `
-redis.call('DEL', B)
 forget({unpack(ARGV, 6)})
 return {}`,
 );
@@ -253,14 +261,46 @@ redis.call('SET', root .. 'd:' .. ARGV[6], '', 'PX', 600000)
 dropHold(ARGV[6])
 redis.call('HDEL', C, ARGV[6])
 redis.call('ZREM', L, 'c' .. ARGV[6])
-redis.call('DEL', B)
 forget({ARGV[7], ARGV[8]})
 return {}`,
 );
 
 /**
- * Keeps holds and charges that are under way. Values: for each `h` or `c` with its id, and its
- * entry.
+ * Charges that the database has, each in place of the hold that covered it. A figure that was read
+ * with the charge in it stays as it is; where there is no hold, the next request reads the database.
+ * Values: for each the id, what each bucket paid, its keys, the hour, the day of the hold and the
+ * tags that budgets count it by. Answers the balances, where they are known.
+ */
+export const reportScript = ledgerScript(
+  "Report",
+  `
+local function report(id, parts)
+  local keys, amount = {parts[3], parts[4]}, parts[1] + parts[2]
+  if redis.call('HEXISTS', H, id) == 0 then return forget(keys) end
+  if known(R) then redis.call('HSET', R, id, table.concat(parts, '|')) end
+  if missing(keys) then mark() end
+  if known(W) and not isRead(W, id) then
+    add(W, 'm', -tonumber(parts[1]))
+    add(W, 't', -tonumber(parts[2]))
+  end
+  for _, key in ipairs(keys) do
+    if not isRead(root .. 'k:' .. key, id) then spend(key, parts[6], amount, 0) end
+  end
+  addSums('s', amount, parts[7], parts[8], id)
+  dropHold(id)
+end
+for at = 6, #ARGV, 8 do
+  local id, m, t, key, parent, hour, on, tags = unpack(ARGV, at, at + 7)
+  if not isSettled(id) then report(id, {m, t, key, parent, '0', hour, on, tags, node}) end
+end
+if not known(W) then return {} end
+return {text(field(W, 'm')), text(field(W, 't'))}`,
+);
+
+/**
+ * Keeps holds and charges that are under way. A hold that was lost is there again, and the next
+ * request reads the database, since its charge may stand there. Values: for each `h` or `c` with its
+ * id, and its entry.
  */
 export const renewScript = ledgerScript(
   "Renew",
@@ -268,7 +308,11 @@ export const renewScript = ledgerScript(
 for at = 6, #ARGV, 2 do
   local kind, id = string.sub(ARGV[at], 1, 1), string.sub(ARGV[at], 2)
   if kind == 'h' and redis.call('HEXISTS', H, id) == 0 then
-    if not isSettled(id) then takeHold(id, ARGV[at + 1]) end
+    if not isSettled(id) then
+      local parts = split(ARGV[at + 1])
+      takeHold(id, ARGV[at + 1])
+      forget({parts[2], parts[4]})
+    end
   elseif kind == 'h' or redis.call('HEXISTS', C, id) == 1 then
     redis.call('ZADD', L, now + lease, ARGV[at])
   end
@@ -344,7 +388,10 @@ redis.call('PEXPIRE', R, 30000)
 return {begun}`,
 );
 
-/** The charges that a reading of sums may have missed: ids and entries in turn. */
+/**
+ * The charges that a reading of sums may have missed: ids and entries in turn, of holds ids and
+ * nothing.
+ */
 export const chargesSinceScript = ledgerScript(
   "ChargesSince",
   `
@@ -356,12 +403,16 @@ for at = 1, #confirmed, 2 do
     found[#found + 1] = confirmed[at + 1]
   end
 end
+for _, id in ipairs(redis.call('HKEYS', H)) do
+  found[#found + 1] = id
+  found[#found + 1] = ''
+end
 return found`,
 );
 
 /**
- * Fills sums of budgets from a reading. Values: its mark, JSON of the charges that it had in it
- * already; then for each sum its name and what was spent. Does nothing where the mark is another
+ * Fills sums of budgets from a reading. Values: its mark, JSON of the charges, and of the holds
+ * whose charge, it had in it already; then for each sum its name and what was spent. Does nothing where the mark is another
  * one.
  */
 export const seedSumsScript = ledgerScript(
@@ -376,18 +427,22 @@ for _, key in ipairs({C, R}) do
     if charges[at] ~= '' and not stands[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
   end
 end
-local holds = redis.call('HVALS', H)
+local holds = redis.call('HGETALL', H)
 for at = 8, #ARGV, 2 do
   local name, spent, held = ARGV[at], tonumber(ARGV[at + 1]), 0
   if redis.call('HEXISTS', B, 's' .. name) == 0 then
     for _, parts in pairs(open) do
       if parts[8] and counted(name, parts[7], parts[8]) then spent = spent + parts[1] + parts[2] end
     end
-    for _, entry in ipairs(holds) do
-      local parts = split(entry)
-      if parts[8] and counted(name, parts[7], parts[8]) then held = held + tonumber(parts[1]) end
-    end
     local isNew = not known(B)
+    for each = 1, #holds, 2 do
+      local parts = split(holds[each + 1])
+      if stands[holds[each]] then
+        redis.call('HSET', B, 'x' .. holds[each] .. ' ' .. name, '')
+      elseif parts[8] and counted(name, parts[7], parts[8]) then
+        held = held + tonumber(parts[1])
+      end
+    end
     redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))
     if isNew then redis.call('PEXPIRE', B, hour_ms) end
   end

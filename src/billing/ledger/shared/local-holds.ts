@@ -16,6 +16,10 @@ export interface SharedHold {
   /** As the shared server has it; undefined where nothing is held there. */
   entry: string | undefined;
   heldNano: bigint;
+  /** The run of the server, and the history of the database, that it was taken in (`era`). */
+  era: string | undefined;
+  /** It was to grow, and no answer came: the server may do it yet. */
+  mayHaveGrown: boolean;
   /** The day on which the request was admitted, and what budgets count the hold by. */
   day: number;
   tags: readonly string[];
@@ -36,7 +40,12 @@ export const useOf = (
 /** A hold as it is kept of a request. */
 export function holdOf(
   request: ReserveRequest,
-  { clock, entry, heldNano }: { clock: Clock; entry: string | undefined; heldNano: bigint },
+  {
+    clock,
+    entry,
+    heldNano,
+    era,
+  }: { clock: Clock; entry: string | undefined; heldNano: bigint; era: string | undefined },
 ): SharedHold {
   const { workspaceId, keyId, keyLimit, countsByok = false, parent } = request;
   const key = { keyId, keyLimit, countsByok };
@@ -46,6 +55,8 @@ export function holdOf(
     parent,
     entry,
     heldNano,
+    era,
+    mayHaveGrown: false,
     ...useOf(request, clock),
     reservedAtMs: clock.monotonicMs(),
     settling: false,
@@ -62,14 +73,24 @@ const renewedAtOnce = 200;
 /** The holds of this process, and their renewal. */
 export class LocalHolds {
   private readonly accounts: SharedAccounts;
+  private readonly clock: Clock;
   private readonly onError: (error: unknown) => void;
   private readonly holds = new PassingMap<SharedHold>();
   private onceNone: (() => void)[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
   private life: NodeLease | undefined;
 
-  constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
+  constructor({
+    accounts,
+    clock,
+    onError,
+  }: {
+    accounts: SharedAccounts;
+    clock: Clock;
+    onError(error: unknown): void;
+  }) {
     this.accounts = accounts;
+    this.clock = clock;
     this.onError = onError;
   }
 
@@ -125,16 +146,26 @@ export class LocalHolds {
   start(chargesUnderWay: () => Iterable<[string, OpenSubject]>): void {
     const renew = (): void => void this.renew(chargesUnderWay());
     this.timer = setInterval(renew, leaseMs / 3);
-    this.life = new NodeLease({ accounts: this.accounts, onError: this.onError, onLapse: renew });
+    const { accounts, clock, onError } = this;
+    this.life = new NodeLease({ accounts, clock, onError, onLapse: renew });
     this.life.start();
   }
 
-  stop(): void {
-    clearInterval(this.timer);
-    this.life?.stop();
+  /** Whether no other gateway can free these holds while a commit lasts. */
+  get areSafe(): boolean {
+    return this.life?.isSure ?? true;
   }
 
-  /** Renews everything that is under way; holds that the server lost are there again after it. */
+  /** Renews no more; what is held is free at once where this gateway leaves. */
+  stop(how: { leaves: boolean }): void {
+    clearInterval(this.timer);
+    this.life?.stop(how);
+  }
+
+  /**
+   * Renews everything that is under way; holds that the server lost are there again after it. All
+   * is sent at once: what ends a hold is sent before this or after it, never in between.
+   */
   async renew(charges: Iterable<[string, OpenSubject]>): Promise<void> {
     const byWorkspace = new Map<string, string[]>();
     const note = (workspaceId: string, values: string[]): void => {
@@ -149,18 +180,16 @@ export class LocalHolds {
       note(workspaceId, [`c${id}`, ""]);
       if (entry !== undefined) note(workspaceId, [`h${id}`, entry]);
     }
-    try {
-      for (const [workspaceId, values] of byWorkspace) {
-        for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
-          await this.accounts.run(
-            renewScript,
-            workspaceId,
-            values.slice(start, start + 2 * renewedAtOnce),
-          );
-        }
+    const sent: Promise<unknown>[] = [];
+    for (const [workspaceId, values] of byWorkspace) {
+      for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
+        const some = values.slice(start, start + 2 * renewedAtOnce);
+        sent.push(this.accounts.run(renewScript, workspaceId, some));
       }
-    } catch (error) {
-      if (!(error instanceof SharedStateAwayError)) this.onError(error);
+    }
+    for (const outcome of await Promise.allSettled(sent)) {
+      if (outcome.status === "rejected" && !(outcome.reason instanceof SharedStateAwayError))
+        this.onError(outcome.reason);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import { ledgerScript } from "./ledger-script.ts";
 import type { SharedAccounts } from "./shared-accounts.ts";
@@ -33,21 +34,27 @@ return {}`,
 /** This gateway's life, as the others that share the ledger see it. */
 export class NodeLease {
   private readonly accounts: Pick<SharedAccounts, "run">;
+  private readonly clock: Clock;
   private readonly onLapse: () => unknown;
   private readonly onError: (error: unknown) => void;
   private timer: ReturnType<typeof setInterval> | undefined;
+  /** When the last beat was sent that was answered, on the monotonic clock. */
+  private aliveAtMs = -Infinity;
 
   /** `onLapse` makes what this gateway holds known again. */
   constructor({
     accounts,
+    clock,
     onLapse,
     onError,
   }: {
     accounts: Pick<SharedAccounts, "run">;
+    clock: Clock;
     onLapse(): unknown;
     onError(error: unknown): void;
   }) {
     this.accounts = accounts;
+    this.clock = clock;
     this.onLapse = onLapse;
     this.onError = onError;
   }
@@ -58,18 +65,25 @@ export class NodeLease {
     this.timer = setInterval(() => void this.beat(), beatMs);
   }
 
-  /** Beats no more, and says so. */
-  stop(): void {
+  /** Beats no more, and says so where it leaves; else its lease has to end. */
+  stop({ leaves }: { leaves: boolean }): void {
     clearInterval(this.timer);
-    if (this.timer !== undefined)
+    if (leaves && this.timer !== undefined)
       this.accounts.run(leaveScript, "", []).catch((error: unknown) => this.tell(error));
     this.timer = undefined;
   }
 
+  /** Whether at least half of the lease is left: a commit that begins now ends within it. */
+  get isSure(): boolean {
+    return this.clock.monotonicMs() - this.aliveAtMs < nodeLeaseMs / 2;
+  }
+
   /** Beats once. */
   async beat(): Promise<void> {
+    const sentMs = this.clock.monotonicMs();
     try {
       const [answer] = await this.accounts.run(beatScript, "", [nodeLeaseMs]);
+      this.aliveAtMs = sentMs;
       if (answer === "lapsed") this.onLapse();
     } catch (error) {
       this.tell(error);

@@ -103,8 +103,13 @@ export class SharedAccounts {
           stale: chargesOf(stale),
         };
       }
-      const [missing = "[]", ...charges] = rest;
-      await this.fill(workspaceId, { mark: detail, missing, charges: chargesOf(charges) });
+      const [missing = "[]", holds = "[]", ...charges] = rest;
+      const held = (JSON.parse(holds) as string[]).flatMap((id) => [id, ""]);
+      await this.fill(workspaceId, {
+        mark: detail,
+        missing,
+        charges: chargesOf([...charges, ...held]),
+      });
     }
     throw new SharedStateAwayError("the shared ledger forgets faster than it can be filled");
   }
@@ -121,6 +126,15 @@ export class SharedAccounts {
     const root = `${sharedPrefix}ledger:${this.rootOf(run)}:`;
     const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
     return (await shared.run(script, { keys: [], values: [...common, ...values] })) as string[];
+  }
+
+  /**
+   * Names the run of the server and the history of the database that everything is kept under;
+   * undefined while the server is away.
+   */
+  get era(): string | undefined {
+    const { runId } = this.options.shared;
+    return runId === undefined ? undefined : this.rootOf(runId);
   }
 
   /** Requests that come together wait for one reading. */
@@ -205,7 +219,7 @@ export class SharedAccounts {
   }
 }
 
-/** Charges from ids and entries in turn. */
+/** Charges from ids and entries in turn; a hold has no entry. */
 function chargesOf(pairs: readonly string[]): OpenCharge[] {
   const charges: OpenCharge[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {

@@ -26,9 +26,13 @@ import {
 import { OpenCharges } from "./open-charges.ts";
 import { resolveCharge } from "./resolve-charge.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
+import { UnreportedCharges } from "./unreported-charges.ts";
 
 /** Pause before a report that did not reach the server is sent again. */
 const tellAgainMs = 100;
+/** How long the end of a gateway waits for charges that are under way. */
+const stopPatienceMs = 2_000;
+
 /** What the shared ledger is built from. */
 export interface SharedLedgerOptions {
   accounts: SharedAccounts;
@@ -45,21 +49,25 @@ export interface SharedLedgerOptions {
 
 /**
  * The ledger of several processes on one database: what can be spent and what is held stands on the
- * shared server, what was spent in the database. A charge leaves the shared balance before it is
- * committed, and comes back where the database refuses it; so the shared balance is never above the
- * durable one, and neither falls below zero. While the server is away nothing is held, and what is
- * held already is charged to the database alone; the server reads it when it is back.
+ * shared server, what was spent in the database. A charge that its hold covers is committed first,
+ * and the hold ends when the server hears of it (`UnreportedCharges`); any other leaves the shared
+ * balance before it is committed, and comes back where the database refuses it. So what can be spent
+ * there is never more than the database has, and no balance falls below zero. While the server is
+ * away nothing is held, and what is held already is charged to the database alone; the server reads
+ * it when it is back.
  */
 export class SharedLedger implements LedgerPort {
   readonly book: AccountBook;
   private readonly options: SharedLedgerOptions;
   private readonly holds: LocalHolds;
   private readonly charges: OpenCharges;
+  private readonly unreported: UnreportedCharges;
 
   constructor(options: SharedLedgerOptions) {
     this.options = options;
     this.book = options.book;
     this.charges = new OpenCharges(options);
+    this.unreported = new UnreportedCharges({ ...options, charges: this.charges });
     this.holds = new LocalHolds(options);
   }
 
@@ -73,8 +81,12 @@ export class SharedLedger implements LedgerPort {
     return this.holds.renew(this.charges.all());
   }
 
-  stop(): void {
-    this.holds.stop();
+  /**
+   * Ends the life of this gateway for the others, where they know of all its charges: with the word
+   * of its end they free its holds and read the database.
+   */
+  async stop(): Promise<void> {
+    this.holds.stop({ leaves: await this.unreported.untilNone(stopPatienceMs) });
   }
 
   /** Charges and holds that the server does not know the end of yet. */
@@ -97,7 +109,13 @@ export class SharedLedger implements LedgerPort {
       return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
     if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
-    this.holds.add(holdId, holdOf(request, { ...this.options, entry: undefined, heldNano: 0n }));
+    const hold = holdOf(request, {
+      ...this.options,
+      entry: undefined,
+      heldNano: 0n,
+      era: undefined,
+    });
+    this.holds.add(holdId, hold);
     return { ok: true, heldNano: 0n, freeNano: 0n, balanceNano };
   }
 
@@ -120,6 +138,7 @@ export class SharedLedger implements LedgerPort {
       hold.heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
     } catch (error) {
       if (!(error instanceof SharedStateAwayError)) throw error;
+      hold.mayHaveGrown = true;
     }
     return hold.heldNano;
   }
@@ -127,6 +146,7 @@ export class SharedLedger implements LedgerPort {
   post(request: PostRequest): Promise<PostOutcome> {
     const hold = this.holds.beginSettling(request.holdId);
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
+    if (this.isCovered(request, hold)) return this.chargeHeld(request, hold);
     if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
     // Nothing is charged, so no answer of the server is needed.
     const parts = { monthlyNano: 0n, topupNano: 0n };
@@ -203,6 +223,7 @@ export class SharedLedger implements LedgerPort {
       tagText(use.tags),
       ...budgetValues(bounds),
     ];
+    const { era } = this.options.accounts;
     let answer: LedgerAnswer;
     try {
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
@@ -229,11 +250,41 @@ export class SharedLedger implements LedgerPort {
     const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
     const [freeText = "0", byokFreeText = ""] = free.split("|"),
       heldNano = BigInt(held);
-    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano }));
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano, era }));
     const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
     return byokFreeText === ""
       ? reserved
       : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
+  }
+
+  /**
+   * Whether a charge can be committed before the server hears of it: the hold keeps its money from
+   * other requests until then, and readings of the database find it by its transfers.
+   */
+  private isCovered(
+    { amountNano, byokNano = 0n }: PostRequest,
+    { entry, heldNano }: SharedHold,
+  ): boolean {
+    const isHeld = entry !== undefined && amountNano > 0n && amountNano <= heldNano;
+    return isHeld && byokNano === 0n && this.holds.areSafe;
+  }
+
+  /** Charges a hold that covers the charge; the server hears of it afterwards. */
+  private async chargeHeld(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
+    const { holdId, amountNano } = request;
+    const tags = request.tags?.() ?? [];
+    const charge = this.unreported.begin({ holdId, hold, amountNano, hour: this.hour(), tags });
+    const posted = postedOf(request, charge);
+    try {
+      const outcome = await this.commit(request, { hold, posted, parts: charge.parts });
+      this.unreported.stands(charge);
+      return outcome;
+    } catch (error) {
+      this.unreported.end(charge);
+      if (isOverdrawn(error)) return this.chargeAlone(request, hold);
+      this.free(holdId, hold);
+      throw error;
+    }
   }
 
   private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {

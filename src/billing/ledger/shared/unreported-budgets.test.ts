@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sql } from "kysely";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { silentLogger } from "../../../../test/support/silent-logger.ts";
+import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import { BlockingBudgets, budgetTags, type Budget } from "../../budgets/budget.ts";
+import type { SpentBy } from "../../budgets/budget-watch.ts";
+import type { LedgerTables } from "../ledger-store.ts";
+
+const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
+  id: `bud_${workspaceId}`,
+  workspaceId,
+  name: "all",
+  scope: "workspace",
+  subject: null,
+  period: "monthly",
+  action: "block",
+  limitNano,
+  thresholds: [100],
+  emails: [],
+  webhookUrl: null,
+  secretVersion: 1,
+  createdAtMs: 0,
+  updatedAtMs: null,
+});
+
+/** @see `docs/decisions/0125-a-charge-is-committed-first.md` */
+describe.skipIf(!hasRedis)(
+  `sums of budgets beside charges that are not reported (on Valkey and Postgres)${redisMissing}`,
+  () => {
+    let storage: Storage<LedgerTables>;
+    let shared: SharedState;
+    beforeAll(async () => {
+      storage = await openLedgerDatabase();
+      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+    });
+    afterAll(async () => {
+      shared.close();
+      await storage.close();
+    });
+
+    let count = 0;
+    /** Two processes with a balance of 10,000 and a budget of 1,000. */
+    async function start() {
+      const workspaceId = `ws_b${(count += 1)}`;
+      const blocking = new BlockingBudgets();
+      blocking.put(budgetOf(workspaceId, 1_000n));
+      /** Called while a reading has its moment of the database, and before it asks for charges. */
+      const duringReading = { run: async (): Promise<void> => undefined };
+      const spentBy: SpentBy = async (_query, reading) => {
+        const { rows } = await sql<{ spent: string }>`
+          select coalesce(sum(amount_nano), 0) as spent from transfers
+          where debit_account = ${`${workspaceId}:topup`} and kind = 'charge'`.execute(
+          reading ?? storage.database,
+        );
+        await duringReading.run();
+        return BigInt(rows[0]?.spent ?? 0);
+      };
+      const clock = new FakeClock();
+      const [one, other] = [0, 1].map(
+        () => new LedgerProcess({ storage, shared, workspaceId, clock, blocking, spentBy }),
+      ) as [LedgerProcess, LedgerProcess];
+      await one.ledger.credit({
+        id: `txn_b${count}`,
+        workspaceId,
+        bucket: "topup",
+        amountNano: 10_000n,
+        kind: "topup",
+        reference: null,
+      });
+      const gate = Promise.withResolvers<void>();
+      one.reportsFrom = gate.promise;
+      const tags = () =>
+        budgetTags({
+          keyId: workspaceId,
+          parentId: undefined,
+          userId: "usr_1",
+          models: ["acme/large"],
+          providers: ["acme"],
+        });
+      const id = (name: string): string => `gen_${workspaceId}_${name}`;
+      return {
+        one,
+        other,
+        duringReading,
+        letReportsGo: async () => {
+          gate.resolve();
+          await one.untilTold();
+        },
+        reserve: (process: LedgerProcess, name: string, ceilingNano: bigint) =>
+          process.ledger.reserve({
+            holdId: id(name),
+            workspaceId,
+            keyId: workspaceId,
+            keyLimit: null,
+            ceilingNano,
+            tags,
+          }),
+        post: (process: LedgerProcess, name: string, amountNano: bigint) =>
+          process.ledger.post({
+            holdId: id(name),
+            amountNano,
+            tags,
+            alongside: () => ({ inserts: [], adds: [] }),
+          }),
+        void: (process: LedgerProcess, name: string) => process.ledger.void(id(name)),
+      };
+    }
+
+    /** What is free of the budget, by a hold that takes all of it and is freed again. */
+    async function freeOf(parts: Awaited<ReturnType<typeof start>>): Promise<bigint> {
+      const { other } = parts;
+      const name = `free${(count += 1)}`;
+      const { ok, freeNano } = await parts.reserve(other, name, 9_000n);
+      if (ok) parts.void(other, name);
+      await other.untilTold();
+      return freeNano;
+    }
+
+    test("the hold stands for the charge until the report, and then the charge does", async () => {
+      const parts = await start();
+      await parts.reserve(parts.one, "a", 600n);
+      await parts.post(parts.one, "a", 500n);
+      expect(await freeOf(parts)).toBe(400n);
+      await parts.letReportsGo();
+      expect(await freeOf(parts)).toBe(500n);
+    });
+
+    test("a sum that is read between the commit and the report has the charge once", async () => {
+      const parts = await start();
+      await parts.reserve(parts.one, "a", 600n);
+      await parts.post(parts.one, "a", 500n);
+      await parts.other.evict();
+      expect(await freeOf(parts)).toBe(500n);
+      await parts.letReportsGo();
+      expect(await freeOf(parts)).toBe(500n);
+    });
+
+    test("a charge that is committed while a sum is read is counted by its report", async () => {
+      const parts = await start();
+      await parts.reserve(parts.one, "a", 600n);
+      await parts.other.evict();
+      parts.duringReading.run = async () => {
+        parts.duringReading.run = async () => undefined;
+        await parts.post(parts.one, "a", 500n);
+      };
+      expect(await freeOf(parts)).toBe(400n);
+      await parts.letReportsGo();
+      expect(await freeOf(parts)).toBe(500n);
+    });
+
+    test("so is one that is reported while the sum is read", async () => {
+      const parts = await start();
+      await parts.reserve(parts.one, "a", 600n);
+      await parts.other.evict();
+      parts.duringReading.run = async () => {
+        parts.duringReading.run = async () => undefined;
+        await parts.post(parts.one, "a", 500n);
+        await parts.letReportsGo();
+      };
+      expect(await freeOf(parts)).toBe(500n);
+    });
+
+    test("one that stood before, and is reported while the sum is read, is not counted again", async () => {
+      const parts = await start();
+      await parts.reserve(parts.one, "a", 600n);
+      await parts.post(parts.one, "a", 500n);
+      await parts.other.evict();
+      parts.duringReading.run = async () => {
+        parts.duringReading.run = async () => undefined;
+        await parts.letReportsGo();
+      };
+      expect(await freeOf(parts)).toBe(500n);
+    });
+  },
+);

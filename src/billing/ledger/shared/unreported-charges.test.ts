@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { silentLogger } from "../../../../test/support/silent-logger.ts";
+import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import type { LedgerTables } from "../ledger-store.ts";
+
+const nothing = () => ({ inserts: [], adds: [] });
+
+/** @see `docs/decisions/0125-a-charge-is-committed-first.md` */
+describe.skipIf(!hasRedis)(
+  `charges that stand before the shared server hears of them (on Valkey and Postgres)${redisMissing}`,
+  () => {
+    let storage: Storage<LedgerTables>;
+    let shared: SharedState;
+    beforeAll(async () => {
+      storage = await openLedgerDatabase();
+      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+    });
+    afterAll(async () => {
+      shared.close();
+      await storage.close();
+    });
+
+    let count = 0;
+    /** Two processes with a workspace of 1,000; reports of the first wait until they are let go. */
+    async function start({ keyLimitNano }: { keyLimitNano?: bigint } = {}) {
+      const clock = new FakeClock();
+      const workspaceId = `ws_u${(count += 1)}`;
+      const [one, other] = [0, 1].map(
+        () => new LedgerProcess({ storage, shared, workspaceId, clock }),
+      ) as [LedgerProcess, LedgerProcess];
+      await one.ledger.credit({
+        id: `txn_u${count}`,
+        workspaceId,
+        bucket: "topup",
+        amountNano: 1_000n,
+        kind: "topup",
+        reference: null,
+      });
+      const gate = Promise.withResolvers<void>();
+      one.reportsFrom = gate.promise;
+      const id = (name: string): string => `gen_${workspaceId}_${name}`;
+      return {
+        clock,
+        one,
+        other,
+        letReportsGo: async () => {
+          gate.resolve();
+          await one.untilTold();
+        },
+        reserve: (process: LedgerProcess, name: string, ceilingNano: bigint) =>
+          process.ledger.reserve({
+            holdId: id(name),
+            workspaceId,
+            // What `evict` drops beside the balances.
+            keyId: workspaceId,
+            keyLimit:
+              keyLimitNano === undefined ? null : { limitNano: keyLimitNano, windowHours: 24 },
+            ceilingNano,
+          }),
+        post: (process: LedgerProcess, name: string, amountNano: bigint) =>
+          process.ledger.post({ holdId: id(name), amountNano, alongside: nothing }),
+        void: (process: LedgerProcess, name: string) => process.ledger.void(id(name)),
+      };
+    }
+
+    test("the answer waits for the database alone, and the hold keeps the money until the report", async () => {
+      const { one, other, reserve, post, letReportsGo } = await start();
+      await reserve(one, "a", 600n);
+      expect(await post(one, "a", 500n)).toMatchObject({
+        ok: true,
+        chargedNano: 500n,
+        balanceAfterNano: 500n,
+      });
+      expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 500n });
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 1_000n, heldNano: 600n });
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ ok: true, heldNano: 400n });
+      await letReportsGo();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 400n });
+    });
+
+    test("a reading between the commit and the report counts the charge once, and the hold not at all", async () => {
+      const { one, other, reserve, post, letReportsGo } = await start({ keyLimitNano: 1_000n });
+      await reserve(one, "a", 600n);
+      await reserve(one, "open", 100n);
+      await post(one, "a", 500n);
+      await other.evict();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 100n });
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ heldNano: 400n, freeNano: 400n });
+      await letReportsGo();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 500n });
+      // The key's limit counts the charge once as well.
+      await post(one, "open", 100n);
+      await post(other, "b", 300n);
+      await Promise.all([one, other].map((process) => process.untilTold()));
+      expect(await reserve(other, "c", 1_000n)).toMatchObject({ heldNano: 100n, freeNano: 100n });
+    });
+
+    test("a reading before the commit counts the hold, and the report the charge", async () => {
+      const { one, other, reserve, post, letReportsGo } = await start({ keyLimitNano: 1_000n });
+      await reserve(one, "a", 600n);
+      await other.evict();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 1_000n, heldNano: 600n });
+      await post(one, "a", 500n);
+      await letReportsGo();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 0n });
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ heldNano: 500n, freeNano: 500n });
+    });
+
+    test("a report whose answer was lost is told as one that may have arrived", async () => {
+      const { one, other, reserve, post, letReportsGo } = await start();
+      one.losesReportAnswers = true;
+      await reserve(one, "a", 600n);
+      await post(one, "a", 500n);
+      await one.ledger.renew();
+      await letReportsGo();
+      await one.ledger.renew();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 0n });
+    });
+
+    test("a server that forgot everything in between has it once, whether the hold was renewed or not", async () => {
+      for (const isRenewed of [false, true]) {
+        const { one, other, reserve, post, letReportsGo } = await start();
+        await reserve(one, "a", 600n);
+        await post(one, "a", 500n);
+        await one.flushAll();
+        await other.look();
+        if (isRenewed) await one.ledger.renew();
+        await other.look();
+        await letReportsGo();
+        expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 0n });
+      }
+    });
+
+    test("one that the database refuses frees its hold", async () => {
+      const { one, other, reserve, post } = await start();
+      await reserve(one, "a", 600n);
+      await one.meet("refused", () => post(one, "a", 500n));
+      await one.untilTold();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 1_000n, heldNano: 0n });
+    });
+
+    test("charges at once split the buckets between them, without asking the database again", async () => {
+      const { one, reserve, post, letReportsGo } = await start();
+      await one.grant(`txn_ug${count}`, 250n);
+      const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+      for (const name of names) await reserve(one, name, 100n);
+      const posted = await Promise.all(names.map((name) => post(one, name, 100n)));
+      expect(posted.map((each) => each.ok && each.balanceAfterNano)).toEqual(
+        names.map((_, index) => 1_150n - 100n * BigInt(index)),
+      );
+      expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 250n });
+      await letReportsGo();
+      expect(await one.look()).toEqual({ monthlyNano: 0n, topupNano: 250n, heldNano: 0n });
+    });
+
+    test("whatever is read and forgotten in between, no more is free than the database has beside the holds", async () => {
+      const action = fc.record({
+        kind: fc.constantFrom("reserve", "reserve", "post", "post", "void", "evict", "renew"),
+        amount: fc.bigInt({ min: 1n, max: 300n }),
+        isFirst: fc.boolean(),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(action, { minLength: 4, maxLength: 20 }),
+          fc.nat(20),
+          async (actions, letGoAt) => {
+            const parts = await start();
+            const { one, other } = parts;
+            const open: { name: string; process: LedgerProcess; heldNano: bigint }[] = [];
+            for (const [index, { kind, amount, isFirst }] of actions.entries()) {
+              const process = isFirst ? one : other;
+              if (index === letGoAt) await parts.letReportsGo();
+              if (kind === "evict") await process.evict();
+              else if (kind === "renew") await process.ledger.renew();
+              else if (kind === "reserve") {
+                const name = `h${index}`;
+                const outcome = await parts.reserve(process, name, amount);
+                if (outcome.ok) open.push({ name, process, heldNano: outcome.heldNano });
+              } else {
+                const hold = open.shift();
+                if (hold === undefined) continue;
+                const { heldNano } = hold;
+                const costNano = amount < heldNano ? amount : heldNano;
+                if (kind === "post") await parts.post(hold.process, hold.name, costNano);
+                else parts.void(hold.process, hold.name);
+              }
+              await other.untilTold();
+              const { monthlyNano, topupNano, heldNano } = await other.look();
+              const durableNano = (await other.durable()).topupNano;
+              const openNano = open.reduce((sum, each) => sum + each.heldNano, 0n);
+              expect(monthlyNano + topupNano - heldNano).toBeLessThanOrEqual(
+                durableNano - openNano,
+              );
+            }
+            await parts.letReportsGo();
+            const { topupNano } = await other.durable();
+            expect(await other.look()).toEqual({
+              monthlyNano: 0n,
+              topupNano,
+              heldNano: open.reduce((sum, each) => sum + each.heldNano, 0n),
+            });
+          },
+        ),
+        { numRuns: 40 },
+      );
+    }, 120_000);
+  },
+);
