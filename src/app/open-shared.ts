@@ -2,8 +2,7 @@ import type { Kysely } from "kysely";
 import type { RateCounters } from "../access/count-request.ts";
 import { type PastRequests, RateLimiter, type RateTiers } from "../access/rate-limiter.ts";
 import { SharedRateLimiter } from "../access/shared-rate-limiter.ts";
-import { loadProviderKeyUsage } from "../byok/provider-key-usage.ts";
-import { SharedKeyUsage } from "../byok/shared-key-usage.ts";
+import { loadProviderKeyUsage, SharedKeyUsage } from "../byok/provider-key-usage.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { SessionPlace, SharedPlaces } from "../inference/routing/sticky-sessions.ts";
 import {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { StreamPart } from "../../src/inference/canonical/stream-part.ts";
+import type { StreamPart } from "../../src/inference/canonical/response.ts";
 
 /** A recorded stream with what it means. */
 export interface Cassette {

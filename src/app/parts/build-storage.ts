@@ -24,7 +24,7 @@ import type { InsightTables } from "../../insights/open-insights.ts";
 import { refusedHourAdd } from "../../insights/service-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
-import type { HubTables } from "../../mcp/hub/hub-tables.ts";
+import type { HubTables } from "../../mcp/hub/entry.ts";
 import { ConfigurationError } from "../../platform/config/configuration-error.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { GatewayTables } from "../../platform/storage/database-epoch.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ResponseAssembler } from "./response-assembler.ts";
-import type { StreamPart } from "./stream-part.ts";
+import type { StreamPart } from "./response.ts";
 
 const place = { choiceIndex: 0, itemIndex: 0 };
 

@@ -7,16 +7,14 @@ import {
   type CanonicalResponse,
   type Choice,
   type MeteredUsage,
+  type AudioDelta,
+  type ErrorPart,
+  type ItemPart,
+  type ReasoningEnd,
+  type ResponseStart,
+  type StreamPart,
 } from "./response.ts";
 import type { ReasoningPart } from "./reasoning.ts";
-import type {
-  AudioDelta,
-  ErrorPart,
-  ItemPart,
-  ReasoningEnd,
-  ResponseStart,
-  StreamPart,
-} from "./stream-part.ts";
 
 interface OpenChoice {
   items: AssistantPart[];

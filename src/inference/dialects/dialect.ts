@@ -1,10 +1,16 @@
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { GatewayFacts, CanonicalResponse, MeteredUsage } from "../canonical/response.ts";
+import type {
+  GatewayFacts,
+  CanonicalResponse,
+  MeteredUsage,
+  ReportedError,
+  ItemPart,
+  StreamPart,
+} from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { ReasoningSpelling } from "../canonical/reasoning.ts";
-import type { ReportedError, ItemPart, StreamPart } from "../canonical/stream-part.ts";
 import type { PassThrough } from "./passthrough.ts";
 import type { RequirementReader } from "./requirements.ts";
 import type { ToolAliases } from "./tools.ts";

@@ -10,8 +10,12 @@ import type {
 } from "./dialect.ts";
 import { memberPath } from "./wire-fields.ts";
 import { ToolNamer } from "./tools.ts";
-import { responseParts, type CanonicalResponse, type Choice } from "../canonical/response.ts";
-import type { StreamPart } from "../canonical/stream-part.ts";
+import {
+  responseParts,
+  type CanonicalResponse,
+  type Choice,
+  type StreamPart,
+} from "../canonical/response.ts";
 
 /** The dialect that a request is encoded in, as far as its names go. */
 interface EncodedDialect {

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { JsonObject } from "../canonical/json.ts";
-import type { ReportedError, ErrorPart } from "../canonical/stream-part.ts";
+import type { ReportedError, ErrorPart } from "../canonical/response.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "./wire-fields.ts";
 
 /** Text of an upstream's that is worth passing on; the rest of a proxy's HTML page is not. */

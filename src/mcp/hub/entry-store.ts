@@ -1,15 +1,16 @@
 import { sql, type Expression, type Kysely, type SqlBool, type Transaction } from "kysely";
-import type {
-  Entry,
-  EntryContent,
-  EntryKind,
-  FileBundle,
-  HubCaller,
-  ReviewStatus,
-  SkillFile,
-  Visibility,
+import {
+  EntryFiles,
+  type Entry,
+  type EntryContent,
+  type EntryKind,
+  type FileBundle,
+  type HubCaller,
+  type ReviewStatus,
+  type SkillFile,
+  type Visibility,
+  type HubTables,
 } from "./entry.ts";
-import { EntryFiles, type HubTables } from "./hub-tables.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /**

@@ -15,8 +15,8 @@ import {
   type HubCaller,
   type Page,
   type Visibility,
+  type HubTables,
 } from "./entry.ts";
-import type { HubTables } from "./hub-tables.ts";
 import type { EntryStore } from "./entry-store.ts";
 import type { SearchIndex } from "./search-index.ts";
 

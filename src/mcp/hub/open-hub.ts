@@ -6,8 +6,15 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";
 import type { StorageKind } from "../../platform/storage/storage.ts";
 import { Entries } from "./entries.ts";
-import type { Entry, EntryContent, EntryKind, HubCaller, SkillFile, Visibility } from "./entry.ts";
-import type { HubTables } from "./hub-tables.ts";
+import type {
+  Entry,
+  EntryContent,
+  EntryKind,
+  HubCaller,
+  SkillFile,
+  Visibility,
+  HubTables,
+} from "./entry.ts";
 import { EntryStore } from "./entry-store.ts";
 import { Hubs } from "./hubs.ts";
 import { SearchIndex } from "./search-index.ts";

@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
-import { LlmKeyStore, type LlmKeyTables, type LlmKey } from "../../../src/identity/keys/llm-key-store.ts";
+import {
+  LlmKeyStore,
+  type LlmKeyTables,
+  type LlmKey,
+} from "../../../src/identity/keys/llm-key-store.ts";
 import {
   ManagementKeyStore,
   type ManagementKey,

@@ -1,5 +1,4 @@
-import type { Finish } from "../../canonical/response.ts";
-import type { ReportedError } from "../../canonical/stream-part.ts";
+import type { Finish, ReportedError } from "../../canonical/response.ts";
 
 /** Reasons that end an answer, in canonical words. */
 const finishes: Readonly<Record<string, Finish>> = {

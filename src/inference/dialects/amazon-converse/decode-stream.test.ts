@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
 import { messagesOfLines } from "../../../../test/support/upstream/event-stream-message.ts";
-import type { StreamPart } from "../../canonical/stream-part.ts";
+import type { StreamPart } from "../../canonical/response.ts";
 import { openEventStream, type EventStreamDecoder } from "../../upstream/event-stream.ts";
 import type { SseEvent } from "../../upstream/sse-decoder.ts";
 import type { DecodeContext } from "../dialect.ts";

@@ -1,12 +1,14 @@
-import { reconcileFinish, type Finish, type MeteredUsage } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type Finish,
+  type MeteredUsage,
+  type ReportedError,
+  type ErrorPart,
+  type ItemPlace,
+  type ReasoningEnd,
+  type StreamPart,
+} from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type {
-  ReportedError,
-  ErrorPart,
-  ItemPlace,
-  ReasoningEnd,
-  StreamPart,
-} from "../../canonical/stream-part.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asNumber, asObject, asString } from "../wire-fields.ts";
 import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";

@@ -1,4 +1,4 @@
-import type { ReportedError } from "../../canonical/stream-part.ts";
+import type { ReportedError } from "../../canonical/response.ts";
 import { readErrorBody } from "../errors.ts";
 import { asObject, asString } from "../wire-fields.ts";
 

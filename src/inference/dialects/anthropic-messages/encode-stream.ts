@@ -4,16 +4,14 @@ import {
   type Finish,
   type GatewayFacts,
   type MeteredUsage,
+  type ItemPart,
+  type ReasoningEnd,
+  type ResponseStart,
+  type StreamPart,
+  type ToolCallStart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";
-import type {
-  ItemPart,
-  ReasoningEnd,
-  ResponseStart,
-  StreamPart,
-  ToolCallStart,
-} from "../../canonical/stream-part.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../gateway-facts.ts";
 import { asObject } from "../wire-fields.ts";

@@ -1,7 +1,11 @@
 import type { Annotation } from "../../canonical/message.ts";
-import type { Finish, LogProbabilities, TokenProbability } from "../../canonical/response.ts";
+import type {
+  Finish,
+  LogProbabilities,
+  TokenProbability,
+  ReportedError,
+} from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ReportedError } from "../../canonical/stream-part.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 
 /** Endings in which the model's own output was no answer; another try may do better. */

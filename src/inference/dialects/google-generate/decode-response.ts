@@ -1,8 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import type { ReportedError } from "../../canonical/stream-part.ts";
-import type { CanonicalResponse, MeteredUsage } from "../../canonical/response.ts";
+import type { ReportedError, CanonicalResponse, MeteredUsage } from "../../canonical/response.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject } from "../wire-fields.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";

@@ -1,11 +1,13 @@
-import { reconcileFinish, type Finish, type MeteredUsage } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type Finish,
+  type MeteredUsage,
+  type ErrorPart,
+  type ItemPlace,
+  type ReasoningEnd,
+  type StreamPart,
+} from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type {
-  ErrorPart,
-  ItemPlace,
-  ReasoningEnd,
-  StreamPart,
-} from "../../canonical/stream-part.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";

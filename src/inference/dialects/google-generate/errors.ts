@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { ReportedError } from "../../canonical/stream-part.ts";
+import type { ReportedError } from "../../canonical/response.ts";
 import { readErrorBody } from "../errors.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 

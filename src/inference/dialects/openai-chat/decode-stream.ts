@@ -1,12 +1,13 @@
-import { reconcileFinish, type MeteredUsage } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type MeteredUsage,
+  type ReportedError,
+  type ErrorPart,
+  type ItemPlace,
+  type ReasoningEnd,
+  type StreamPart,
+} from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type {
-  ReportedError,
-  ErrorPart,
-  ItemPlace,
-  ReasoningEnd,
-  StreamPart,
-} from "../../canonical/stream-part.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import {
   cutStream,
@@ -25,10 +26,9 @@ import {
   sealsOf,
 } from "./answer-fields.ts";
 import { thinkingText } from "./messages/decode-messages.ts";
-import { decodeImage } from "./decode-response.ts";
+import { decodeImage, ToolCallStream } from "./decode-response.ts";
 import { readStreamError } from "./errors.ts";
 import { readUsageOf } from "./usage.ts";
-import { ToolCallStream } from "./stream-tool-calls.ts";
 
 /**
  * Chunks of a chat stream to canonical parts. Usage may come after the finish, on it, on every

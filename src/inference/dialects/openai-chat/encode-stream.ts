@@ -4,16 +4,14 @@ import {
   type GatewayFacts,
   type LogProbabilities,
   type MeteredUsage,
+  type ItemPlace,
+  type ReasoningEnd,
+  type ResponseStart,
+  type StreamPart,
+  type ToolCallStart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
-import type {
-  ItemPlace,
-  ReasoningEnd,
-  ResponseStart,
-  StreamPart,
-  ToolCallStart,
-} from "../../canonical/stream-part.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../gateway-facts.ts";
 import {

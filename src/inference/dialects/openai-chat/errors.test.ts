@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ReportedError } from "../../canonical/stream-part.ts";
+import type { ReportedError } from "../../canonical/response.ts";
 import { readError } from "./errors.ts";
 
 describe("readError", () => {

@@ -1,6 +1,11 @@
-import { reconcileFinish, type MeteredUsage } from "../../canonical/response.ts";
+import {
+  reconcileFinish,
+  type MeteredUsage,
+  type ErrorPart,
+  type ItemPlace,
+  type StreamPart,
+} from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { ErrorPart, ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, malformedEvent, parseEventObject, trimmed } from "../errors.ts";
 import { readOpenaiUsage } from "../openai-fields.ts";

@@ -4,7 +4,7 @@ import { readCassettes } from "../../../../test/support/cassettes.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import type { StreamPart } from "../../canonical/stream-part.ts";
+import type { StreamPart } from "../../canonical/response.ts";
 import type { ResponseContext } from "../dialect.ts";
 import { reportError } from "../errors.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";

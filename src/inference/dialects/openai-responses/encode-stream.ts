@@ -6,15 +6,13 @@ import {
   type GatewayFacts,
   type TokenLogProbability,
   type MeteredUsage,
+  type ReportedError,
+  type ReasoningEnd,
+  type ResponseStart,
+  type StreamPart,
+  type ToolCallStart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type {
-  ReportedError,
-  ReasoningEnd,
-  ResponseStart,
-  StreamPart,
-  ToolCallStart,
-} from "../../canonical/stream-part.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { asString } from "../wire-fields.ts";
 import {

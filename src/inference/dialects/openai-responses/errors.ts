@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { ReportedError } from "../../canonical/stream-part.ts";
+import type { ReportedError } from "../../canonical/response.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.ts";
 import { asObject } from "../wire-fields.ts";

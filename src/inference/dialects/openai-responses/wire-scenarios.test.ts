@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { StreamPart } from "../../canonical/stream-part.ts";
+import type { StreamPart } from "../../canonical/response.ts";
 import type { ClientDialect } from "../dialect.ts";
 import { openaiChat } from "../openai-chat/index.ts";
 import { openaiResponses } from "./index.ts";

@@ -1,7 +1,7 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { StreamPart } from "../../canonical/stream-part.ts";
 import {
   coveringDelivered,
+  type StreamPart,
   type MeteredUsage,
   type FinishReason,
   type CanonicalResponse,

@@ -5,7 +5,14 @@ import type {
   Tool,
   ToolChoice as CanonicalToolChoice,
 } from "../../canonical/request.ts";
-import type { StreamPart, ItemPlace } from "../../canonical/stream-part.ts";
+import type {
+  StreamPart,
+  ItemPlace,
+  LogProbabilities,
+  TokenLogProbability,
+  CanonicalResponse,
+  MeteredUsage,
+} from "../../canonical/response.ts";
 import { anthropicMessages as messages } from "../../dialects/anthropic-messages/index.ts";
 import type { ClientDialect, ResponseContext, StreamEncoder } from "../../dialects/dialect.ts";
 import { openaiChat as chat } from "../../dialects/openai-chat/index.ts";
@@ -37,12 +44,6 @@ import {
 import { openaiError, type PlainSurface } from "./plain-surfaces.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
 import { isReasoningDisabled } from "../../canonical/reasoning.ts";
-import type {
-  LogProbabilities,
-  TokenLogProbability,
-  CanonicalResponse,
-  MeteredUsage,
-} from "../../canonical/response.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 
 /** What a request says about the shape of its answer. */

@@ -1,8 +1,7 @@
 import type { Annotation } from "../../../canonical/message.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { TokenLogProbability } from "../../../canonical/response.ts";
+import type { TokenLogProbability, ToolCallStart } from "../../../canonical/response.ts";
 import type { Provenance, ReasoningPart } from "../../../canonical/reasoning.ts";
-import type { ToolCallStart } from "../../../canonical/stream-part.ts";
 import { encodeTokens } from "../../openai-fields.ts";
 import { encodeAnnotation, sealedContent, summaryParts } from "../answer-fields.ts";
 

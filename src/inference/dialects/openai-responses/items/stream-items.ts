@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { ItemPlace, StreamPart } from "../../../canonical/stream-part.ts";
+import type { ItemPlace, StreamPart } from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
 import { decodeTokens } from "../../openai-fields.ts";
 import { asArray, asNumber, asObject, asString } from "../../wire-fields.ts";

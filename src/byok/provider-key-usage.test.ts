@@ -6,9 +6,14 @@ import { silentLogger } from "../../test/support/silent-logger.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
-import { ProviderKeyUsage, type KeyUse } from "./provider-key-usage.ts";
+import {
+  ProviderKeyUsage,
+  heldMs,
+  SharedKeyUsage,
+  type KeyUse,
+  type SharedKeyUsageOptions,
+} from "./provider-key-usage.ts";
 import type { ProviderKey } from "./provider-keys.ts";
-import { heldMs, SharedKeyUsage, type SharedKeyUsageOptions } from "./shared-key-usage.ts";
 
 type Channel = SharedKeyUsageOptions["channel"];
 
