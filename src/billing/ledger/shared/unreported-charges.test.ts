@@ -6,7 +6,75 @@ import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/red
 import { silentLogger } from "../../../../test/support/silent-logger.ts";
 import { SharedState } from "../../../platform/shared-state/shared-state.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
+import { AccountBook } from "../account-book.ts";
 import type { LedgerTables } from "../ledger-store.ts";
+import type { SharedHold } from "./local-holds.ts";
+import { UnreportedCharges } from "./unreported-charges.ts";
+
+const holdOf = (workspaceId: string): SharedHold => ({
+  workspaceId,
+  key: { keyId: "k", keyLimit: null },
+  parent: undefined,
+  entry: "100|k|100||0|0|1||node",
+  heldNano: 100n,
+  era: "run",
+  mayHaveGrown: false,
+  day: 1,
+  tags: [],
+  reservedAtMs: 0,
+  settling: true,
+});
+
+test("charges that stand in one turn are reported together, those of each workspace by one script", async () => {
+  const reported = new Map<string, string[]>();
+  const both = Promise.withResolvers<void>();
+  const settled: string[] = [];
+  const unreported = new UnreportedCharges({
+    accounts: {
+      era: "run",
+      async run(_script, workspaceId, values) {
+        expect(reported.has(workspaceId)).toBe(false);
+        reported.set(workspaceId, values.filter((_, index) => index % 8 === 0).map(String));
+        if (reported.size === 2) both.resolve();
+        return ["0", "7"];
+      },
+    },
+    book: new AccountBook(),
+    charges: {
+      add: () => undefined,
+      drop: () => undefined,
+      settled: (id) => void settled.push(id),
+    },
+    onError(error) {
+      throw error;
+    },
+  });
+  const begun = ["ws_1", "ws_2", "ws_1", "ws_1"].map((workspaceId, index) =>
+    unreported.begin({
+      holdId: `gen_${index}`,
+      hold: holdOf(workspaceId),
+      amountNano: 10n,
+      hour: 1,
+      tags: [],
+    }),
+  );
+  const ofAnotherRun = unreported.begin({
+    holdId: "gen_lost",
+    hold: { ...holdOf("ws_1"), era: "run before" },
+    amountNano: 10n,
+    hour: 1,
+    tags: [],
+  });
+  for (const charge of [...begun, ofAnotherRun]) unreported.stands(charge);
+  expect(reported.size).toBe(0);
+  await both.promise;
+  expect([...reported]).toEqual([
+    ["ws_1", ["gen_0", "gen_2", "gen_3"]],
+    ["ws_2", ["gen_1"]],
+  ]);
+  expect(settled).toEqual(["gen_lost"]);
+  expect(await unreported.untilNone(60_000)).toBe(true);
+});
 
 const nothing = () => ({ inserts: [], adds: [] });
 

@@ -23,9 +23,9 @@ const reportedAtOnce = 200;
 
 /** What they are kept with. */
 interface UnreportedChargesOptions {
-  accounts: SharedAccounts;
+  accounts: Pick<SharedAccounts, "run" | "era">;
   book: AccountBook;
-  charges: OpenCharges;
+  charges: Pick<OpenCharges, "add" | "drop" | "settled">;
   onError(error: unknown): void;
 }
 
