@@ -13,7 +13,7 @@ import { startTopology, topologies, type RunningTopology } from "./topologies/st
 import { topologyTable, type TopologyTurn } from "./topologies/topology-table.ts";
 import { startLoadGenerator } from "./load/load-generator.ts";
 import { describeMachine } from "./machine.ts";
-import { Children } from "./process/children.ts";
+import { Children, stopOnSignals } from "./process/children.ts";
 import { startMock } from "./run-benchmark.ts";
 
 const { values: options } = parseArgs({ options: { turns: { type: "string", default: "5" } } });
@@ -65,6 +65,7 @@ async function main(directory: string, children: Children): Promise<void> {
 
 const directory = mkdtempSync(join(tmpdir(), "switchyard-topologies-"));
 const children = new Children(directory);
+stopOnSignals(children);
 const loadText = (): string =>
   loadavg()
     .map((load) => load.toFixed(1))

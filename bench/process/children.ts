@@ -92,6 +92,12 @@ export class Children {
   }
 }
 
+/** Ends the programs, and then this one, when it is asked to end. */
+export function stopOnSignals(children: Children): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(signal, () => void children.stopAll().finally(() => process.exit(130)));
+}
+
 /**
  * Only what programs need to run: no proxies or vendors' keys of the shell that would change what
  * is measured.

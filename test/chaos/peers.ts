@@ -5,7 +5,7 @@ import type { FaultResult } from "../../bench/books/run-fault.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
 import { gomodel } from "../../bench/peers/gomodel.ts";
 import { litellm } from "../../bench/peers/litellm.ts";
-import { Children } from "../../bench/process/children.ts";
+import { Children, stopOnSignals } from "../../bench/process/children.ts";
 import { temporaryDirectory } from "../support/process.ts";
 
 /** Whole answers before each fault, and after it. */
@@ -29,6 +29,7 @@ const columns: readonly [string, (result: FaultResult) => unknown][] = [
 export async function runPeers(words: readonly string[]): Promise<string[]> {
   const directory = temporaryDirectory();
   const children = new Children(directory);
+  stopOnSignals(children);
   const all = [gateway("power"), gomodel, litellm({ mayInstall: true })];
   const isNamed = (name: string): boolean => words.some((word) => name.includes(word));
   const peers = all.filter(({ name }) => isNamed(name));
