@@ -1,21 +1,35 @@
 import { hourMs } from "../../platform/kernel/clock.ts";
+import {
+  allTransfersSql,
+  hasClosedMonths,
+} from "../../platform/storage/migrations/2026-11-26-closed-months.ts";
 import { readUnfolded, type UnfoldedSums } from "../../platform/storage/growths.ts";
 
 /** Reads rows from a database of either engine. */
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 
 const balancesSql = "select id, balance_nano as amount from ledger_accounts";
-const movedSql = `select id, sum(amount) as amount from (
+/** What live transfers move, beside what closed months ended with. */
+const movedSql = (
+  hasClosed: boolean,
+): string => `select id, cast(sum(amount) as text) as amount from (
     select credit_account as id, sum(amount_nano) as amount from transfers group by credit_account
     union all select debit_account, -sum(amount_nano) from transfers group by debit_account
+    ${hasClosed ? closingSql : ""}
   ) as moved group by id`;
-const generationsSql = `select g.id, g.cost_nano as cost, coalesce(sum(t.amount_nano), 0) as moved
-  from generations g left join transfers t on t.reference = g.id and t.kind = 'charge'
+const closingSql = `union all select account, closing_nano from account_statements as statement
+  where month = (select max(month) from account_statements as other where other.account = statement.account)`;
+const generationsSql = (
+  transfers: string,
+): string => `select g.id, g.cost_nano as cost, coalesce(sum(t.amount_nano), 0) as moved
+  from generations g left join ${transfers} as t on t.reference = g.id and t.kind = 'charge'
   group by g.id, g.cost_nano having g.cost_nano <> coalesce(sum(t.amount_nano), 0)`;
 const spendSql =
   "select workspace_id, hour, sum(spend_nano) as amount from key_spend_hours group by workspace_id, hour";
-const chargedSql = `select debit_account, created_at_ms / ${hourMs} as hour, sum(amount_nano) as amount
-  from transfers where kind = 'charge' group by debit_account, created_at_ms / ${hourMs}`;
+const chargedSql = (
+  transfers: string,
+): string => `select debit_account, created_at_ms / ${hourMs} as hour, sum(amount_nano) as amount
+  from ${transfers} as charges where kind = 'charge' group by debit_account, created_at_ms / ${hourMs}`;
 
 /** Amounts by what they are about. */
 type Amounts = Map<string, bigint>;
@@ -44,7 +58,7 @@ export async function checkLedger(query: Query): Promise<string[]> {
     ...(await checkBalances(query, unfolded)),
     ...(await checkSpend(query, unfolded)),
   ];
-  for (const row of await query(generationsSql)) {
+  for (const row of await query(generationsSql(await allTransfersSql(query)))) {
     problems.push(
       `ledger: the record ${String(row["id"])} costs ${String(row["cost"])}, its charge is ${String(row["moved"])}`,
     );
@@ -59,7 +73,8 @@ async function checkBalances(query: Query, unfolded: UnfoldedSums): Promise<stri
   for (const row of await query(balancesSql)) add(balances, String(row["id"]), row["amount"]);
   for (const row of unfolded("ledger_accounts"))
     add(balances, String(row["id"]), row["balance_nano"]);
-  for (const row of await query(movedSql)) add(moved, String(row["id"]), row["amount"]);
+  for (const row of await query(movedSql(await hasClosedMonths(query))))
+    add(moved, String(row["id"]), row["amount"]);
   let total = 0n;
   for (const { name, sum, rebuilt } of compared(balances, moved)) {
     total += sum;
@@ -82,7 +97,7 @@ async function checkSpend(query: Query, unfolded: UnfoldedSums): Promise<string[
     add(spent, nameOf(String(row["workspace_id"]), row["hour"]), row["amount"]);
   for (const row of unfolded("key_spend_hours"))
     add(spent, nameOf(String(row["workspace_id"]), row["hour"]), row["spend_nano"]);
-  for (const row of await query(chargedSql)) {
+  for (const row of await query(chargedSql(await allTransfersSql(query)))) {
     const account = String(row["debit_account"]);
     add(charged, nameOf(account.slice(0, account.lastIndexOf(":")), row["hour"]), row["amount"]);
   }

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
+import { type ClosedTables, transferColumns, type TransferRow } from "./closed-books.ts";
 import type { GrantTables } from "../credits/grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { type Bucket, bucketAccount, chargeTransferIds } from "./transfer.ts";
@@ -10,16 +11,8 @@ import { type Bucket, bucketAccount, chargeTransferIds } from "./transfer.ts";
  * Tables of the ledger; `migrations/first-schema/ledger.ts` says what they mean. Amounts are
  * nano-USD.
  */
-export interface LedgerTables extends GrantTables {
-  transfers: {
-    id: string;
-    debit_account: string;
-    credit_account: string;
-    amount_nano: number | bigint;
-    kind: string;
-    reference: string | null;
-    created_at_ms: number;
-  };
+export interface LedgerTables extends GrantTables, ClosedTables {
+  transfers: TransferRow;
   ledger_accounts: { id: string; balance_nano: number | bigint };
   key_spend_hours: {
     key_id: string;
@@ -99,12 +92,7 @@ export class LedgerStore {
 
   /** Whether a transfer with this id stands. */
   async transferExists(id: string): Promise<boolean> {
-    const row = await this.database
-      .selectFrom("transfers")
-      .select("id")
-      .where("id", "=", id)
-      .executeTakeFirst();
-    return row !== undefined;
+    return (await transferRowsOf(this.database, [id])).length > 0;
   }
 
   /**
@@ -114,12 +102,7 @@ export class LedgerStore {
   async transfersOf(
     chargeId: string,
   ): Promise<{ id: string; from: string; amountNano: bigint; atMs: number }[]> {
-    const rows = await this.database
-      .selectFrom("transfers")
-      .selectAll()
-      .where("id", "in", chargeTransferIds(chargeId))
-      .orderBy("id")
-      .execute();
+    const rows = await transferRowsOf(this.database, chargeTransferIds(chargeId));
     return rows.map((row) => ({
       id: row.id,
       from: row.debit_account,
@@ -180,3 +163,18 @@ export class LedgerStore {
     }
   }
 }
+
+/** The transfers of some ids, live and closed, in the order of their ids. */
+export const transferRowsOf = (
+  database: Pick<Kysely<LedgerTables>, "selectFrom">,
+  ids: readonly string[],
+): Promise<LedgerTables["transfers"][]> =>
+  database
+    .selectFrom("transfers")
+    .select(transferColumns)
+    .where("id", "in", ids)
+    .unionAll(
+      database.selectFrom("closed_transfers").select(transferColumns).where("id", "in", ids),
+    )
+    .orderBy("id")
+    .execute();

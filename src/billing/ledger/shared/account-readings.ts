@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import { budgetScopes, readCounter, type Budget } from "../../budgets/budget.ts";
 import { dayMs, hourMs } from "../../../platform/kernel/clock.ts";
-import type { LedgerTables } from "../ledger-store.ts";
+import { type LedgerTables, transferRowsOf } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
 import { bucketAccount, chargeTransferIds } from "../transfer.ts";
 
@@ -141,11 +141,7 @@ async function standingOf(
   charges: readonly OpenCharge[],
 ): Promise<string[]> {
   if (charges.length === 0) return [];
-  const rows = await reading
-    .selectFrom("transfers")
-    .select("id")
-    .where("id", "in", charges.map(fenceOf))
-    .execute();
+  const rows = await transferRowsOf(reading.withTables(), charges.map(fenceOf));
   const found = new Set(rows.map(({ id }) => id));
   return charges.filter((charge) => found.has(fenceOf(charge))).map(({ id }) => id);
 }
