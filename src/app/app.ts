@@ -46,6 +46,7 @@ export interface App {
   issueClaim(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
   ledger: LedgerPort;
+  closedMonths: Account["closedMonths"];
   budgets: Account["budgets"];
   people: Account["people"];
   referrals: Account["referrals"];

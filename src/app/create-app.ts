@@ -254,6 +254,7 @@ const facesOf = ({
   mintFirstKey: account.mintFirstKey,
   issueClaim: () => account.people.claim.issue(),
   ledger: account.ledger,
+  closedMonths: account.closedMonths,
   budgets: account.budgets,
   people: account.people,
   referrals: account.referrals,

@@ -7,6 +7,7 @@ import {
 import { openSecurity, type Security, type SecurityTables } from "../access/open-security.ts";
 import type { SpentBy } from "../billing/budgets/budget-watch.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
+import { ClosedMonths } from "../billing/ledger/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
 import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
@@ -152,6 +153,8 @@ interface AccountOptions {
 export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Presets, Byok {
   /** The workspace whose management keys are operators'. */
   operatorWorkspaceId: string;
+  /** Closes months of the ledger. */
+  closedMonths: ClosedMonths;
   /** Credits that come with plans each month. */
   planCredits: PlanCredits;
   /** Makes the key that a first start shows; undefined on every other start. */
@@ -206,6 +209,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     ...credits,
     ...byok,
     ...presets,
+    closedMonths: new ClosedMonths({ database: database.withTables(), encryptionKey }),
     people,
     referrals,
     mailer,

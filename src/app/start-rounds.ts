@@ -105,6 +105,43 @@ function startRetention(
   return retention;
 }
 
+/**
+ * Closes, from now on, each month of the ledger once it is older than the last full one; of several
+ * gateways the leading one does. Gives what ends it, which is after the batch under way.
+ */
+function startClosing(
+  { closedMonths }: Pick<Account, "closedMonths">,
+  {
+    insights,
+    clock,
+    isLeader,
+    logger,
+  }: { insights: Pick<Insights, "jobs">; clock: Clock; logger: Pick<Logger, "error"> } & Pick<
+    SharedWork,
+    "isLeader"
+  >,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    if (await closedMonths.mayBegin(clock.nowMs()))
+      await closedMonths.closeDue(clock.nowMs(), stopping.signal);
+  };
+  const onError = (error: unknown): void =>
+    logger.error({ err: error }, "months of the ledger could not be closed");
+  const timer = setInterval(() => {
+    if (isLeader?.() === false) return;
+    running ??= insights.jobs
+      .run("ledger_closing", close, onError)
+      .finally(() => (running = undefined));
+  }, hourMs);
+  return async () => {
+    clearInterval(timer);
+    stopping.abort();
+    await running;
+  };
+}
+
 /** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
 function expireHolds(
   ledger: LedgerPort,
@@ -169,6 +206,7 @@ export function startRounds(
     ledger: account.ledger,
     logger,
   });
+  const stopClosing = startClosing(account, { ...parts, insights, logger });
   const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
   const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
   startBudgets(account, { insights, logger });
@@ -186,7 +224,7 @@ export function startRounds(
     clearInterval(forgetting);
     clearInterval(forgettingConsent);
     stopTakingUp();
-    await payments?.rounds.stop();
+    await Promise.all([payments?.rounds.stop(), stopClosing()]);
     await Promise.all([account.budgets.watch.stop(), retention.stop(), priceHistory.stop()]);
   };
 }

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Client } from "pg";
-import { checkLedger } from "../billing/ledger/ledger-store.ts";
+import { checkClosedMonths } from "../billing/ledger/closed-check.ts";
+import { checkLedger } from "../billing/ledger/ledger-check.ts";
 import { checkUsage } from "../insights/usage-rollup.ts";
 import { checkAuditLog, type Query } from "../access/audit-chain.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
@@ -50,6 +51,7 @@ export async function compareSchema(
 /** What is wrong with the books, the sums that are kept of them, and the audit log. */
 export const checkBooks = async (query: Query, encryptionKey: Uint8Array): Promise<string[]> => [
   ...(await checkLedger(query)),
+  ...(await checkClosedMonths(query, encryptionKey)),
   ...(await checkUsage(query)),
   ...(await checkAuditLog(query, encryptionKey)),
 ];

@@ -153,6 +153,26 @@ test("an empty table has the month under way and the next two; rows of others ha
   await storage.close();
 }, 60_000);
 
+test("months are made while records for them come, and none of these is refused", async () => {
+  const storage = await open(await freshDatabase());
+  const months = monthsOf(storage);
+  const settled: GenerationRecord[] = [];
+  let isMade = false;
+  const settling = Array.from({ length: 4 }, async () => {
+    while (!isMade) {
+      const records = [3, 4, 5, 6].map(recordIn);
+      await settle(storage, records);
+      settled.push(...records);
+    }
+  });
+  for (const later of [1, 2, 3, 4]) await months.prepare(middleOf(later));
+  isMade = true;
+  await Promise.all(settling);
+  expect(await readIds(storage)).toEqual(idsOf(settled));
+  expect(await countsIn(storage)).toHaveProperty("generations_rest", 0);
+  await storage.close();
+}, 60_000);
+
 test("retention drops the months that have ended and deletes rows of the one that is cut, and late ones", async () => {
   const storage = await open(await freshDatabase());
   const months = monthsOf(storage);

@@ -1,6 +1,7 @@
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
 import { isOutage, type AttemptRecord, type GenerationRecord } from "./generation-record.ts";
+import { allTransfersSql } from "../platform/storage/migrations/2026-11-26-closed-months.ts";
 import { readUnfolded, type UnfoldedSums } from "../platform/storage/growths.ts";
 
 /**
@@ -202,7 +203,8 @@ const recordedSql = `select workspace_id, created_at_ms / ${dayMs} as day, count
     sum(completion_tokens) as completion_tokens, sum(cost_nano) as cost_nano
   from generations group by workspace_id, created_at_ms / ${dayMs}`;
 const uncollectedSql = "select sum(uncollected_nano) as amount from uncollected_days";
-const unpaidSql = "select sum(amount_nano) as amount from transfers where kind = 'uncollected'";
+const unpaidSql = (transfers: string): string =>
+  `select sum(amount_nano) as amount from ${transfers} as unpaid where kind = 'uncollected'`;
 
 /**
  * Where the sums of usage differ from the generation records: days of a workspace whose records are
@@ -293,7 +295,7 @@ function differences({
 
 async function checkUncollected(query: Query, unfolded: UnfoldedSums): Promise<string[]> {
   const [counted, booked] = await Promise.all(
-    [uncollectedSql, unpaidSql].map(async (text) =>
+    [uncollectedSql, unpaidSql(await allTransfersSql(query))].map(async (text) =>
       BigInt(String((await query(text))[0]?.["amount"] ?? 0)),
     ),
   );

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import { transferColumns } from "../ledger/closed-books.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { bucketAccount, type Bucket, type TransferKind } from "../ledger/transfer.ts";
 
@@ -78,6 +79,13 @@ export class Statements {
 
 const buckets = ["monthly", "topup"] as const;
 
+/** Where movements of a workspace are found: by bucket, by side, live or closed. */
+const movementPlaces = buckets.flatMap((bucket) =>
+  (["debit_account", "credit_account"] as const).flatMap((side) =>
+    (["transfers", "closed_transfers"] as const).map((table) => [bucket, side, table] as const),
+  ),
+);
+
 /**
  * Keeps lines of one moment together, even beyond the limit, since the cursor distinguishes them by
  * their ids.
@@ -87,35 +95,32 @@ async function movements(
   { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
 ): Promise<Line[]> {
   const lines: Line[] = [];
-  for (const bucket of buckets) {
+  for (const [bucket, side, table] of movementPlaces) {
     const account = bucketAccount(workspaceId, bucket);
-    for (const side of ["debit_account", "credit_account"] as const) {
-      const rows = await reading
-        .selectFrom("transfers")
-        .selectAll()
-        .where(side, "=", account)
-        .where("created_at_ms", "<=", untilMs)
-        // As the index has it, so that charges are never read.
-        .where(sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`)
-        .orderBy("created_at_ms", "desc")
-        .orderBy("id", "desc")
-        .limit(limit + sameMomentMax)
-        .execute();
-      lines.push(
-        ...rows.map(
-          (row): Line => ({
-            id: row.id,
-            atMs: row.created_at_ms,
-            kind: row.kind as Exclude<StatementEntry["kind"], "charges">,
-            bucket,
-            amountNano:
-              side === "debit_account" ? -BigInt(row.amount_nano) : BigInt(row.amount_nano),
-            reference: row.reference,
-            requests: null,
-          }),
-        ),
-      );
-    }
+    const rows = await reading
+      .selectFrom(table)
+      .select(transferColumns)
+      .where(side, "=", account)
+      .where("created_at_ms", "<=", untilMs)
+      // As the index has it, so that charges are never read.
+      .where(sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`)
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .limit(limit + sameMomentMax)
+      .execute();
+    lines.push(
+      ...rows.map(
+        (row): Line => ({
+          id: row.id,
+          atMs: row.created_at_ms,
+          kind: row.kind as Exclude<StatementEntry["kind"], "charges">,
+          bucket,
+          amountNano: side === "debit_account" ? -BigInt(row.amount_nano) : BigInt(row.amount_nano),
+          reference: row.reference,
+          requests: null,
+        }),
+      ),
+    );
   }
   return lines;
 }

@@ -1,3 +1,5 @@
+import { dayMs } from "../../platform/kernel/clock.ts";
+
 /** A month of the UTC calendar as `2026-11`; sorts by time. */
 export type Month = `${number}-${string}`;
 
@@ -7,3 +9,6 @@ export const monthOf = (atMs: number): Month =>
 
 /** When a month begins, in milliseconds since the Unix epoch. */
 export const startOfMonthMs = (month: Month): number => Date.parse(`${month}-01T00:00:00Z`);
+
+/** The month that follows one. */
+export const monthAfter = (month: Month): Month => monthOf(startOfMonthMs(month) + 32 * dayMs);

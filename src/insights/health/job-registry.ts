@@ -17,6 +17,7 @@ const serviceJobs = [
   { kind: "health_check", label: "Health check", everyMs: hourMs / 60 },
   { kind: "network_statistics", label: "Network statistics", everyMs: hourMs / 6 },
   { kind: "generation_retention", label: "Deletion of old generation records", everyMs: hourMs },
+  { kind: "ledger_closing", label: "Closing of the ledger's months", everyMs: hourMs },
   { kind: "response_retention", label: "Deletion of old stored responses", everyMs: hourMs },
   { kind: "consent_retention", label: "Deletion of codes and tokens that ended", everyMs: hourMs },
   { kind: "document_retention", label: "Deletion of old document jobs", everyMs: hourMs },

@@ -107,6 +107,33 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     expect(numberAt(all[0], "balance")).toBeCloseTo(balance, 6);
   });
 
+  test("closed months are listed, and requests of them shown, as before", async () => {
+    const asked = await workspaces.as(testLlmKey)("POST", "/chat/completions", {
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+    });
+    const id = textAt(await asked.json(), "id");
+    const shown = async (): Promise<unknown[]> => {
+      const answers = await Promise.all([
+        workspaces.own("GET", "/credits/transactions"),
+        workspaces.own("GET", "/credits"),
+        workspaces.as(testLlmKey)("GET", `/generation?id=${id}`),
+      ]);
+      return Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]));
+    };
+    clock.advance(70 * dayMs);
+    const before = await shown();
+    expect(before.map((each) => at(each, "0"))).toEqual([200, 200, 200]);
+    const { closedMonths, storage } = workspaces.gateway().app;
+    await closedMonths.closeDue(clock.nowMs());
+    expect(await storage.database.selectFrom("transfers").select("id").execute()).toEqual([]);
+    expect(await shown()).toEqual(before);
+    // The credits of the first start are not given again.
+    await workspaces.restart();
+    expect(await shown()).toEqual(before);
+    clock.advance(-70 * dayMs);
+  });
+
   test("a workspace sees its own alone, and what is no cursor is refused by name", async () => {
     const strange = listAt(
       await (await workspaces.stranger("GET", "/credits/transactions")).json(),

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import { budgetScopes, readCounter, type Budget } from "../../budgets/budget.ts";
 import { dayMs, hourMs } from "../../../platform/kernel/clock.ts";
-import type { LedgerTables } from "../ledger-store.ts";
+import { type LedgerTables, transferRowsOf } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
 import { bucketAccount, chargeTransferIds } from "../transfer.ts";
 
@@ -149,11 +149,7 @@ async function standingOf(
   charges: readonly OpenCharge[],
 ): Promise<string[]> {
   if (charges.length === 0) return [];
-  const rows = await reading
-    .selectFrom("transfers")
-    .select("id")
-    .where("id", "in", charges.flatMap(fencesOf))
-    .execute();
+  const rows = await transferRowsOf(reading.withTables(), charges.flatMap(fencesOf));
   const found = new Set(rows.map(({ id }) => id));
   return charges
     .filter((charge) => fencesOf(charge).some((fence) => found.has(fence)))

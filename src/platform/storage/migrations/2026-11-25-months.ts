@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { Migration } from "../migrate.ts";
 
@@ -12,6 +13,8 @@ export const monthsBy = (clock: Pick<Clock, "nowMs">): Migration => ({
     const { monthlyGenerations, partitionByMonth } = await import(
       "../postgres/month-partitions.ts"
     );
+    // As commits lock them, so that neither waits for the other; the next migration needs transfers.
+    await sql`lock table transfers in share row exclusive mode`.execute(database);
     await partitionByMonth(database, monthlyGenerations, {
       nowMs: clock.nowMs(),
       primaryKey: "workspace_id, id",

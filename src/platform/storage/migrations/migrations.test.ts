@@ -17,6 +17,7 @@ test("names begin with a date that has come, so that tomorrow's migration sorts 
 /** Migrations that do more and that the release before works beside, with the test that shows it. */
 const shownByTest: Readonly<Record<string, string>> = {
   "2026-11-25-months": "src/insights/record-months.test.ts",
+  "2026-11-26-closed-months": "src/billing/ledger/closed-months.test.ts",
 };
 
 /** @see `docs/decisions/0118-two-releases-on-one-database.md` */

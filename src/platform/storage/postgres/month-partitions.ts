@@ -87,20 +87,27 @@ async function makeMonth(
   );
 }
 
-/** Makes the month under way and those that come, as far as they are not there. */
+/** The month under way and those that come, as far as they are not there. */
+async function missingMonths(
+  database: QueryExecutorProvider,
+  table: MonthlyTable,
+  nowMs: number,
+): Promise<ReturnType<typeof monthOf>[]> {
+  const there = await partitionsOf(database, table);
+  return Array.from({ length: monthsAhead + 1 }, (_, later) =>
+    monthOf(table, monthStartMs(nowMs, later)),
+  ).filter(
+    (month) => !there.some(({ fromId = "", toId }) => fromId < month.toId && month.fromId < toId),
+  );
+}
+
 async function makeMonths(
   transaction: QueryExecutorProvider,
   table: MonthlyTable,
   nowMs: number,
 ): Promise<void> {
-  const there = await partitionsOf(transaction, table);
-  for (let later = 0; later <= monthsAhead; later += 1) {
-    const month = monthOf(table, monthStartMs(nowMs, later));
-    const isThere = there.some(
-      ({ fromId = "", toId }) => fromId < month.toId && month.fromId < toId,
-    );
-    if (!isThere) await makeMonth(transaction, table, month);
-  }
+  for (const month of await missingMonths(transaction, table, nowMs))
+    await makeMonth(transaction, table, month);
 }
 
 /**
@@ -161,10 +168,12 @@ export class MonthPartitions<Schema> {
   }
 
   /** Makes the month of a wall time and the next two. Throws where queries hold the table up. */
-  prepare(nowMs: number): Promise<void> {
-    return this.#change(async (transaction) => {
-      // One gateway at a time; those that read and write do not wait for it.
-      await sql`lock table ${sql.table(this.#table.name)} in share update exclusive mode`.execute(
+  async prepare(nowMs: number): Promise<void> {
+    if ((await missingMonths(this.#database, this.#table, nowMs)).length === 0) return;
+    await this.#change(async (transaction) => {
+      // One gateway at a time, and no commit meanwhile: the server would refuse a row that it was
+      // about to put into the rest. What only reads goes on.
+      await sql`lock table ${sql.table(this.#table.name)} in share row exclusive mode`.execute(
         transaction,
       );
       await makeMonths(transaction, this.#table, nowMs);
