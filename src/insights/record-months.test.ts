@@ -11,6 +11,7 @@ import {
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import { firstSchema } from "../platform/storage/migrations/2026-11-23-first-schema.ts";
+import { usageGrowths } from "../platform/storage/migrations/2026-11-25-growths-of-usage.ts";
 import { monthsBy } from "../platform/storage/migrations/2026-11-25-months.ts";
 import {
   MonthPartitions,
@@ -27,7 +28,7 @@ import { UsageStore } from "./usage-store.ts";
 /** The middle of the month under way (November 2026), and of those before and after it. */
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
-const migrations = [firstSchema, monthsBy(new FakeClock(middleOf(0)))];
+const migrations = [firstSchema, usageGrowths, monthsBy(new FakeClock(middleOf(0)))];
 /** However busy the machine is, no commit is refused for that. */
 const commitTimeoutMs = 60_000;
 
@@ -93,7 +94,10 @@ function openRetention(
 test("a table of several months becomes partitions while a gateway of the release before writes and reads it", async () => {
   const url = await freshDatabase();
   const several = { severalGateways: true, commitTimeoutMs };
-  const old = await openInsightStorage(url, { ...several, migrations: [firstSchema] });
+  const old = await openInsightStorage(url, {
+    ...several,
+    migrations: [firstSchema, usageGrowths],
+  });
   const records = [-14, -2, -1, 0, 1, 5].map(recordIn);
   await settle(old, records);
   const underWay = Array.from({ length: 40 }, () => recordIn(0));
@@ -122,7 +126,7 @@ test("a table of several months becomes partitions while a gateway of the releas
   });
   await Promise.all([old.close(), migrated.close()]);
   // The release before starts on it, too.
-  const again = await openInsightStorage(url, { migrations: [firstSchema] });
+  const again = await openInsightStorage(url, { migrations: [firstSchema, usageGrowths] });
   expect(await readIds(again)).toEqual(idsOf(all));
   await again.close();
 }, 60_000);

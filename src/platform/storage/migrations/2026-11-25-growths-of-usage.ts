@@ -55,7 +55,7 @@ const counters: readonly Counter[] = [
  * trigger spreads it to the counters in the same transaction, and leaves nothing there.
  */
 export const usageGrowths: Migration = {
-  name: "2026-11-26-usage-growths additive to 2026-11-23-first-schema",
+  name: "2026-11-25-growths-of-usage additive to 2026-11-23-first-schema",
   async up(database, kind) {
     await createTable(database, kind, {
       name: "usage_growths",
