@@ -13,6 +13,8 @@ export interface BackgroundJob {
   caller: LlmKeyCaller;
   /** The text that it was submitted with. */
   requestText: string;
+  /** The preset that it named; the text has what that says. */
+  presetId: string | undefined;
 }
 
 /** Where a job's answer goes. Nothing is taken any more once the job has ended. */

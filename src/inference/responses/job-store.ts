@@ -9,6 +9,7 @@ export interface StoredJob {
   keyId: string;
   createdAtMs: number;
   requestText: string;
+  presetId: string | undefined;
   /** How often it was begun, this time included. */
   run: number;
 }
@@ -87,13 +88,14 @@ export class JobStore {
       .set({ status: "in_progress", runs: sql<number>`runs + 1` })
       .where("id", "=", id)
       .where("status", "=", "queued")
-      .returning(["key_id", "created_at_ms", "request", "runs"])
+      .returning(["key_id", "created_at_ms", "request", "preset_id", "runs"])
       .executeTakeFirst();
     if (row === undefined) return undefined;
     return {
       keyId: row.key_id,
       createdAtMs: row.created_at_ms,
       requestText: row.request ?? "",
+      presetId: row.preset_id ?? undefined,
       run: row.runs,
     };
   }
