@@ -17,6 +17,7 @@ import { randomBase62 } from "../platform/kernel/ids.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { type Claims, SharedClaims } from "../platform/shared-state/shared-claims.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
+import { SharedTurns } from "../platform/shared-state/shared-turns.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-epoch.ts";
@@ -274,7 +275,8 @@ export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): An
     name: "embedding-answers",
     bytesMax: sharedAnswerBytesMax,
   };
-  return openAnswerCache(clock, new SharedValues<KeptAnswer>(values));
+  const turns = new SharedTurns({ ...shared, name: "embeddings" });
+  return openAnswerCache(clock, new SharedValues<KeptAnswer>(values), turns);
 }
 
 /** Workspaces that one query asks for: below what either database binds. */

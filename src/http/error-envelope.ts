@@ -1,4 +1,5 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
+import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 
 /** Renders an error as a body of some dialect. */
 export type ErrorEncoder = (
@@ -50,6 +51,13 @@ export function errorHeaders(error: GatewayError): Record<string, string> {
 /** Anything thrown, as the error that callers may see; what is not ours becomes a bare 500. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof StorageUnavailableError) {
+    return new GatewayError(
+      "service_unavailable",
+      "The gateway's database does not answer at the moment. Try again in a few seconds.",
+      { cause: thrown, retryAfterSeconds: 2 },
+    );
+  }
   return new GatewayError(
     "internal_server_error",
     "The gateway failed on this request. Quote the trace id when you report it.",

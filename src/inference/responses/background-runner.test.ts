@@ -47,7 +47,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
 
   test("a job is durable before it runs, is in progress while it does, and keeps its events and its record", async () => {
     const { runner, script } = runnerOn(stores.current());
-    await runner.submit(queuedJob(id, { requestText: "the request" }));
+    await runner.submit(queuedJob(id, { requestText: "the request", presetId: "preset_a" }));
     expect(await find()).toMatchObject({ status: expect.stringMatching(/queued|in_progress/) });
     const run = await script.nth(1);
     expect(run.job).toEqual({
@@ -56,6 +56,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
       run: 1,
       caller: callerWith("key_a"),
       requestText: "the request",
+      presetId: "preset_a",
     });
     expect(await find()).toMatchObject({ status: "in_progress", completedAtMs: null });
     run.event("response.created");

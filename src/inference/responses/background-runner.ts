@@ -173,9 +173,9 @@ export class BackgroundRunner {
     if (job.signal.aborted) return true;
     const caller = callerOf(stored.keyId);
     if (caller === undefined) throw keyGone();
-    const { createdAtMs, requestText, run: count } = stored;
+    const { createdAtMs, requestText, presetId, run: count } = stored;
     await run(
-      { responseId: job.id, createdAtMs, run: count, caller, requestText },
+      { responseId: job.id, createdAtMs, run: count, caller, requestText, presetId },
       job,
       job.signal,
     );

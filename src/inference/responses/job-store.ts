@@ -22,6 +22,8 @@ export interface BackgroundJob {
   caller: LlmKeyCaller;
   /** The text that it was submitted with. */
   requestText: string;
+  /** The preset that it named; the text has what that says. */
+  presetId: string | undefined;
 }
 
 /** Where a job's answer goes. Nothing is taken any more once the job has ended. */
@@ -172,6 +174,7 @@ interface StoredJob {
   keyId: string;
   createdAtMs: number;
   requestText: string;
+  presetId: string | undefined;
   /** How often it was begun, this time included. */
   run: number;
 }
@@ -250,13 +253,14 @@ export class JobStore {
       .set({ status: "in_progress", runs: sql<number>`runs + 1` })
       .where("id", "=", id)
       .where("status", "=", "queued")
-      .returning(["key_id", "created_at_ms", "request", "runs"])
+      .returning(["key_id", "created_at_ms", "request", "preset_id", "runs"])
       .executeTakeFirst();
     if (row === undefined) return undefined;
     return {
       keyId: row.key_id,
       createdAtMs: row.created_at_ms,
       requestText: row.request ?? "",
+      presetId: row.preset_id ?? undefined,
       run: row.runs,
     };
   }

@@ -260,6 +260,8 @@ export interface ResponseTables {
     record: string;
     input_items: string;
     request: string | null;
+    /** The preset that a background job's request named. */
+    preset_id: string | null;
     /** How often a background job was begun. */
     runs: Generated<number>;
   };
@@ -284,6 +286,7 @@ const responseColumns = [
   "record",
   "input_items",
   "request",
+  "preset_id",
 ] as const satisfies readonly (keyof ResponseRow)[];
 
 const itemColumns = [
@@ -336,6 +339,7 @@ function responseRow(response: NewResponse): ResponseRow {
     record,
     input_items: inputItems,
     request: response.requestText,
+    preset_id: response.presetId ?? null,
   };
 }
 

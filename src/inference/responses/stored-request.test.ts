@@ -120,6 +120,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
         origin,
         record: recordOf(origin.id, { output: [] }),
         requestText: "text",
+        presetId: "preset_a",
       }),
     );
     expect(await store().find("ws_a", origin.id)).toMatchObject({
@@ -131,6 +132,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
       keyId: "key_a",
       createdAtMs: 1_000,
       requestText: "text",
+      presetId: "preset_a",
       run: 1,
     });
   });

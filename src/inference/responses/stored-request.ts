@@ -122,11 +122,13 @@ export function queuedResponse({
   origin,
   record,
   requestText,
+  presetId,
 }: {
   request: StoredRequest;
   origin: ResponseOrigin;
   record: ResponseRecord;
   requestText: string;
+  presetId: string | undefined;
 }): NewResponse {
   const { previousResponseId, inputItems } = request;
   return {
@@ -136,6 +138,7 @@ export function queuedResponse({
     previousResponseId,
     inputItems,
     requestText,
+    presetId,
     record: { ...record, status: "queued" },
   };
 }

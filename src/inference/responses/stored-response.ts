@@ -35,6 +35,8 @@ export interface NewResponse {
   inputItems: readonly ResponseItem[];
   /** What a background job is run from; null for a response that has ended. */
   requestText: string | null;
+  /** The preset that a background job's request named. */
+  presetId?: string | undefined;
 }
 
 /** A response as it is found again. */

@@ -50,6 +50,17 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
     expect([one.isLeading, other.isLeading]).toEqual([false, true]);
   });
 
+  test("what is let go of while it is renewed stays free", async () => {
+    const [one, other] = [claimsOf("renewing"), claimsOf("waiting")];
+    await one.take("c");
+    const renewed = one.renew();
+    one.release("c");
+    await renewed;
+    expect([one.holds("c"), await other.take("c")]).toEqual([false, true]);
+    one.stop();
+    other.stop();
+  });
+
   test("who cannot reach the server holds nothing any more when the others may have it", async () => {
     const clock = new FakeClock();
     let isAway = false;

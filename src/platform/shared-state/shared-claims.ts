@@ -75,13 +75,8 @@ export class SharedClaims implements Claims {
 
   async take(name: string): Promise<boolean> {
     const askedMs = this.clock.monotonicMs();
-    const isTaken =
-      (await this.shared.run(takeScript, {
-        keys: [`claim:${name}`],
-        values: [this.nodeId, claimMs],
-      })) === 1;
-    if (isTaken) this.untilMs.set(name, askedMs + claimMs);
-    else this.untilMs.delete(name);
+    const isTaken = await this.ask(name);
+    this.note(name, isTaken, askedMs);
     return isTaken;
   }
 
@@ -100,9 +95,28 @@ export class SharedClaims implements Claims {
   async renew(): Promise<void> {
     await Promise.all(
       [leading, ...this.untilMs.keys()].map((name) =>
-        this.take(name).catch((error: unknown) => this.tell(error)),
+        this.renewOne(name).catch((error: unknown) => this.tell(error)),
       ),
     );
+  }
+
+  /** What was let go of while it was renewed stays so. */
+  private async renewOne(name: string): Promise<void> {
+    const wasHeld = this.untilMs.has(name);
+    const askedMs = this.clock.monotonicMs();
+    const isTaken = await this.ask(name);
+    if (wasHeld && !this.untilMs.has(name)) return;
+    this.note(name, isTaken, askedMs);
+  }
+
+  private async ask(name: string): Promise<boolean> {
+    const values = [this.nodeId, claimMs];
+    return (await this.shared.run(takeScript, { keys: [`claim:${name}`], values })) === 1;
+  }
+
+  private note(name: string, isTaken: boolean, askedMs: number): void {
+    if (isTaken) this.untilMs.set(name, askedMs + claimMs);
+    else this.untilMs.delete(name);
   }
 
   private tell(error: unknown): void {

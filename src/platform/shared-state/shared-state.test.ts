@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { freshRedis, hasRedis, redisMissing } from "../../../test/support/redis.ts";
+import { Redis } from "ioredis";
+import { freshRedis, hasRedis, redisMissing, startRedis } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedState } from "./shared-state.ts";
+import { SharedStateAwayError } from "./shared-state-error.ts";
 
 describe.skipIf(!hasRedis)(`the server of shared state (on Valkey)${redisMissing}`, () => {
   let shared: SharedState;
@@ -19,4 +21,61 @@ describe.skipIf(!hasRedis)(`the server of shared state (on Valkey)${redisMissing
     }
     expect(shared.runId).toBe(runId);
   }, 60_000);
+});
+
+/** Refusals of writes by a server that answers everything else, and what ends them. */
+const refusals = [
+  ["NOREPLICAS", "min-replicas-to-write", "1", "0"],
+  ["OOM", "maxmemory", "1", "0"],
+] as const;
+
+describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissing}`, () => {
+  test.each(refusals)(
+    "%s is warned of at the start, is away later, and back by itself",
+    async (code, setting, refusing, taking) => {
+      const server = await startRedis({ [setting]: refusing });
+      const admin = new Redis(server.url);
+      const set = (value: string) => admin.config("SET", setting, value);
+      const warnings: { reason?: string; message: string }[] = [];
+      const warn = (fields: object, message: string): void =>
+        void warnings.push({ ...fields, message });
+      const shared = await SharedState.open({ url: server.url, logger: { ...silentLogger, warn } });
+      const runs = (count: number): Promise<void> =>
+        new Promise((resolve) => {
+          let left = count;
+          const forget = shared.onRun(() => {
+            left -= 1;
+            if (left > 0) return;
+            queueMicrotask(() => forget());
+            resolve();
+          });
+        });
+      const takesNoWrites = {
+        reason: expect.stringContaining(code) as string,
+        message: "the server of shared state takes no writes",
+      };
+      expect(warnings).toEqual([takesNoWrites]);
+
+      await set(taking);
+      while (!(await shared.setIfAbsent("kept", "text").catch(() => undefined)));
+      await set(refusing);
+      warnings.length = 0;
+      const back = runs(2);
+      await expect(shared.set("kept", "other", 60_000)).rejects.toThrow(SharedStateAwayError);
+      expect(shared.runId).toBeUndefined();
+      while (warnings.length < 2) await new Promise(setImmediate);
+      expect(warnings).toEqual([
+        { ...takesNoWrites, message: "the server of shared state is away" },
+        takesNoWrites,
+      ]);
+      await set(taking);
+      await back;
+      await shared.set("kept", "other", 60_000);
+      expect(await shared.get("kept")).toBe("other");
+      shared.close();
+      admin.disconnect();
+      await server.kill();
+    },
+    60_000,
+  );
 });

@@ -46,6 +46,10 @@ export class SharedState {
   private currentRun: string | undefined;
   /** Why the server could not be asked the last time. */
   private lastFailure: unknown;
+  /** Why the server took no writes the last time that it was connected to. */
+  private refusal: string | undefined;
+  /** Whether the first connection was made. */
+  private isOpen = false;
   /** Why a sentinel named no primary since the last connection. */
   private sentinelFailure: Error | undefined;
 
@@ -65,7 +69,8 @@ export class SharedState {
 
   /**
    * Connects; throws `SharedStateAwayError` when the server is not there in time, and
-   * `SharedStateUnfitError` where it refuses the login, evicts keys or is part of a cluster.
+   * `SharedStateUnfitError` where it refuses the login, evicts keys or is part of a cluster. One
+   * that takes no writes is warned of.
    */
   static async open({
     logger,
@@ -83,6 +88,11 @@ export class SharedState {
     try {
       await opened.promise;
       await shared.requireFit();
+      await shared.takesWrites().catch((error: unknown) => {
+        shared.lastFailure = error;
+        throw shared.awayError();
+      });
+      shared.isOpen = true;
       return shared;
     } catch (error) {
       shared.close();
@@ -170,17 +180,19 @@ export class SharedState {
         this.currentRun === run &&
         this.client.status === "ready"
       ) {
-        this.lose();
+        this.lose(failure);
         this.client.disconnect(true);
       }
       throw failure;
     }
   }
 
-  private lose(): void {
+  private lose({ cause }: { cause?: unknown } = {}): void {
     if (this.currentRun === undefined) return;
     this.currentRun = undefined;
-    this.logger.warn({}, "the server of shared state is away");
+    this.refusal = undefined;
+    const reason = cause instanceof Error ? cause.message : undefined;
+    this.logger.warn({ reason }, "the server of shared state is away");
   }
 
   private get place(): string {
@@ -226,12 +238,42 @@ export class SharedState {
     if (!/^role:master/m.test(replication)) throw new Error("the server is no primary any more");
   }
 
+  /**
+   * Whether the server takes writes. One that refuses them (a replica, one without memory, one with
+   * fewer replicas than `min-replicas-to-write`) is away, and connected to again after a moment:
+   * another may be the primary by then. At the start it is only warned of, and then found
+   * out by the first write.
+   */
+  private async takesWrites(): Promise<boolean> {
+    try {
+      await inTime(this.client.set(`${sharedPrefix}writable`, "", "PX", writableMs));
+      this.refusal = undefined;
+      return true;
+    } catch (error) {
+      const { message } = error as Error;
+      if (!passingRefusal.test(message)) throw error;
+      if (this.refusal !== message)
+        this.logger.warn({ reason: message }, "the server of shared state takes no writes");
+      this.refusal = message;
+    }
+    if (this.isOpen) this.connectAgainSoon();
+    return false;
+  }
+
+  private connectAgainSoon(): void {
+    setTimeout(() => {
+      if (this.currentRun === undefined && this.client.status === "ready")
+        this.client.disconnect(true);
+    }, refusedPauseMs).unref();
+  }
+
   private async learnRun(): Promise<void> {
     try {
       await this.requirePrimary();
       const run = /^run_id:(\w+)/m.exec(await inTime(this.client.info("server")))?.[1];
       if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
       this.sentinelFailure = undefined;
+      if (this.isOpen && !(await this.takesWrites())) return;
       this.currentRun = run;
     } catch (error) {
       this.lastFailure = error;
@@ -259,6 +301,11 @@ function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+/** How long the mark is kept that shows whether writes are taken. */
+const writableMs = 60_000;
+/** Pause before a server that takes no writes is connected to again. */
+const refusedPauseMs = 250;
 
 const connectTimeoutMs = 2_000;
 const minBackoffMs = 50;

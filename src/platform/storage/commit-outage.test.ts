@@ -195,3 +195,18 @@ test("an outage is logged once, with its cause, and once more when it is over", 
     "the database takes commits again",
   ]);
 });
+
+test("a silence of the database ends every flush, until what is under way is settled", async () => {
+  const { writer, queue } = build();
+  const first = queue.commit(unit("first"));
+  await writer.sent(1);
+  const flushed = queue.flush();
+  queue.suspend("no answer");
+  await expect(flushed).rejects.toThrow(StorageUnavailableError);
+  await expect(queue.flush()).rejects.toThrow("no answer");
+  expect(queue.admits()).toBe(false);
+  await writer.finish();
+  await first;
+  await queue.flush();
+  expect(queue.admits()).toBe(true);
+});

@@ -83,7 +83,10 @@ export interface CommitOptions {
  */
 export interface CommitQueue {
   commit(unit: CommitUnit, options?: CommitOptions): Promise<void>;
-  /** Resolves when everything accepted so far is durable. */
+  /**
+   * Resolves when everything accepted so far is durable; rejects with `StorageUnavailableError`
+   * where the database answers nothing.
+   */
   flush(): Promise<void>;
   /** Units accepted and not yet durable. */
   readonly pendingCount: number;

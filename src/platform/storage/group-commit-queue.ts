@@ -68,6 +68,7 @@ interface Entry {
 interface FlushWaiter {
   lastSequence: number;
   resolve: () => void;
+  reject: (error: Error) => void;
 }
 
 const noOptions: CommitOptions = {};
@@ -114,6 +115,8 @@ export class GroupCommitQueue implements CommitQueue {
   #draining = false;
   #lastProbe: TestWrite | undefined;
   #closed = false;
+  /** Why nothing that is under way is settled soon; undefined where it is. */
+  #silence: StorageUnavailableError | undefined;
   /** What came last may be followed by more. */
   #moreMayFollow = false;
 
@@ -169,6 +172,19 @@ export class GroupCommitQueue implements CommitQueue {
     return outcome ?? !this.stalled;
   }
 
+  /**
+   * The database answers nothing: nothing is admitted, and no flush waits, until a test write
+   * succeeds or a unit that is under way is settled.
+   */
+  suspend(cause: string): void {
+    if (this.#closed) return;
+    this.#gate.close(cause);
+    const silence = new StorageUnavailableError(cause);
+    this.#silence = silence;
+    for (const { reject } of this.#flushWaiters.splice(0)) reject(silence);
+    if (!this.#draining) void this.#drain();
+  }
+
   commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new StorageUnavailableError("the storage is closed");
@@ -190,15 +206,19 @@ export class GroupCommitQueue implements CommitQueue {
 
   flush(): Promise<void> {
     if (this.pendingCount === 0) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#flushWaiters.push({ lastSequence: this.#lastSequence, resolve });
+    return this.#silence === undefined ? this.#untilSettled() : Promise.reject(this.#silence);
+  }
+
+  #untilSettled(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#flushWaiters.push({ lastSequence: this.#lastSequence, resolve, reject });
     return promise;
   }
 
   /** Refuses new units and resolves when every accepted one is settled. */
   close(): Promise<void> {
     this.#closed = true;
-    return this.flush();
+    return this.pendingCount === 0 ? Promise.resolve() : this.#untilSettled();
   }
 
   /**
@@ -237,6 +257,7 @@ export class GroupCommitQueue implements CommitQueue {
   async #probe(): Promise<void> {
     try {
       await this.#writer.probe();
+      this.#silence = undefined;
       this.#gate.probed();
     } catch (error) {
       if (!this.#closed) this.#gate.close(messageOf(error));
@@ -303,6 +324,7 @@ export class GroupCommitQueue implements CommitQueue {
 
   #judge(batch: readonly Entry[], failures: readonly UnitFailure[]): void {
     const away = failures.find(({ error }) => error instanceof StorageUnavailableError);
+    if (away === undefined) this.#silence = undefined;
     if (away !== undefined) return this.#gate.close(away.error.message);
     if (failures.length < batch.length) return this.#gate.open();
     for (const { error } of failures)

@@ -7,7 +7,7 @@ import {
   type TestGateway,
 } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
-import { at } from "./at.ts";
+import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 
 let upstream: FaultUpstream;
@@ -126,4 +126,25 @@ test("lists of providers intersect, and nothing left means nobody may serve", as
     provider: { only: ["acme"] },
   });
   expect(await errorOf(none)).toMatchObject({ status: 404, code: "no_upstream" });
+});
+
+test("the record of a background response names it, and is found by it", async () => {
+  const authorization = `Bearer ${testManagementKey}`;
+  const made = await gateway.post(
+    "/presets",
+    { slug: "later", name: "Later", config: { model: "acme/large" } },
+    { headers: { authorization } },
+  );
+  const presetId = textAt(await made.json(), "id");
+  const asked = { model: "@preset/later", input: "Hi", background: true };
+  const id = textAt(await (await gateway.post("/responses", asked)).json(), "id");
+  await gateway.app.background.untilIdle();
+  expect(await (await gateway.get(`/responses/${id}`)).json()).toMatchObject({
+    status: "completed",
+  });
+  const generationId = id.replace(/^resp_/, "gen_");
+  const list = await gateway.get(`/analytics/generations?preset_id=${presetId}`, { authorization });
+  expect(listAt(await list.json(), "data")).toEqual([
+    expect.objectContaining({ id: generationId, preset_id: presetId }),
+  ]);
 });

@@ -165,7 +165,13 @@ async function queueResponse(
     },
     { requestBody: sent.body },
   );
-  const queued = queuedResponse({ request, origin, record, requestText: requestTextOf(sent) });
+  const queued = queuedResponse({
+    request,
+    origin,
+    record,
+    requestText: requestTextOf(sent),
+    presetId: sent.presetId,
+  });
   await background.submit(queued);
   if (!sent.asks.stream) return context.json(queued.record);
   const followed = background.follow(origin.id, -1);

@@ -61,7 +61,7 @@ async function callOfJob(
       dialect: responsesReader.dialect,
       text,
       body,
-      presetId: undefined,
+      presetId: job.presetId,
       dialectHeaders: {},
       signatures: callSignatures.of(workspace.id),
       nowSeconds: () => Math.floor(clock.nowMs() / 1000),

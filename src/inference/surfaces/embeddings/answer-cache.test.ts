@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import {
   AnswerCache,
+  type AnswerTurns,
   type KeptAnswer,
   cacheKeyOf,
   readCachePolicy,
@@ -97,6 +98,57 @@ describe("the cache", () => {
     const waiting = cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") });
     await expect(failing).rejects.toThrow("no credits");
     expect((await waiting).tail).toBe("x");
+  });
+
+  /** Turns of two gateways in one process. */
+  function turnsOf(holders: Map<string, string>, name: string): AnswerTurns {
+    return {
+      take: async (key) => {
+        if (!holders.has(key)) holders.set(key, name);
+        return holders.get(key) === name;
+      },
+      release: (key) => void (holders.get(key) === name && holders.delete(key)),
+      ended: () => new Promise(setImmediate),
+    };
+  }
+
+  test("one gateway asks for what several are asked for, the next where that fails", async () => {
+    const { store } = storeOf();
+    const holders = new Map<string, string>();
+    const [one, two, three] = ["one", "two", "three"].map(
+      (name) => new AnswerCache(store, () => true, turnsOf(holders, name)),
+    );
+    const gate = Promise.withResolvers<KeptAnswer>();
+    const asked: string[] = [];
+    const ask = (cache: AnswerCache | undefined, name: string, answer: Promise<KeptAnswer>) =>
+      cache?.answer("k", {
+        ttlSeconds: 60,
+        make: () => {
+          asked.push(name);
+          return answer;
+        },
+      });
+    const first = ask(one, "one", gate.promise);
+    while (asked.length === 0) await new Promise(setImmediate);
+    const others = [
+      ask(two, "two", Promise.resolve(answerOf("x"))),
+      ask(three, "three", Promise.resolve(answerOf("x"))),
+    ];
+    gate.reject(new Error("down"));
+    await expect(first).rejects.toThrow("down");
+    expect((await Promise.all(others)).map((answer) => answer?.tail)).toEqual(["x", "x"]);
+    expect([asked.length, asked[0], holders.size]).toEqual([2, "one", 0]);
+  });
+
+  test("where turns cannot be asked for, each gateway makes its own answer", async () => {
+    const turns: AnswerTurns = {
+      take: () => Promise.reject(new Error("away")),
+      release: () => undefined,
+      ended: () => Promise.resolve(),
+    };
+    const cache = new AnswerCache(storeOf().store, () => true, turns);
+    const make = async () => answerOf("x");
+    expect((await cache.answer("k", { ttlSeconds: 60, make })).tail).toBe("x");
   });
 
   test("a store that fails is as good as an empty one", async () => {

@@ -25,22 +25,38 @@ interface AnswerStore {
 }
 
 /**
+ * Lets one of several gateways make an answer that all of them were asked for. Where it fails,
+ * each makes its own.
+ */
+export interface AnswerTurns {
+  /** Makes an answer this gateway's to make; false while it is another's. */
+  take(key: string): Promise<boolean>;
+  /** Lets go, and tells the others. */
+  release(key: string): void;
+  /** Resolves when the other gateway may be done, and after a moment in any case. */
+  ended(key: string): Promise<void>;
+}
+
+/**
  * Whether a failure says nothing of the caller who met it, so that others who wait for the same
  * would meet it, too.
  */
 type IsShared = (error: unknown) => boolean;
 
 /**
- * Gives out kept answers, and lets one request go for all that ask for the same at the same time.
+ * Gives out kept answers, and lets one request go for all that ask for the same at the same time,
+ * at whichever gateway they ask.
  */
 export class AnswerCache {
   private readonly store: AnswerStore;
   private readonly isShared: IsShared;
+  private readonly turns: AnswerTurns | undefined;
   private readonly underWay = new Map<string, Promise<KeptAnswer>>();
 
-  constructor(store: AnswerStore, isShared: IsShared) {
+  constructor(store: AnswerStore, isShared: IsShared, turns?: AnswerTurns) {
     this.store = store;
     this.isShared = isShared;
+    this.turns = turns;
   }
 
   /**
@@ -82,14 +98,56 @@ export class AnswerCache {
     key: string,
     { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
   ): Promise<KeptAnswer> {
-    const made = make();
+    const made = this.turns === undefined ? make() : this.makeInTurn(key, { ttlSeconds, make });
     this.underWay.set(key, made);
     try {
       const answer = await made;
-      await this.keep(key, answer, ttlSeconds);
+      if (this.turns === undefined) await this.keep(key, answer, ttlSeconds);
       return answer;
     } finally {
       this.underWay.delete(key);
+    }
+  }
+
+  /**
+   * The answer that another gateway makes, or `make`'s where none does. One that ends without an
+   * answer leaves the turn to the next.
+   */
+  private async makeInTurn(
+    key: string,
+    { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
+  ): Promise<KeptAnswer> {
+    const others = await this.awaitTurn(key);
+    if (others !== undefined) return others;
+    try {
+      const answer = await make();
+      await this.keep(key, answer, ttlSeconds);
+      return answer;
+    } finally {
+      this.turns?.release(key);
+    }
+  }
+
+  /**
+   * Undefined once it is this gateway's turn, or where the claim cannot be asked for; else what is
+   * kept by then.
+   */
+  private async awaitTurn(key: string): Promise<KeptAnswer | undefined> {
+    const { turns } = this;
+    if (turns === undefined) return undefined;
+    for (;;) {
+      let isOurs: boolean;
+      try {
+        isOurs = await turns.take(key);
+      } catch {
+        return undefined;
+      }
+      if (!isOurs) await turns.ended(key);
+      // Also where it is ours: another may have made it since it was looked for.
+      const kept = await this.find(key);
+      if (kept === undefined && !isOurs) continue;
+      if (kept !== undefined && isOurs) turns.release(key);
+      return kept;
     }
   }
 
@@ -252,7 +310,8 @@ const isShared = (error: unknown): boolean =>
 export const openAnswerCache = (
   clock: Clock,
   store: AnswerStore = new MemoryAnswerStore({ clock, bytesMax }),
-): AnswerCache => new AnswerCache(store, isShared);
+  turns?: AnswerTurns,
+): AnswerCache => new AnswerCache(store, isShared, turns);
 
 const head = (id: string): string => `{"id":${JSON.stringify(id)}`;
 

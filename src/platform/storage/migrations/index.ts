@@ -2,10 +2,17 @@ import type { Migration } from "../migrate.ts";
 import { firstSchema } from "./2026-11-23-first-schema.ts";
 import { usageGrowths } from "./2026-11-25-growths-of-usage.ts";
 import { months } from "./2026-11-25-months.ts";
+import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-responses.ts";
 import { closedMonths } from "./2026-11-26-closed-months.ts";
 
 /**
  * Every migration, in the order of its name, which begins with the date when it was written.
  * Released migrations are never changed.
  */
-export const migrations: readonly Migration[] = [firstSchema, usageGrowths, months, closedMonths];
+export const migrations: readonly Migration[] = [
+  firstSchema,
+  usageGrowths,
+  months,
+  presetOfBackgroundResponses,
+  closedMonths,
+];

@@ -17,6 +17,7 @@ import {
   trySharedGatewayLock,
 } from "./gateway-lock.ts";
 import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
+import type { SilenceWatch } from "./silence-watch.ts";
 import { valueTypes } from "./value-types.ts";
 
 /** How the connection that commits is opened and bounded; times are in milliseconds. */
@@ -29,6 +30,8 @@ export interface CommitSessionOptions {
   statementTimeoutMs: number;
   /** Whether other gateways may commit to the database, too. */
   severalGateways: boolean;
+  /** Tells what is not answered. */
+  watch: SilenceWatch;
   clock: Clock;
   logger: StorageLogger;
 }
@@ -102,8 +105,14 @@ export class CommitSession {
     if (this.#ending.signal.aborted) throw new StorageUnavailableError("the storage is closed");
     const client = this.#client;
     if (!client) throw new SessionLostError(false);
+    const { watch } = this.#options;
+    if (watch.isSilent) {
+      this.#lose(client, new StorageUnavailableError("the database does not answer"));
+      throw new SessionLostError(false);
+    }
     try {
-      return (await client.query<Record<string, unknown>>(config)).rows;
+      const answer = () => client.query<Record<string, unknown>>(config);
+      return (await watch.answerOf(answer)).rows;
     } catch (error) {
       if (failureKindOf(error) !== "session-lost") throw error;
       this.#lose(client, error);
@@ -204,6 +213,7 @@ export class CommitSession {
       throw error;
     }
     if (this.#ending.signal.aborted) return abandon(client);
+    this.#options.watch.heard();
     this.#client = client;
   }
 

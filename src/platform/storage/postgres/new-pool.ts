@@ -3,7 +3,8 @@ import type { OpenedStorageOptions } from "../storage.ts";
 import { valueTypes } from "./value-types.ts";
 
 /** What a connection may do, set once it is there: poolers refuse such parameters of a start. */
-export interface ConnectionLimits extends Pick<PoolConfig, "max" | "query_timeout"> {
+export interface ConnectionLimits
+  extends Pick<PoolConfig, "max" | "query_timeout" | "connectionTimeoutMillis"> {
   statementMs?: number;
   idleInTransactionMs?: number;
   /** Whether the server refuses every write. */

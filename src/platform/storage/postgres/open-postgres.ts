@@ -12,6 +12,7 @@ import { commitBatchesTable, type ColumnTypes, growthTables } from "./commit-sql
 import { momentLockKey } from "./gateway-lock.ts";
 import { newPool } from "./new-pool.ts";
 import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 import { SumFold } from "./sum-fold.ts";
 
 const maxQueryMs = 30_000;
@@ -22,7 +23,9 @@ const healthTimeoutMs = 2_000;
 export async function openPostgres<Schema>(
   options: OpenedStorageOptions,
 ): Promise<Storage<Schema>> {
+  const watch = openWatch(options);
   const session = await CommitSession.open({
+    watch,
     url: options.url,
     lockTimeoutMs: options.lockTimeoutMs,
     waitMs: options.waitMs,
@@ -30,6 +33,9 @@ export async function openPostgres<Schema>(
     statementTimeoutMs: options.commitTimeoutMs,
     clock: options.clock,
     logger: options.logger,
+  }).catch(async (error: unknown) => {
+    await watch.stop();
+    throw error;
   });
   const format = growthFormatOf(options.commitStatements.adds);
   let fold: SumFold | undefined;
@@ -43,13 +49,14 @@ export async function openPostgres<Schema>(
       values: [old],
     });
     const typeOf = await columnTypes(session, options.commitStatements);
-    fold = openFold(options, { session, format });
+    fold = openFold(options, { session, format, watch });
     await fold.run();
     fold.start();
-    return postgresStorage<Schema>({ session, typeOf, format, fold }, options);
+    return postgresStorage<Schema>({ session, typeOf, format, fold, watch }, options);
   } catch (error) {
     await fold?.stop();
     await session.close();
+    await watch.stop();
     throw error;
   }
 }
@@ -119,9 +126,20 @@ async function columnTypes(
   };
 }
 
+/** Silent for as long as a commit may wait is silent. */
+function openWatch(options: OpenedStorageOptions): SilenceWatch {
+  const { commitTimeoutMs: silentAfterMs, clock, logger } = options;
+  const probes = newPool(options, {
+    max: 1,
+    query_timeout: silentAfterMs,
+    connectionTimeoutMillis: silentAfterMs,
+  });
+  return new SilenceWatch({ probes, silentAfterMs, clock, logger });
+}
+
 function openFold(
   options: OpenedStorageOptions,
-  { session, format }: { session: CommitSession; format: GrowthFormat },
+  { session, format, watch }: Pick<PostgresParts, "session" | "format" | "watch">,
 ): SumFold {
   const pool = newPool(options, {
     max: 2,
@@ -131,7 +149,7 @@ function openFold(
     query_timeout: maxQueryMs,
   });
   const typesOf = (adds: readonly AddStatement[]) => columnTypes(session, { inserts: [], adds });
-  return new SumFold({ ...options, pool, format, typesOf });
+  return new SumFold({ ...options, pool: watch.pool(pool), format, typesOf });
 }
 
 interface PostgresParts {
@@ -139,18 +157,21 @@ interface PostgresParts {
   typeOf: ColumnTypes;
   format: GrowthFormat;
   fold: SumFold;
+  watch: SilenceWatch;
 }
 
 function postgresStorage<Schema>(
-  { session, typeOf, format, fold }: PostgresParts,
+  { session, typeOf, format, fold, watch }: PostgresParts,
   options: OpenedStorageOptions,
 ): Storage<Schema> {
   const { clock, commitStatements, commitTimeoutMs, severalGateways } = options;
-  const pool = newPool(options, {
-    max: options.poolSize,
-    statementMs: maxQueryMs,
-    idleInTransactionMs: maxIdleInTransactionMs,
-  });
+  const pool = watch.pool(
+    newPool(options, {
+      max: options.poolSize,
+      statementMs: maxQueryMs,
+      idleInTransactionMs: maxIdleInTransactionMs,
+    }),
+  );
   const database = new Kysely<Schema>({
     dialect: new PostgresDialect({ pool: fold.foldingPool(pool) }),
   });
@@ -170,6 +191,7 @@ function postgresStorage<Schema>(
     maxWaitMs: commitTimeoutMs,
     logger: options.logger,
   });
+  watch.start((cause) => commits.suspend(cause));
   return {
     kind: "postgres",
     database,
@@ -178,7 +200,7 @@ function postgresStorage<Schema>(
     join: () => session.join(),
     isHealthy: async () =>
       session.isOpen &&
-      (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) &&
+      (await succeedsWithin(healthTimeoutMs, sql`select 1`.execute(database))) &&
       commits.takesWrites(),
     close: async () => {
       // A database that is down may leave a commit undecided for ever; twice its patience is
@@ -186,6 +208,7 @@ function postgresStorage<Schema>(
       await succeedsWithin(2 * commitTimeoutMs, commits.close());
       await fold.stop();
       await session.close();
+      await watch.stop();
       await database.destroy();
     },
   };

@@ -1,5 +1,5 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
-import { DatabaseError as PostgresError, type Pool, type PoolClient } from "pg";
+import { DatabaseError as PostgresError } from "pg";
 import { z } from "zod";
 import type { Clock } from "../../kernel/clock.ts";
 import { LogLimit } from "../../kernel/log-limit.ts";
@@ -8,6 +8,7 @@ import { type GrowthFormat, readsSumsOf } from "../growths.ts";
 import type { StorageLogger } from "../storage.ts";
 import { succeedsWithin } from "../../kernel/within-time.ts";
 import { type ColumnTypes, foldSql } from "./commit-sql.ts";
+import type { QueryClient, QueryPool } from "./silence-watch.ts";
 
 /** How long the sums may lag behind the commits while no query reads them, in milliseconds. */
 const foldEveryMs = 1_000;
@@ -37,7 +38,7 @@ type Run = (sql: string, values?: readonly unknown[]) => Promise<readonly unknow
 /** What the fold of a gateway is built from. */
 export interface SumFoldOptions {
   /** Connections that nothing else waits for. */
-  pool: Pool;
+  pool: QueryPool;
   format: GrowthFormat;
   /** Types of the tables of some sums, as they are now. */
   typesOf(adds: readonly AddStatement[]): Promise<ColumnTypes>;
@@ -111,8 +112,8 @@ export class SumFold {
   }
 
   /** The pool, but that queries of sums are preceded by a fold. */
-  foldingPool(pool: Pool): PostgresPool {
-    const clients = new WeakMap<PoolClient, FoldingClient>();
+  foldingPool(pool: QueryPool): PostgresPool {
+    const clients = new WeakMap<QueryClient, FoldingClient>();
     return {
       options: {},
       connect: async () => {
@@ -139,8 +140,7 @@ export class SumFold {
     this.isBehind = false;
     try {
       const client = await this.#options.pool.connect();
-      const run: Run = async (text, values) =>
-        (await client.query<Record<string, unknown>>(text, values as unknown[])).rows;
+      const run: Run = async (text, values) => (await client.query(text, values as unknown[])).rows;
       let failure: Error | undefined;
       try {
         await run("begin");
@@ -175,12 +175,18 @@ export class SumFold {
   }
 
   async #readFormat(id: string): Promise<readonly AddStatement[]> {
-    const { rows } = await this.#options.pool.query(
-      "select sums from commit_formats where id = $1",
-      [id],
-    );
-    const [{ sums }] = sumsRows.parse(rows);
-    return JSON.parse(sums) as AddStatement[];
+    const client = await this.#options.pool.connect();
+    let failure: Error | undefined;
+    try {
+      const { rows } = await client.query("select sums from commit_formats where id = $1", [id]);
+      const [{ sums }] = sumsRows.parse(rows);
+      return JSON.parse(sums) as AddStatement[];
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      client.release(failure);
+    }
   }
 }
 
@@ -191,12 +197,12 @@ type Isolation = "none" | "each statement" | "one moment";
  * begins with one: then the sums count what it sees, and nothing else.
  */
 class FoldingClient implements PostgresPoolClient {
-  readonly #client: PoolClient;
+  readonly #client: QueryClient;
   readonly #fold: SumFold;
   readonly #readsSums: (sql: string) => boolean;
   #isolation: Isolation = "none";
 
-  constructor(client: PoolClient, fold: SumFold, readsSums: (sql: string) => boolean) {
+  constructor(client: QueryClient, fold: SumFold, readsSums: (sql: string) => boolean) {
     this.#client = client;
     this.#fold = fold;
     this.#readsSums = readsSums;

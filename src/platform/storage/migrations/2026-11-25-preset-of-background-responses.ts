@@ -1,0 +1,10 @@
+import { sql } from "kysely";
+import type { Migration } from "../migrate.ts";
+
+/** Which preset a stored response was asked for with, for the record of what runs it later. */
+export const presetOfBackgroundResponses: Migration = {
+  name: "2026-11-25-preset-of-background-responses additive to 2026-11-23-first-schema",
+  async up(database) {
+    await sql.raw("alter table stored_responses add column preset_id text").execute(database);
+  },
+};
