@@ -248,7 +248,7 @@ async function beside(
   return (1 - median(watched) / median(alone)) * 100;
 }
 
-/** Claims a new gateway, and makes the keys of the load. */
+/** Leases a new gateway, and makes the keys of the load. */
 async function claim(
   gateway: TestGateway,
   owner: Browser,

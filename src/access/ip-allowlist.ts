@@ -8,7 +8,7 @@ import {
 import { type Clock, DistinctTime } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
-import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 
 /** A range of addresses that a workspace may be reached from. */
 export interface AllowedRange {
@@ -145,7 +145,7 @@ export class IpAllowlistEditor {
   private readonly store: IpAllowlistStore;
   private readonly allowlist: IpAllowlist;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: { store: IpAllowlistStore; allowlist: IpAllowlist; clock: Clock }) {
     this.store = options.store;
@@ -171,7 +171,7 @@ export class IpAllowlistEditor {
         },
       );
     }
-    return this.turns.run(change.workspaceId, async () => {
+    return this.mutex.run(change.workspaceId, async () => {
       const entries = this.allowlist.of(change.workspaceId);
       if (entries.some((entry) => entry.cidr === range.cidr)) {
         throw new GatewayError("conflict", `${range.cidr} is on the allowlist already.`, {
@@ -205,7 +205,7 @@ export class IpAllowlistEditor {
    * out.
    */
   remove(change: ListChange, id: string): Promise<void> {
-    return this.turns.run(change.workspaceId, async () => {
+    return this.mutex.run(change.workspaceId, async () => {
       const entries = this.allowlist.of(change.workspaceId);
       const wanted = entries.filter((entry) => entry.id !== id);
       if (wanted.length === entries.length) {
@@ -224,7 +224,7 @@ export class IpAllowlistEditor {
    * the list.
    */
   clear(workspaceId: string): Promise<readonly AllowedRange[]> {
-    return this.turns.run(workspaceId, async () => {
+    return this.mutex.run(workspaceId, async () => {
       const entries = this.allowlist.of(workspaceId);
       await this.write(workspaceId, {
         wanted: [],

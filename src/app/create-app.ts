@@ -14,7 +14,7 @@ import { compileRoutes } from "../http/router.ts";
 import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
 import { PriceHistory, RouteHistory } from "../inference/catalog/catalog-history.ts";
 import type { InferenceDependencies } from "../inference/pipeline/execution.ts";
-import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-asks.ts";
+import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-requests.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";

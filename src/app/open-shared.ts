@@ -15,7 +15,7 @@ import type { UsageTables } from "../insights/usage-rollup.ts";
 import { type Clock, hourMs } from "../platform/kernel/clock.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
-import { type Claims, SharedClaims } from "../platform/shared-state/shared-claims.ts";
+import { type Leases, SharedLeases } from "../platform/shared-state/shared-leases.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import { SharedTurns } from "../platform/shared-state/shared-turns.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
@@ -35,7 +35,7 @@ const sharedSessionBytesMax = 32 * 1024 * 1024;
 
 /** What one of several gateways does alone, such as retention and a background response. */
 export interface SharedWork {
-  claims: Claims | undefined;
+  leases: Leases | undefined;
   isLeader: (() => boolean) | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Shared {
   nodeId: string;
   state: SharedState;
   channel: SharedChannel;
-  claims: SharedClaims;
+  leases: SharedLeases;
   /** The history of the database, where other gateways may work on it. */
   epoch?: DatabaseEpoch;
   /** What is changed of workspaces, where other gateways have to hear of it. */
@@ -83,9 +83,9 @@ export function shareWork(
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
 ): SharedWork {
   if (shared === undefined || !hasSeveralGateways(settings))
-    return { claims: undefined, isLeader: undefined };
-  const { claims } = shared;
-  return { claims, isLeader: () => claims.isLeading };
+    return { leases: undefined, isLeader: undefined };
+  const { leases } = shared;
+  return { leases, isLeader: () => leases.isLeading };
 }
 
 /** Smoke tests that one of several gateways makes for all of them. */
@@ -116,15 +116,14 @@ export async function openShared(
   const state = await SharedState.open({ ...server, logger, waitMs });
   const nodeId = randomBase62(12);
   const channel = await SharedChannel.open({ ...server, shared: state, nodeId, logger });
-  const claims = new SharedClaims({
+  const leases = new SharedLeases({
     shared: state,
     nodeId,
     clock,
-    onError: (error) =>
-      logger.error({ err: error }, "what one gateway does alone could not be claimed"),
+    onError: (error) => logger.error({ err: error }, "a lease of background work was not renewed"),
   });
-  claims.start();
-  return { nodeId, state, channel, claims };
+  leases.start();
+  return { nodeId, state, channel, leases };
 }
 
 /** Names the history of the database that is shared, from now on. */
@@ -246,7 +245,7 @@ export async function stopSharing(
   { ledger }: Pick<Account, "ledger">,
 ): Promise<void> {
   await ledger.stop();
-  shared?.claims.stop();
+  shared?.leases.stop();
   await shared?.epoch?.stop();
   shared?.keyUsage?.stop();
   await shared?.changes?.stop();

@@ -13,7 +13,7 @@ import type { ProviderKeyDirectory } from "../byok/provider-keys.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { ManagementKeyStore } from "../identity/keys/management-keys.ts";
-import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 
 /** Everything of workspaces that stands in memory, and where it is read from. */
@@ -41,7 +41,7 @@ interface MemoryParts {
 /** What requests look up of workspaces, as one thing that changes and can be read again. */
 class WorkspaceMemory {
   private readonly parts: MemoryParts;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
   /** How often each workspace was changed by this process while it is being read. */
   private readonly changesWhileReading = new Map<string, number>();
   private isReplacing = false;
@@ -65,7 +65,7 @@ class WorkspaceMemory {
 
   /** Reads a workspace again that another process changed. */
   reload(workspaceId: string): Promise<void> {
-    return this.turns.run(workspaceId, async () => {
+    return this.mutex.run(workspaceId, async () => {
       // What this process changes meanwhile is newer than what was read.
       for (let before = -1; before !== this.changesWhileReading.get(workspaceId); ) {
         before = 0;

@@ -15,10 +15,10 @@ const takeUpEveryMs = 2_000;
 
 /** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
 function takeUpWhatIsLeft(
-  { claims }: SharedWork,
+  { leases }: SharedWork,
   { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
 ): () => void {
-  if (claims === undefined) return () => undefined;
+  if (leases === undefined) return () => undefined;
   const look = (): void => {
     Promise.all(takeUp.map((each) => each())).catch((error: unknown) =>
       logger.warn({ err: error }, "jobs of others could not be taken up yet"),

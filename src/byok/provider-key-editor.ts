@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { type Clock, DistinctTime } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
-import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import {
   type Donation,
@@ -58,7 +58,7 @@ export class ProviderKeyEditor {
   private readonly vault: KeyVault;
   private readonly clock: Clock;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: {
     store: ProviderKeyStore;
@@ -86,7 +86,7 @@ export class ProviderKeyEditor {
    */
   create({ secret, ...wanted }: NewProviderKey): Promise<ProviderKey> {
     const { workspaceId, providerId } = wanted;
-    return this.turns.run(workspaceId, async () => {
+    return this.mutex.run(workspaceId, async () => {
       this.assertNew(secret, { workspaceId, providerId, id: "" });
       const count = [...(this.directory.keysOf(workspaceId)?.values() ?? [])].flat().length;
       if (count >= keysPerWorkspaceMax)
@@ -131,7 +131,7 @@ export class ProviderKeyEditor {
 
   /** Deletes a key for good, and its donation with it. Throws `not_found`. */
   remove(reference: ProviderKeyReference): Promise<void> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const { id } = this.find(reference);
       await this.inForce(id, () => this.store.remove(id));
       this.directory.remove(id);
@@ -199,7 +199,7 @@ export class ProviderKeyEditor {
     reference: ProviderKeyReference,
     change: (key: ProviderKey) => Promise<ProviderKey>,
   ): Promise<ProviderKey> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const changed = { ...(await change(this.find(reference))), updatedAtMs: this.clock.nowMs() };
       await this.inForce(changed.id, () => this.store.update(changed));
       this.directory.put(changed);

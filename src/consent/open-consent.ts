@@ -3,7 +3,7 @@ import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
 import type { LimitReset } from "../identity/keys/llm-key-store.ts";
 import { parseRange } from "../platform/kernel/network/address-range.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
-import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import { nanoUsdPerUsd } from "../platform/kernel/money.ts";
 import type { AddressGuard } from "../platform/notify/public-address.ts";
 import { AuthorizationCodes, RefreshTokens } from "./authorization-codes.ts";
@@ -107,7 +107,7 @@ interface PlaygroundToken {
 class Playground {
   private readonly connections: Connections;
   private readonly clock: Clock;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor({ connections, clock }: { connections: Connections; clock: Clock }) {
     this.connections = connections;
@@ -116,7 +116,7 @@ class Playground {
 
   /** A new token; the one before it is dead when this resolves. */
   issue(user: PlaygroundUser): Promise<PlaygroundToken> {
-    return this.turns.run(`${user.workspaceId} ${user.userId}`, async () => {
+    return this.mutex.run(`${user.workspaceId} ${user.userId}`, async () => {
       const expiresAtMs = this.clock.nowMs() + tokenMs;
       const open = await this.connections.list({
         workspaceId: user.workspaceId,

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { UpstreamClient } from "../inference/upstream/upstream-client.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import type { Claims } from "../platform/shared-state/shared-claims.ts";
+import type { Leases } from "../platform/shared-state/shared-leases.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 import { DocumentConverter, type ConverterPoolOptions } from "./converter/converter-pool.ts";
@@ -39,7 +39,7 @@ export interface DocumentParts {
   /** Told of each deletion of old jobs, and whether it went well. */
   onRetention(ok: boolean): void;
   /** What one of several gateways does alone; absent where there is only one. */
-  claims?: Claims | undefined;
+  leases?: Leases | undefined;
   /** Where several gateways share the database, whether this one does what is done once. */
   isLeader?: (() => boolean) | undefined;
   /** Changes for tests. */
@@ -58,7 +58,7 @@ export function openDocuments({
   logger,
   metrics,
   onRetention,
-  claims,
+  leases,
   isLeader,
   converterPool = {},
 }: DocumentParts): Documents {
@@ -71,7 +71,7 @@ export function openDocuments({
         logger.warn({ format, outcome, trouble }, "a file could not be converted");
     },
   });
-  const store = new DocumentJobStore(database, claims);
+  const store = new DocumentJobStore(database, leases);
   const credentialOf = documentCredentialLookup({ catalog, ownKeyOf });
   const runner = new DocumentJobRunner({
     jobs: store,

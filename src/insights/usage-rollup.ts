@@ -66,7 +66,7 @@ const sumColumns = [
 ] as const;
 
 /** A request that a provider was asked for: every counter of it in one row. */
-export const usageAdd: AddStatement = {
+const usageAdd: AddStatement = {
   name: "usage",
   table: "usage_growths",
   keyColumns: ["workspace_id", "hour", "key_id", "model", "provider"],

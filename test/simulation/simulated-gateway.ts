@@ -8,7 +8,7 @@ import type { InferenceDependencies } from "../../src/inference/pipeline/executi
 import { execute } from "../../src/inference/pipeline/execute.ts";
 import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
-import { smokePort } from "../../src/inference/pipeline/unbilled-asks.ts";
+import { smokePort } from "../../src/inference/pipeline/unbilled-requests.ts";
 import { createTargetLookup } from "../../src/inference/pipeline/upstream-targets.ts";
 import type {
   UpstreamClient,

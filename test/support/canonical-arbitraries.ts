@@ -67,7 +67,7 @@ const userPart: fc.Arbitrary<UserPart> = fc.oneof(
     (one): UserPart => ({
       type: "text",
       text: one,
-      cache: { spelling: "cache_control", ttl: "1h" },
+      cache: { field: "cache_control", ttl: "1h" },
     }),
   ),
 );
@@ -119,7 +119,7 @@ const turn = (ordinal: number): fc.Arbitrary<Message[]> =>
           parts: [
             ...(thought === undefined
               ? []
-              : [{ type: "reasoning", text: thought, spelling: "reasoning_content" } as const]),
+              : [{ type: "reasoning", text: thought, field: "reasoning_content" } as const]),
             ...lead,
             ...calls,
           ],

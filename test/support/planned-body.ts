@@ -99,7 +99,7 @@ export function callOn(
   );
   return inputTokens === undefined
     ? call
-    : { ...call, asks: { ...call.asks, estimateInputTokens: () => inputTokens } };
+    : { ...call, requirements: { ...call.requirements, estimateInputTokens: () => inputTokens } };
 }
 
 /** What planning looks at in a gateway whose callers have no provider keys of their own. */

@@ -43,7 +43,7 @@ export const responsesRoute = (overrides: Partial<AdaptedRoute["route"]> = {}): 
       credentialHeader: { name: "authorization", prefix: "Bearer " },
       dataPolicy: {},
       timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },
-      quirks: {},
+      deviations: {},
     },
     upstreamModel: "large-v2",
     ...overrides,

@@ -75,7 +75,7 @@ export function readRoute(text: string): UpstreamRoute {
       baseUrl: "http://127.0.0.1",
       apiKey: "k",
       dialects: { chat: "openai-chat" },
-      quirks: {},
+      deviations: {},
       dataPolicy: {},
       credentialHeader: { name: "authorization", prefix: "Bearer " },
       timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },

@@ -273,6 +273,11 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     ['src/a.ts:1 says "No' + 'body" in a message: name the subject'],
   ],
   [
+    "one name",
+    { "src/a.ts": `export const ${"qui"}rks = 1;`, "src/b.ts": "export const deviations = 1;" },
+    ['src/a.ts:1 says "qui' + 'rk": deviation'],
+  ],
+  [
     "heads of decisions",
     {
       "docs/decisions/0001-a.md": "# 0001: A\n\nDate: 2026-11-22. Status: accepted.\n",

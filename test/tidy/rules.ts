@@ -16,7 +16,7 @@ import { sameDialectFiles } from "./same-dialect-files.ts";
 import { separateNeighbours } from "./separate-neighbours.ts";
 import { fileSize, folderSize, functionLength, lineLength } from "./sizes.ts";
 import { wireFields } from "./wire-fields.ts";
-import { plainEnglish, plainMessages, wording } from "./wording.ts";
+import { oneName, plainEnglish, plainMessages, wording } from "./wording.ts";
 
 /** The rules of the house, from the outside in. */
 export const rules: readonly Rule[] = [
@@ -43,6 +43,7 @@ export const rules: readonly Rule[] = [
   wording,
   plainEnglish,
   plainMessages,
+  oneName,
   documentPaths,
   decisionHeads,
 ];

@@ -1,5 +1,5 @@
 import { isProgram, type Finding, type Rule } from "./rule.ts";
-import type { SourceTree } from "./source-tree.ts";
+import type { SourceFile, SourceTree } from "./source-tree.ts";
 
 const authorship = "speaks of how it was written";
 
@@ -85,6 +85,22 @@ export const plainEnglish: Rule = {
     ),
 };
 
+/** The lines of a file that say a word, where the part of the line that counts is `readOf`. */
+const findingsIn = (
+  { path, lines }: SourceFile,
+  words: readonly { pattern: RegExp; instead: string }[],
+  readOf: (text: string) => readonly string[],
+): Finding[] =>
+  lines.flatMap((text, index) =>
+    words
+      .filter(({ pattern }) => readOf(text).some((read) => pattern.test(read)))
+      .map(({ pattern, instead }) => ({
+        path,
+        line: index + 1,
+        problem: `says "${pattern.exec(text)?.[0]}": ${instead}`,
+      })),
+  );
+
 /** The texts between quotes in a line of a program, which callers, people and logs read. */
 const quotedTexts = (text: string): string[] =>
   /^\s*(?:\/\/|\/?\*)/.test(text) ? [] : (text.match(/"[^"]*"|`[^`]*`/g) ?? []);
@@ -96,17 +112,32 @@ export const plainMessages: Rule = {
   check: (tree) =>
     tree.files
       .filter(({ path }) => isProgram(path) || path.startsWith("dashboard/src/"))
-      .flatMap(({ path, lines }) =>
-        lines.flatMap((text, index) =>
-          riddles
-            .filter(({ pattern }) => quotedTexts(text).some((quoted) => pattern.test(quoted)))
-            .map(
-              ({ pattern, instead }): Finding => ({
-                path,
-                line: index + 1,
-                problem: `says "${pattern.exec(text)?.[0]}" in a message: ${instead}`,
-              }),
-            ),
-        ),
+      .flatMap((file) =>
+        findingsIn(file, riddles, quotedTexts).map((finding) => ({
+          ...finding,
+          problem: finding.problem.replace('":', '" in a message:'),
+        })),
       ),
+};
+
+/** Former words for a concept, and the one that the project has for it now. */
+const formerNames: readonly { pattern: RegExp; instead: string }[] = [
+  { pattern: /quirk/i, instead: "deviation" },
+  { pattern: /habits?(?![a-z])/i, instead: "deviation" },
+  { pattern: /lifeline/i, instead: "abort scope" },
+  { pattern: /\b(?:Request|Surface|Chat|chat)Asks\b|\bcall\.asks\b/, instead: "requirements" },
+  { pattern: /\b(?:Shared)?Claims\b|\bthis\.claims\b/, instead: "leases, or reversals" },
+  { pattern: /\b\w*[a-z]Spelling\b|[.]spelling\b/, instead: "field" },
+  { pattern: /\b\w*Bearing\b|\bbearings\b/, instead: "fallback policy, hold outcome" },
+  { pattern: /\bnew Turns\b/, instead: "keyed mutex" },
+];
+
+/** Each concept has one name in the program, that of the glossaries. */
+export const oneName: Rule = {
+  name: "one name",
+  fix: "Use the word of the glossary in ARCHITECTURE.md or CONTRIBUTING.md.",
+  check: (tree) =>
+    tree.files
+      .filter(({ path }) => isProgram(path))
+      .flatMap((file) => findingsIn(file, formerNames, (text) => [text])),
 };

@@ -32,7 +32,7 @@ import {
   ResponseStore,
   type ResponseTables,
 } from "../../inference/responses/response-store.ts";
-import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 
 /** Builds what serving a request needs. */
@@ -137,7 +137,7 @@ export function buildStoredResponses(
     directory: CredentialDirectory;
     insights: Insights;
     /** What one of several gateways does alone; absent where there is only one. */
-    claims: Claims | undefined;
+    leases: Leases | undefined;
     isLeader: (() => boolean) | undefined;
   },
 ): StoredResponses {
@@ -156,7 +156,7 @@ export function buildStoredResponses(
   const background = new BackgroundRunner({
     responses,
     clock,
-    jobs: new JobStore(storage.database.withTables(), parts.claims),
+    jobs: new JobStore(storage.database.withTables(), parts.leases),
     run: parts.runBackground ?? runBackground({ inference, responses }),
     callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
     onError: (error) => logger.error({ err: error }, "a background response could not be stored"),

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
 import { UnsafeTargetError } from "../../platform/notify/public-address.ts";
 import type { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
@@ -55,7 +55,7 @@ const wrong = (param: string, problem: string): GatewayError =>
 /** Makes, changes and deletes budgets. Changes of one workspace's happen one after the other. */
 export class BudgetEditor {
   private readonly options: EditorOptions;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: EditorOptions) {
     this.options = options;
@@ -77,7 +77,7 @@ export class BudgetEditor {
    * `conflict` where there are too many.
    */
   create(workspaceId: string, fields: BudgetFields): Promise<Budget> {
-    return this.turns.run(workspaceId, async () => {
+    return this.mutex.run(workspaceId, async () => {
       const { store, clock } = this.options;
       if ((await store.list(workspaceId)).length >= budgetsMax) {
         throw new GatewayError("conflict", `The workspace has ${budgetsMax} budgets. Delete some.`);
@@ -125,7 +125,7 @@ export class BudgetEditor {
 
   /** Throws `not_found`. */
   remove(reference: { workspaceId: string; id: string }): Promise<void> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const budget = await this.find(reference);
       await this.options.store.remove(budget.id);
       this.options.blocking.remove(budget);
@@ -141,7 +141,7 @@ export class BudgetEditor {
     reference: { workspaceId: string; id: string },
     change: (budget: Budget) => Promise<Budget>,
   ): Promise<Budget> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const changed = {
         ...(await change(await this.find(reference))),
         updatedAtMs: this.options.clock.nowMs(),

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
-import type { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { balanceOf } from "../ledger/account-book.ts";
@@ -41,7 +41,7 @@ interface AutomaticParts {
    * One after the other for each workspace; apart from the turns of the books, since Stripe is
    * waited for in them.
    */
-  turns: Turns;
+  mutex: KeyedMutex;
   /** Who pays; undefined for a workspace that is gone or shut out. */
   buyerOf(workspaceId: string): Buyer | undefined;
   onError(error: unknown): void;
@@ -100,7 +100,7 @@ export class AutomaticTopUps {
   }
 
   private inTurn(workspaceId: string, work: () => Promise<void>): Promise<void> {
-    return this.parts.turns.run(workspaceId, work);
+    return this.parts.mutex.run(workspaceId, work);
   }
 
   private async look(topUp: AutomaticTopUp): Promise<void> {

@@ -1,8 +1,8 @@
 import { newId } from "../../platform/kernel/ids.ts";
-import type { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { nanoFromCents, quoteOf } from "./cents.ts";
-import type { ClaimFollower } from "./claims.ts";
+import type { ReversalFollower } from "./reversals.ts";
 import {
   documentValues,
   seriesOf,
@@ -42,13 +42,18 @@ interface CheckoutRequest {
 export class Checkouts {
   private readonly books: PaymentBooks;
   private readonly stripe: StripeClient;
-  private readonly turns: Turns;
+  private readonly mutex: KeyedMutex;
   private readonly live: boolean;
 
-  constructor(options: { books: PaymentBooks; stripe: StripeClient; turns: Turns; live: boolean }) {
+  constructor(options: {
+    books: PaymentBooks;
+    stripe: StripeClient;
+    mutex: KeyedMutex;
+    live: boolean;
+  }) {
     this.books = options.books;
     this.stripe = options.stripe;
-    this.turns = options.turns;
+    this.mutex = options.mutex;
     this.live = options.live;
   }
 
@@ -56,7 +61,7 @@ export class Checkouts {
   async open(request: CheckoutRequest): Promise<{ order: Order; url: string }> {
     const { orders, settings, clock } = this.books;
     const { workspaceId, creditCents, buyer, createdBy } = request;
-    const customerId = await this.turns.run(workspaceId, () => this.customerOf(request));
+    const customerId = await this.mutex.run(workspaceId, () => this.customerOf(request));
     const nowMs = clock.nowMs();
     const order: Order = {
       ...quoteOf(creditCents, settings.fee),
@@ -119,12 +124,12 @@ const numberTries = 5;
 /** Credits orders that were paid, each once, however often and from wherever it is heard. */
 export class PaidOrders {
   private readonly books: PaymentBooks;
-  private readonly follower: ClaimFollower;
+  private readonly follower: ReversalFollower;
   private readonly onCredited: (() => void) | undefined;
 
   constructor(options: {
     books: PaymentBooks;
-    follower: ClaimFollower;
+    follower: ReversalFollower;
     onCredited?: (() => void) | undefined;
   }) {
     this.books = options.books;
@@ -140,7 +145,7 @@ export class PaidOrders {
   async settle(order: Order, payment: Payment): Promise<EventOutcome> {
     const mismatch = mismatchOf(order, payment);
     if (mismatch !== undefined) return mismatch;
-    const outcome = await this.books.turns.run(
+    const outcome = await this.books.mutex.run(
       "books",
       async () => (await this.standing(order, payment)) ?? (await this.credit(order, payment)),
     );
@@ -355,8 +360,8 @@ interface Runner {
 }
 
 /**
- * What payments do by themselves: follow claims, charge saved cards, and ask Stripe what no webhook
- * told.
+ * What payments do by themselves: follow reversals, charge saved cards, and ask Stripe what no
+ * webhook told.
  */
 export class PaymentRounds {
   private readonly options: {

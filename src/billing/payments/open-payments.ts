@@ -2,11 +2,11 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Withdrawals } from "../credits/open-credits.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { AutomaticStore, AutomaticTopUps } from "./automatic-top-ups.ts";
 import { isLiveKey, type PaymentSettings } from "./cents.ts";
 import { Checkouts, PaidOrders, PaymentRounds, Reconciliation } from "./checkouts.ts";
-import { ClaimFollower } from "./claims.ts";
+import { ReversalFollower } from "./reversals.ts";
 import { OrderStore, type Buyer } from "./orders.ts";
 import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-events.ts";
 import { PaymentStore, type PaymentBooks, type PaymentTables } from "./payment-store.ts";
@@ -42,7 +42,7 @@ export interface Payments extends PaymentBooks {
   automaticStore: AutomaticStore;
   events: PaymentEvents;
   reconciliation: Reconciliation;
-  follower: ClaimFollower;
+  follower: ReversalFollower;
   rounds: PaymentRounds;
 }
 
@@ -57,16 +57,16 @@ export function openPayments(options: PaymentOptions): Payments | undefined {
     ledger,
     settings,
     clock,
-    turns: new Turns(),
+    mutex: new KeyedMutex(),
     orders: new OrderStore(database),
     store: new PaymentStore(database),
   };
   const shared = { ...options, books, stripe, live };
-  const follower = new ClaimFollower(shared);
+  const follower = new ReversalFollower(shared);
   const paidOrders = new PaidOrders({ books, follower, onCredited: () => options.onCredited?.() });
-  const turns = new Turns();
+  const mutex = new KeyedMutex();
   const automaticStore = new AutomaticStore(database);
-  const automatic = new AutomaticTopUps({ ...shared, paidOrders, turns, store: automaticStore });
+  const automatic = new AutomaticTopUps({ ...shared, paidOrders, mutex, store: automaticStore });
   const events = new PaymentEvents({ ...shared, paidOrders, follower, automatic });
   const reconciliation = new Reconciliation({ ...shared, paidOrders, events });
   return {
@@ -78,7 +78,7 @@ export function openPayments(options: PaymentOptions): Payments | undefined {
     events,
     reconciliation,
     follower,
-    checkouts: new Checkouts({ ...shared, turns }),
+    checkouts: new Checkouts({ ...shared, mutex }),
     rounds: new PaymentRounds({ ...options, follower, automatic, reconciliation }),
   };
 }

@@ -2,12 +2,17 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { AutomaticTopUps } from "./automatic-top-ups.ts";
 import type { PaidOrders } from "./checkouts.ts";
-import { claimStateOf, type Claim, type ClaimFollower, type ClaimKind } from "./claims.ts";
+import {
+  reversalStateOf,
+  type Reversal,
+  type ReversalFollower,
+  type ReversalKind,
+} from "./reversals.ts";
 import type { Order } from "./orders.ts";
-import { claimRow, eventRow, type PaymentBooks } from "./payment-store.ts";
+import { reversalRow, eventRow, type PaymentBooks } from "./payment-store.ts";
 import {
   chargeSchema,
-  claimSchema,
+  reversalSchema,
   lastFailureOf,
   orderKey,
   paymentIntentSchema,
@@ -62,7 +67,7 @@ interface EventParts {
   books: PaymentBooks;
   commits: CommitQueue;
   paidOrders: PaidOrders;
-  follower: ClaimFollower;
+  follower: ReversalFollower;
   automatic: AutomaticTopUps;
   stripe: StripeClient;
   /** Whether real money is meant: events of the other mode are none of ours. */
@@ -80,8 +85,8 @@ export class PaymentEvents {
     this.parts = parts;
     const session = (event: PaymentEvent): Promise<Verdict> => this.session(event);
     const payment = (event: PaymentEvent): Promise<Verdict> => this.payment(event);
-    const refund = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "refund");
-    const dispute = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "dispute");
+    const refund = (event: PaymentEvent): Promise<Verdict> => this.reversal(event, "refund");
+    const dispute = (event: PaymentEvent): Promise<Verdict> => this.reversal(event, "dispute");
     this.handlers = {
       "checkout.session.completed": session,
       "checkout.session.async_payment_succeeded": session,
@@ -187,11 +192,11 @@ export class PaymentEvents {
     return (await this.parts.automatic.fail(order, reason)) ? "noted" : "already";
   }
 
-  private async claim(event: PaymentEvent, kind: ClaimKind): Promise<Verdict> {
-    const { data } = claimSchema.safeParse(event.object);
+  private async reversal(event: PaymentEvent, kind: ReversalKind): Promise<Verdict> {
+    const { data } = reversalSchema.safeParse(event.object);
     if (data === undefined) return misshapen;
     const { id, payment_intent: paymentIntentId, amount: amountCents, currency, status } = data;
-    const state = claimStateOf(kind, status ?? "");
+    const state = reversalStateOf(kind, status ?? "");
     if (paymentIntentId === undefined || state === undefined) return ignored;
     if (currency.toLowerCase() !== this.parts.books.settings.currency)
       return { outcome: "refused_currency", orderId: null };
@@ -205,7 +210,7 @@ export class PaymentEvents {
     const receipt = await this.parts.books.store.receiptOf(charge.payment_intent);
     if (receipt === undefined) return ignored;
     for (const refund of await this.parts.stripe.refundsOf(charge.payment_intent)) {
-      const state = claimStateOf("refund", refund.status ?? "");
+      const state = reversalStateOf("refund", refund.status ?? "");
       if (state === undefined) continue;
       await this.keep({
         id: refund.id,
@@ -219,17 +224,17 @@ export class PaymentEvents {
   }
 
   /**
-   * Notes a claim, and has the balance follow where its payment was credited; if that comes later,
-   * the balance follows then.
+   * Notes a reversal, and has the balance follow where its payment was credited; if that comes
+   * later, the balance follows then.
    */
-  private async keep(claim: Claim): Promise<Verdict> {
+  private async keep(reversal: Reversal): Promise<Verdict> {
     const { commits, books, follower } = this.parts;
-    const isNew = !(await books.store.hasClaim(claim));
+    const isNew = !(await books.store.hasReversal(reversal));
     if (isNew)
       await unlessThere(
-        commits.commit({ inserts: [claimRow(claim, books.clock.nowMs())], adds: [] }),
+        commits.commit({ inserts: [reversalRow(reversal, books.clock.nowMs())], adds: [] }),
       );
-    const receipt = await books.store.receiptOf(claim.paymentIntentId);
+    const receipt = await books.store.receiptOf(reversal.paymentIntentId);
     if (receipt !== undefined) await follower.follow(receipt.workspaceId);
     return { outcome: isNew ? "noted" : "already", orderId: receipt?.orderId ?? null };
   }

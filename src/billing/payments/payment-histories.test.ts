@@ -91,9 +91,9 @@ class History {
     orderId: string;
     chargeCents: number;
     paymentId: string;
-    claimedCents: number;
+    reversedCents: number;
   }[] = [];
-  private readonly claims: { id: string; refund: boolean }[] = [];
+  private readonly reversals: { id: string; refund: boolean }[] = [];
   private ledger!: Ledger;
   private payments!: Payments;
   private readonly storage: Storage<Tables>;
@@ -144,17 +144,17 @@ class History {
   async act({ kind, pick: at, cents, fate: met, after }: Action): Promise<void> {
     const { world } = stripe;
     const paid = this.paid[at % Math.max(1, this.paid.length)];
-    const left = paid === undefined ? 0 : paid.chargeCents - paid.claimedCents;
+    const left = paid === undefined ? 0 : paid.chargeCents - paid.reversedCents;
     if (kind === "order") await this.order(cents);
     else if (kind === "pay") this.pay(at);
     else if (kind === "refund" && paid !== undefined && left > 0) {
       const amount = Math.min(cents, left);
-      paid.claimedCents += amount;
+      paid.reversedCents += amount;
       const events = world.refund(paid.paymentId, amount);
-      this.claim(events, { orderId: paid.orderId, cents: amount, refund: true });
+      this.reversal(events, { orderId: paid.orderId, cents: amount, refund: true });
     } else if (kind === "dispute" && paid !== undefined) {
       const events = [world.dispute(paid.paymentId, { amount: paid.chargeCents })];
-      this.claim(events, { orderId: paid.orderId, cents: paid.chargeCents, refund: false });
+      this.reversal(events, { orderId: paid.orderId, cents: paid.chargeCents, refund: false });
     } else if (kind === "drop") this.drop(at);
     else if (kind === "deliver")
       await this.deliver(this.events[at % Math.max(1, this.events.length)], { fate: met, after });
@@ -226,27 +226,35 @@ class History {
     } = unpaid;
     const events = stripe.world.pay(sessionId);
     this.events.push(...events);
-    this.paid.push({ orderId, chargeCents, paymentId: events[0]!.data.object.id, claimedCents: 0 });
+    this.paid.push({
+      orderId,
+      chargeCents,
+      paymentId: events[0]!.data.object.id,
+      reversedCents: 0,
+    });
     this.model.pay(orderId);
   }
 
-  private claim(
+  private reversal(
     events: StripeEvent[],
-    claim: { orderId: string; cents: number; refund: boolean },
+    reversal: { orderId: string; cents: number; refund: boolean },
   ): void {
     const id = events[0]!.data.object.id;
     this.events.push(...events);
-    this.claims.push({ id, refund: claim.refund });
-    this.model.claim(id, claim);
+    this.reversals.push({ id, refund: reversal.refund });
+    this.model.reversal(id, reversal);
   }
 
   private drop(at: number): void {
-    const [claim] = this.claims.length === 0 ? [] : this.claims.splice(at % this.claims.length, 1);
-    if (claim === undefined) return;
+    const [reversal] =
+      this.reversals.length === 0 ? [] : this.reversals.splice(at % this.reversals.length, 1);
+    if (reversal === undefined) return;
     this.events.push(
-      claim.refund ? stripe.world.failRefund(claim.id) : stripe.world.moveDispute(claim.id, "won"),
+      reversal.refund
+        ? stripe.world.failRefund(reversal.id)
+        : stripe.world.moveDispute(reversal.id, "won"),
     );
-    this.model.drop(claim.id);
+    this.model.drop(reversal.id);
   }
 
   /** A delivery may fail anywhere; then it is as if Stripe had not been answered. */

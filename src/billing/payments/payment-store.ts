@@ -2,11 +2,11 @@ import type { Kysely } from "kysely";
 import { auditEntry, auditOutcome } from "../../access/audit-log.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
-import type { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { PaymentSettings } from "./cents.ts";
-import type { Claim, ClaimKind, ClaimState, KnownClaim } from "./claims.ts";
+import type { Reversal, ReversalKind, ReversalState, KnownReversal } from "./reversals.ts";
 import {
   documentFromRow,
   type DocumentSeries,
@@ -16,13 +16,13 @@ import {
 import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
 
 /**
- * What was claimed back of an order that was paid, and what its balance and its documents have
+ * What was reversed of an order that was paid, and what its balance and its documents have
  * followed of that.
  */
 export interface OrderFacts {
   orderId: string;
   /** In the order in which they were reported. */
-  claims: readonly KnownClaim[];
+  reversals: readonly KnownReversal[];
   creditNotes: readonly IssuedDocument[];
   /** Taken of the workspace's credits, less what was given back. */
   takenNano: bigint;
@@ -48,8 +48,8 @@ export class PaymentStore {
     );
   }
 
-  /** Whether a claim was reported in this state before. */
-  async hasClaim({ id, state }: { id: string; state: ClaimState }): Promise<boolean> {
+  /** Whether a reversal was reported in this state before. */
+  async hasReversal({ id, state }: { id: string; state: ReversalState }): Promise<boolean> {
     const row = await this.database
       .selectFrom("payment_claims")
       .select("claim_id")
@@ -169,8 +169,8 @@ export class PaymentStore {
     return row && documentFromRow(row);
   }
 
-  /** Workspaces of which a payment was claimed back at any time. */
-  async claimedWorkspaces(): Promise<string[]> {
+  /** Workspaces of which a payment was reversed at any time. */
+  async workspacesWithReversals(): Promise<string[]> {
     const rows = await this.database
       .selectFrom("payment_receipts")
       .innerJoin(
@@ -185,10 +185,10 @@ export class PaymentStore {
   }
 
   /**
-   * The facts of a workspace's orders of which anything was claimed back, the oldest order first.
+   * The facts of a workspace's orders of which anything was reversed, the oldest order first.
    */
   async factsOf(workspaceId: string): Promise<OrderFacts[]> {
-    const claims = await this.database
+    const reversals = await this.database
       .selectFrom("payment_receipts")
       .innerJoin(
         "payment_claims",
@@ -202,7 +202,7 @@ export class PaymentStore {
       .orderBy("payment_claims.at_ms")
       .orderBy("payment_claims.claim_id")
       .execute();
-    if (claims.length === 0) return [];
+    if (reversals.length === 0) return [];
     const [movements, documents] = await Promise.all([
       this.database
         .selectFrom("payment_movements")
@@ -216,11 +216,11 @@ export class PaymentStore {
         .where("reference", "!=", "")
         .execute(),
     ]);
-    return [...Map.groupBy(claims, (row) => row.order_id)].map(([orderId, rows]): OrderFacts => {
+    return [...Map.groupBy(reversals, (row) => row.order_id)].map(([orderId, rows]): OrderFacts => {
       const moved = movements.filter((row) => row.order_id === orderId);
       return {
         orderId,
-        claims: knownClaims(rows),
+        reversals: knownReversals(rows),
         creditNotes: documents.filter((row) => row.order_id === orderId).map(documentFromRow),
         takenNano: moved.reduce((sum, row) => sum + BigInt(row.taken_nano), 0n),
         movementCount: moved.length,
@@ -247,12 +247,12 @@ export class PaymentStore {
   }
 }
 
-const knownClaims = (rows: readonly PaymentTables["payment_claims"][]): KnownClaim[] =>
+const knownReversals = (rows: readonly PaymentTables["payment_claims"][]): KnownReversal[] =>
   [...Map.groupBy(rows, (row) => row.claim_id)].map(([id, told]) => ({
     id,
-    kind: told[0]?.kind as ClaimKind,
+    kind: told[0]?.kind as ReversalKind,
     amountCents: told[0]?.amount_cents ?? 0,
-    states: told.map(({ state }) => state as ClaimState),
+    states: told.map(({ state }) => state as ReversalState),
   }));
 
 /** What payments are read from and written with. */
@@ -266,7 +266,7 @@ export interface PaymentBooks {
    * What is written happens in the turn `books`, one after the other: documents have numbers
    * without gaps.
    */
-  turns: Turns;
+  mutex: KeyedMutex;
 }
 
 /** One row of a commit. */
@@ -285,8 +285,8 @@ const eventInsert: InsertStatement = {
   columns: ["id", "type", "order_id", "outcome", "created_at_ms", "received_at_ms"],
 };
 
-const claimInsert: InsertStatement = {
-  name: "payment-claim",
+const reversalInsert: InsertStatement = {
+  name: "payment-reversal",
   table: "payment_claims",
   columns: ["claim_id", "state", "kind", "payment_intent_id", "amount_cents", "at_ms"],
 };
@@ -321,7 +321,7 @@ export const documentInsert: InsertStatement = {
 export const paymentInserts: readonly InsertStatement[] = [
   receiptInsert,
   eventInsert,
-  claimInsert,
+  reversalInsert,
   movementInsert,
   documentInsert,
 ];
@@ -335,12 +335,12 @@ export const eventRow = (
   values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs],
 });
 
-/** The row that a claim has this state. */
-export const claimRow = (
-  { id, state, kind, paymentIntentId, amountCents }: Claim,
+/** The row that a reversal has this state. */
+export const reversalRow = (
+  { id, state, kind, paymentIntentId, amountCents }: Reversal,
   atMs: number,
 ): Insert => ({
-  statement: claimInsert,
+  statement: reversalInsert,
   values: [id, state, kind, paymentIntentId, amountCents, atMs],
 });
 

@@ -169,11 +169,11 @@ export class StripeClient {
     return data.map((payment) => paymentIntentSchema.parse(payment));
   }
 
-  async refundsOf(paymentIntentId: string): Promise<StripeClaim[]> {
+  async refundsOf(paymentIntentId: string): Promise<StripeReversal[]> {
     const { data } = await asked(
       this.stripe.refunds.list({ payment_intent: paymentIntentId, limit: listMax }),
     );
-    return data.map((refund) => claimSchema.parse(refund));
+    return data.map((refund) => reversalSchema.parse(refund));
   }
 
   /** The card that a customer saved last; undefined where there is none. */
@@ -291,7 +291,7 @@ export const chargeSchema = z.looseObject({ id: z.string(), payment_intent: refe
  * Money that is on its way back, or that its payer's bank wants back
  * (docs.stripe.com/api/refunds/object, /disputes/object).
  */
-export const claimSchema = z.looseObject({
+export const reversalSchema = z.looseObject({
   id: z.string(),
   amount: cents,
   currency: z.string(),
@@ -299,10 +299,10 @@ export const claimSchema = z.looseObject({
   payment_intent: reference,
 });
 
-/** Checkouts, payments and claims as they are read. */
+/** Checkouts, payments and reversals as they are read. */
 export type StripeSession = z.output<typeof sessionSchema>;
 export type StripePayment = z.output<typeof paymentIntentSchema>;
-export type StripeClaim = z.output<typeof claimSchema>;
+export type StripeReversal = z.output<typeof reversalSchema>;
 
 /** Why the last try of a payment failed, such as `card_declined: insufficient_funds`. */
 export const lastFailureOf = ({ last_payment_error: error }: StripePayment): string =>

@@ -1,6 +1,6 @@
 import type { CatalogSnapshot, Provider } from "../../inference/catalog/model.ts";
 import { errorDetails } from "../../inference/pipeline/attempt.ts";
-import { Lifeline } from "../../inference/upstream/lifeline.ts";
+import { AbortScope } from "../../inference/upstream/abort-scope.ts";
 import {
   upstreamTarget,
   type UpstreamClient,
@@ -59,7 +59,7 @@ export async function askParser(
       connectTimeoutMs: connectMs,
       // A result begins when it is finished.
       timeouts: { firstTokenMs: totalMs, idleMs, totalMs },
-      lifeline: new Lifeline(() => signal, { aborts: true }),
+      abortScope: new AbortScope(() => signal, { aborts: true }),
     });
     return await readAnswer(response);
   } catch (error) {

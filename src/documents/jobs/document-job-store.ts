@@ -1,7 +1,7 @@
 import { sql, type Kysely } from "kysely";
 import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
-import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 
 /** States of a job: waiting for its turn, at the provider, and its two ends. */
 type DocumentJobStatus = "queued" | "running" | "completed" | "failed";
@@ -97,17 +97,17 @@ type Head = Pick<DocumentJobTables["document_jobs"], (typeof headColumns)[number
 /** The condition of the partial index, in its very words. */
 const underWay = sql<boolean>`status in ('queued', 'running')`;
 
-const claimOf = (id: string): string => `document:${id}`;
+const leaseOf = (id: string): string => `document:${id}`;
 
 /** Document jobs at rest. What callers ask for is looked up within their workspace. */
 export class DocumentJobStore {
   private readonly database: Kysely<DocumentJobTables>;
-  private readonly claims: Claims | undefined;
+  private readonly leases: Leases | undefined;
 
-  /** With claims, jobs of other gateways that live are left alone. */
-  constructor(database: Kysely<DocumentJobTables>, claims?: Claims) {
+  /** With leases, jobs of other gateways that live are left alone. */
+  constructor(database: Kysely<DocumentJobTables>, leases?: Leases) {
     this.database = database;
-    this.claims = claims;
+    this.leases = leases;
   }
 
   /** Keeps a queued job; false when the workspace has used its key before. */
@@ -202,13 +202,13 @@ export class DocumentJobStore {
 
   /** Whether no gateway works on a job that is running. */
   private async isLeftBehind(id: string): Promise<boolean> {
-    if (this.claims === undefined) return true;
-    return !this.claims.holds(claimOf(id)) && (await this.claims.take(claimOf(id)));
+    if (this.leases === undefined) return true;
+    return !this.leases.holds(leaseOf(id)) && (await this.leases.take(leaseOf(id)));
   }
 
   /** Lets other gateways have a job. */
   letGo(id: string): void {
-    this.claims?.release(claimOf(id));
+    this.leases?.release(leaseOf(id));
   }
 
   /**
@@ -216,7 +216,7 @@ export class DocumentJobStore {
    * has it.
    */
   async take(id: string): Promise<TakenJob | undefined> {
-    if (this.claims !== undefined && !(await this.claims.take(claimOf(id)))) return undefined;
+    if (this.leases !== undefined && !(await this.leases.take(leaseOf(id)))) return undefined;
     const row = await this.database
       .updateTable("document_jobs")
       .set({ status: "running" })

@@ -35,16 +35,16 @@ const candidateSchema = lazily(() =>
 );
 
 /** What a request would be held for at the moment, or why it would be refused. */
-type Bearing = Execution | GatewayError | undefined;
+type HoldOutcome = Execution | GatewayError | undefined;
 
 /**
  * The cap that a candidate would be given in place of a larger one; null where nothing would be
  * lowered, or nothing can be paid.
  */
-function outputCapOf(bearing: Bearing, candidate: Candidate): number | null {
-  if (bearing === undefined || bearing instanceof GatewayError) return null;
+function outputCapOf(holdOutcome: HoldOutcome, candidate: Candidate): number | null {
+  if (holdOutcome === undefined || holdOutcome instanceof GatewayError) return null;
   try {
-    return outputCapFor(bearing, candidate) ?? null;
+    return outputCapFor(holdOutcome, candidate) ?? null;
   } catch (error) {
     if (error instanceof GatewayError) return null;
     throw error;
@@ -57,12 +57,12 @@ function candidateObject(
     position,
     inputTokens,
     outputTokens,
-    bearing,
+    holdOutcome,
   }: {
     position: number;
     inputTokens: number;
     outputTokens: number;
-    bearing: Bearing;
+    holdOutcome: HoldOutcome;
   },
 ): Record<string, unknown> {
   const { model, route, router, reason, credential } = candidate;
@@ -76,12 +76,15 @@ function candidateObject(
     reason,
     credential_source: credential?.source ?? "platform",
     estimated_cost_usd: costNano === undefined ? null : usdFromNano(costNano),
-    output_cap: outputCapOf(bearing, candidate),
+    output_cap: outputCapOf(holdOutcome, candidate),
   };
 }
 
 /** Takes the hold of a request and frees it at once, since only the ledger knows what is free. */
-async function bearingOf({ inference }: Dependencies, call: InferenceCall): Promise<Bearing> {
+async function holdOutcomeOf(
+  { inference }: Dependencies,
+  call: InferenceCall,
+): Promise<HoldOutcome> {
   try {
     return await tryOut(inference, call);
   } catch (error) {
@@ -92,27 +95,27 @@ async function bearingOf({ inference }: Dependencies, call: InferenceCall): Prom
 
 function explanation(
   trail: PlanTrail,
-  { asks }: InferenceCall,
-  bearing: Bearing,
+  { requirements }: InferenceCall,
+  holdOutcome: HoldOutcome,
 ): Record<string, unknown> {
   const { candidates, leftOut, inputTokens } = trail;
-  const outputTokens = (asks.maxOutputTokens ?? outputTokensDefault) * asks.choices;
+  const outputTokens = (requirements.maxOutputTokens ?? outputTokensDefault) * requirements.choices;
   const refusal =
     candidates.length === 0
       ? noRoute(trail)
-      : bearing instanceof GatewayError
-        ? bearing
+      : holdOutcome instanceof GatewayError
+        ? holdOutcome
         : undefined;
-  const worstNano = holdCeiling(candidates, { inputTokens, ...asks });
+  const worstNano = holdCeiling(candidates, { inputTokens, ...requirements });
   const heldNano =
-    bearing === undefined || bearing instanceof GatewayError
+    holdOutcome === undefined || holdOutcome instanceof GatewayError
       ? 0n
-      : (bearing.allowance?.heldNano ?? worstNano);
+      : (holdOutcome.allowance?.heldNano ?? worstNano);
   return {
     object: "routing.explanation",
     requested_model: trail.requestedModel,
     candidates: candidates.map((candidate, position) =>
-      candidateObject(candidate, { position, inputTokens, outputTokens, bearing }),
+      candidateObject(candidate, { position, inputTokens, outputTokens, holdOutcome }),
     ),
     left_out: leftOut.map(({ provider, model, rule }) => ({ provider, model, rule })),
     session_moved: trail.moved,
@@ -162,7 +165,7 @@ export const explainRouting = defineEndpoint<Dependencies>({
       explanation(
         trail,
         call,
-        trail.candidates.length === 0 ? undefined : await bearingOf(dependencies, call),
+        trail.candidates.length === 0 ? undefined : await holdOutcomeOf(dependencies, call),
       ),
     );
   },

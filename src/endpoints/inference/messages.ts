@@ -8,7 +8,7 @@ import {
   countTokensRequestSchema,
   messagesRequestSchema,
 } from "../../inference/dialects/anthropic-messages/request-schema.ts";
-import { countTokens } from "../../inference/pipeline/unbilled-asks.ts";
+import { countTokens } from "../../inference/pipeline/unbilled-requests.ts";
 import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import { findModel } from "../../inference/routing/resolve-models.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";

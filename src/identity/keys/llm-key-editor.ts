@@ -2,7 +2,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { newSecret, type SecretHasher } from "./secret-hasher.ts";
 import { maskSecret, type LlmKeyStore, type LlmKey, type LlmKeyChanges } from "./llm-key-store.ts";
@@ -36,7 +36,7 @@ export class LlmKeyEditor {
   private readonly directory: CredentialDirectory;
   private readonly hasher: SecretHasher;
   private readonly clock: Clock;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
   /** Hashes that rotations took away, until when requests with them count as simultaneous. */
   private readonly rotatedUntilMs = new Map<string, number>();
 
@@ -135,7 +135,7 @@ export class LlmKeyEditor {
     work: (key: LlmKey) => Promise<Result>,
   ): Promise<Result> {
     const { id } = this.find(reference);
-    return this.turns.run(id, async () => {
+    return this.mutex.run(id, async () => {
       const key = this.directory.llmKeyById(id);
       if (key === undefined) throw noKey();
       try {
@@ -152,7 +152,7 @@ export class LlmKeyEditor {
    * where it was deleted.
    */
   current(id: string): Promise<LlmKey | undefined> {
-    return this.turns.run(id, async () => {
+    return this.mutex.run(id, async () => {
       await this.catchUp(id);
       return this.directory.llmKeyById(id);
     });

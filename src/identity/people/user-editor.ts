@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
 import { hasOtherOwner, operatorsOneAtATime, ownersOneAtATime } from "./organizations.ts";
 import type { SessionStore } from "./sessions.ts";
@@ -49,7 +49,7 @@ const conflict = (message: string, param?: string): GatewayError =>
  */
 export class UserEditor {
   private readonly options: UserEditorOptions;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: UserEditorOptions) {
     this.options = options;
@@ -68,7 +68,7 @@ export class UserEditor {
    * `not_found`, and `conflict` where no operator would be left, or operators shut themselves out.
    */
   change(id: string, { operator, blocked }: UserChanges, by: string): Promise<UserRecord> {
-    return this.turns.run("users", async () => {
+    return this.mutex.run("users", async () => {
       const user = await this.find(id);
       if (blocked === true && id === by) throw conflict("You cannot block yourself.", "blocked");
       await this.options.database.transaction().execute(async (transaction) => {
@@ -92,7 +92,7 @@ export class UserEditor {
    * is set up. Throws `not_found`.
    */
   removeSecondFactor(id: string): Promise<void> {
-    return this.turns.run("users", async () => {
+    return this.mutex.run("users", async () => {
       const user = await this.find(id);
       const removed = await this.options.database.transaction().execute(async (transaction) => {
         await transaction
@@ -118,7 +118,7 @@ export class UserEditor {
    * organisation with other members.
    */
   remove(id: string, by: string | null): Promise<ClosedWorkspace[]> {
-    return this.turns.run("users", async () => {
+    return this.mutex.run("users", async () => {
       const user = await this.find(id);
       if (id === by) throw conflict("You cannot delete yourself. Another operator can.");
       // Shut out first: what a crash leaves undone, a second deletion does.

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
   mergeConfig,
@@ -240,7 +240,7 @@ export class PresetEditor {
   private readonly directory: PresetDirectory;
   private readonly clock: Clock;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: { store: PresetStore; directory: PresetDirectory; clock: Clock }) {
     this.store = options.store;
@@ -261,7 +261,7 @@ export class PresetEditor {
     wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">,
     author: string,
   ): Promise<Preset> {
-    return this.turns.run(wanted.workspaceId, async () => {
+    return this.mutex.run(wanted.workspaceId, async () => {
       if (this.directory.resolvePreset(wanted.workspaceId, wanted.slug) !== undefined)
         throw duplicateSlug(wanted.slug);
       const nowMs = this.time.nextMs();
@@ -322,7 +322,7 @@ export class PresetEditor {
     author: string,
     change: (preset: Preset) => Promise<Partial<Preset>>,
   ): Promise<Preset> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const preset = this.find(reference);
       const changed: Preset = {
         ...preset,
@@ -339,7 +339,7 @@ export class PresetEditor {
 
   /** Deletes a preset; its slug is free again. Throws `not_found`. */
   remove(reference: PresetReference): Promise<void> {
-    return this.turns.run(reference.workspaceId, async () => {
+    return this.mutex.run(reference.workspaceId, async () => {
       const { id } = this.find(reference);
       await this.store.remove(id);
       this.directory.remove(reference);

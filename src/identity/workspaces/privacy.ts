@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { LlmKeyCaller } from "../keys/caller.ts";
 
 /** What a workspace, or one of its keys, demands of every provider that sees its requests. */
@@ -136,7 +136,7 @@ export class PrivacyStore {
 /** Changes what workspaces and keys demand of providers; what is answered is in force. */
 export class PrivacyEditor {
   private readonly options: { store: PrivacyStore; directory: PrivacyDirectory; clock: Clock };
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: PrivacyEditor["options"]) {
     this.options = options;
@@ -145,7 +145,7 @@ export class PrivacyEditor {
   /** Changes some of it; what is left out stays as it is. */
   change(owner: PrivacyOwner, changes: Partial<Privacy>): Promise<Privacy> {
     const { store, directory, clock } = this.options;
-    return this.turns.run(owner.ownerId, async () => {
+    return this.mutex.run(owner.ownerId, async () => {
       const privacy = { ...directory.of(owner.ownerId), ...changes };
       await store.save(owner, { privacy, nowMs: clock.nowMs() });
       directory.put(owner.ownerId, privacy);

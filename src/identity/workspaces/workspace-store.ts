@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { assert } from "../../platform/kernel/assert.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 
 /** The owner of keys, balances and records; nothing is ever shared between two of them. */
@@ -139,7 +139,7 @@ export class WorkspaceEditor {
   /** The workspace of the operator; it is never blocked. */
   private readonly operatorWorkspaceId: string;
   private readonly nowMs: () => number;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: {
     store: WorkspaceStore;
@@ -166,7 +166,7 @@ export class WorkspaceEditor {
    * what follows its owner.
    */
   change(id: string, changes: WorkspaceChanges): Promise<Workspace> {
-    return this.turns.run(id, async () => {
+    return this.mutex.run(id, async () => {
       if (changes.blocked !== undefined) this.assertBlockable(this.find(id));
       await this.store.change(id, { changes, nowMs: this.nowMs() });
       const { blocked: wasBlocked, ...workspace } = this.find(id);

@@ -27,12 +27,12 @@ export interface ReasoningPart {
   /**
    * In history: which of its fields the openai-chat client used, so that the same one goes back.
    */
-  spelling?: ReasoningSpelling;
+  field?: ReasoningField;
   extensions?: Extensions;
 }
 
 /** Fields that chat-shaped servers carry thoughts in. */
-export type ReasoningSpelling = "reasoning_content" | "reasoning" | "reasoning_details" | "content";
+export type ReasoningField = "reasoning_content" | "reasoning" | "reasoning_details" | "content";
 
 /** What the request asks of the model's thinking. */
 export interface ReasoningRequest {

@@ -214,7 +214,7 @@ describe("configured providers", () => {
       apiKey: "secret",
       dataPolicy: {},
       timeouts: { connectMs: 5000, firstTokenMs: 60_000, idleMs: 60_000, totalMs: 600_000 },
-      quirks: {},
+      deviations: {},
     });
   });
 
@@ -342,24 +342,22 @@ describe("configured providers", () => {
 
   test("a server like a known provider has its deviations, and those that are named beside", () => {
     const own = (more: object) => build(factsOf(), [{ ...acme, ...more }]).providers.get("acme");
-    expect(own({ like: "deepseek" })?.quirks).toEqual({
+    expect(own({ like: "deepseek" })?.deviations).toEqual({
       maxTokensField: "max_tokens",
       reasoningReplay: "reasoning_content",
     });
     expect(
-      own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })?.quirks,
+      own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })
+        ?.deviations,
     ).toEqual({
       maxTokensField: "max_tokens",
       systemOnlyFirst: true,
       reasoningReplay: "reasoning",
       unsupportedFields: ["seed"],
     });
-    expect(own({ like: "groq", deviations: ["refuses_seed"] })?.quirks.unsupportedFields).toEqual([
-      "logprobs",
-      "top_logprobs",
-      "logit_bias",
-      "seed",
-    ]);
+    expect(
+      own({ like: "groq", deviations: ["refuses_seed"] })?.deviations.unsupportedFields,
+    ).toEqual(["logprobs", "top_logprobs", "logit_bias", "seed"]);
     expect(own({ like: "anthropic" })).toMatchObject({
       dialects: { chat: "anthropic-messages" },
       credentialHeader: { name: "x-api-key", prefix: "" },
@@ -371,7 +369,7 @@ describe("configured providers", () => {
     const { providers } = build(factsOf(), [
       { id: "openai", base_url: "http://127.0.0.1:9000/v1", like: "vllm" },
     ]);
-    expect(providers.get("openai")?.quirks).toEqual({
+    expect(providers.get("openai")?.deviations).toEqual({
       maxTokensField: "either",
       systemOnlyFirst: true,
     });

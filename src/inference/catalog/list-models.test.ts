@@ -21,7 +21,7 @@ const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   apiKey: "key",
   dataPolicy: {},
   timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },
-  quirks: {},
+  deviations: {},
   ...more,
 });
 

@@ -12,7 +12,7 @@ const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   credentialHeader: { name: "authorization", prefix: "Bearer " },
   dataPolicy: {},
   timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },
-  quirks: {},
+  deviations: {},
   ...more,
 });
 

@@ -3,7 +3,7 @@ import type { ReasoningLevels } from "../canonical/reasoning.ts";
 import type {
   CredentialHeader,
   DataPolicy,
-  ProviderQuirks,
+  ProviderDeviations,
   SigningCredential,
   Surface,
   UpstreamDialect,
@@ -24,7 +24,7 @@ export function present<T extends object>(value: T): Present<T> {
 }
 
 export type { ReasoningLevels };
-export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
+export type { CredentialHeader, DataPolicy, ProviderDeviations, Surface, UpstreamDialect };
 
 /** How long a provider may take for each step of an answer. */
 export interface UpstreamTimeouts {
@@ -76,7 +76,7 @@ export interface Provider {
    */
   proxy?: string;
   /** Named deviations from the dialect. */
-  quirks: ProviderQuirks;
+  deviations: ProviderDeviations;
   /** True for the built-in simulated provider. */
   simulated?: boolean;
   /** True for a server on the operator's own machines, which needs no credential. */

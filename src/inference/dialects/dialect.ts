@@ -10,7 +10,7 @@ import type {
 } from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
-import type { ReasoningSpelling } from "../canonical/reasoning.ts";
+import type { ReasoningField } from "../canonical/reasoning.ts";
 import type { PassThrough } from "./passthrough.ts";
 import type { RequirementReader } from "./requirements.ts";
 import type { ToolAliases } from "./tools.ts";
@@ -118,7 +118,7 @@ export interface InputCount {
 }
 
 /** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
-export interface DialectQuirks {
+export interface DialectDeviations {
   /**
    * Which of the two names of the output cap the upstream knows. Absent means `max_tokens`, which
    * nearly every server obeys: one that does not know the name it is sent under ignores the cap.
@@ -128,7 +128,7 @@ export interface DialectQuirks {
   /** The upstream answers 400 to `stream_options`; usage comes by itself or not at all. */
   noStreamOptions?: boolean;
   /** Where the upstream wants earlier thoughts replayed; absent means it refuses them. */
-  reasoningReplay?: ReasoningSpelling;
+  reasoningReplay?: ReasoningField;
   /** The upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
   reasoningObject?: boolean;
   /** Which cache marker the upstream knows on parts; absent means none. */
@@ -152,7 +152,7 @@ export interface EncodeRequestOptions {
   providerId: string;
   /** The model's own bound on output tokens, for dialects that must state one. */
   maxCompletionTokens?: number;
-  quirks?: DialectQuirks;
+  deviations?: DialectDeviations;
 }
 
 /** A request in an upstream's dialect. */

@@ -3,7 +3,7 @@ import type { DialectId, Extensions } from "../canonical/dialect-id.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type {
-  DialectQuirks,
+  DialectDeviations,
   EncodeRequestOptions,
   ClientDialect,
   ResponseContext,
@@ -32,7 +32,7 @@ const nothing: JsonObject = {};
 export class EncodeState {
   readonly request: CanonicalRequest;
   readonly options: EncodeRequestOptions;
-  readonly quirks: DialectQuirks;
+  readonly deviations: DialectDeviations;
   /** The dialect that is encoded. */
   readonly dialect: DialectId;
   /** True when the client spoke this dialect itself: what it wrote goes out as it wrote it. */
@@ -43,7 +43,7 @@ export class EncodeState {
   constructor(request: CanonicalRequest, options: EncodeRequestOptions, dialect: EncodedDialect) {
     this.request = request;
     this.options = options;
-    this.quirks = options.quirks ?? {};
+    this.deviations = options.deviations ?? {};
     this.dialect = dialect.id;
     this.sameDialect = request.dialect === dialect.id;
     this.namer = new ToolNamer({
@@ -65,9 +65,9 @@ export class EncodeState {
   /** The marker's wire field, as the client wrote it or as the upstream knows it. */
   cacheFields(cache: CacheMarker | undefined): JsonObject {
     if (cache === undefined) return nothing;
-    const spelling = (this.sameDialect ? cache.spelling : undefined) ?? this.quirks.cacheMarkers;
-    if (spelling === undefined) this.lose("cache_control", "the upstream knows no cache markers");
-    if (spelling === "cache_control") {
+    const field = (this.sameDialect ? cache.field : undefined) ?? this.deviations.cacheMarkers;
+    if (field === undefined) this.lose("cache_control", "the upstream knows no cache markers");
+    if (field === "cache_control") {
       return {
         cache_control: {
           type: "ephemeral",
@@ -75,7 +75,7 @@ export class EncodeState {
         },
       };
     }
-    if (spelling === "prompt_cache_breakpoint") {
+    if (field === "prompt_cache_breakpoint") {
       return {
         prompt_cache_breakpoint: {
           mode: "explicit",
@@ -88,7 +88,7 @@ export class EncodeState {
 
   /** The body without the fields that this upstream answers with 400. */
   withoutUnsupported(body: JsonObject): JsonObject {
-    const { unsupportedFields = [] } = this.quirks;
+    const { unsupportedFields = [] } = this.deviations;
     const found = unsupportedFields.filter((field) => body[field] !== undefined);
     if (found.length === 0) return body;
     for (const field of found) this.lose(field, "the upstream does not take it");

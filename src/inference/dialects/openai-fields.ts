@@ -92,11 +92,11 @@ export const markerFields = ["prompt_cache_breakpoint", "cache_control"] as cons
 
 /** A part's or tool's cache marker, in either spelling. */
 export function decodeCache(part: RequestFields): CacheMarker | undefined {
-  for (const spelling of markerFields) {
-    const marker = asObject(part.object[spelling]);
+  for (const field of markerFields) {
+    const marker = asObject(part.object[field]);
     if (marker === undefined) continue;
     const { ttl } = marker;
-    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), spelling };
+    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), field };
   }
   return undefined;
 }

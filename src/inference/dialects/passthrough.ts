@@ -11,7 +11,7 @@ import {
 } from "../../platform/kernel/usage.ts";
 import { estimateUsage, type MeteredUsage } from "../canonical/response.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { DialectQuirks } from "./dialect.ts";
+import type { DialectDeviations } from "./dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
 
 /** A request as its client wrote it. */
@@ -45,7 +45,7 @@ export interface TargetRoute {
     reasoning?: ReasoningLevels;
     /** The route can think, whether or not it declares levels. */
     reasoningFeature?: boolean;
-    provider: { id: string; quirks: DialectQuirks };
+    provider: { id: string; deviations: DialectDeviations };
   };
   /**
    * The most output tokens of each answer, below what was asked for: what the caller can bear at

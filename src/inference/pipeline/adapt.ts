@@ -9,7 +9,7 @@ import type {
   ClientRequest,
   AdaptedRoute,
   ToldAnswer,
-  UpstreamHabits,
+  AnswerDeviations,
   WorkspaceSignatures,
 } from "./inference-call.ts";
 import type { ExceptionForm } from "../upstream/event-stream.ts";
@@ -62,23 +62,29 @@ function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): A
   const client = clientDialects[request.dialect];
   assert(client !== undefined, `clients do not speak ${request.dialect}`);
   if (upstream === request.dialect)
-    return { habits: chatHabits[upstream], ...client.passThrough(request, route) };
+    return {
+      answerDeviations: chatAnswerDeviations[upstream],
+      ...client.passThrough(request, route),
+    };
   return translate(request, route, { client, upstream: upstreamDialects[upstream] });
 }
 
 /** Fits a request of a dialect whose endpoints differ, and of which all want its version. */
 function fitted(
   adapter: Adapter,
-  { dialect, provider: { quirks } }: { dialect: DialectId; provider: Provider },
+  { dialect, provider: { deviations } }: { dialect: DialectId; provider: Provider },
 ): Adapter {
   const { requestText, requestHeaders = {}, losses } = adapter;
   // What was translated says its version already and asks for nothing beside it.
   if (
     requestHeaders === upstreamDialects[dialect].requestHeaders &&
-    quirks.bodyVersion === undefined
+    deviations.bodyVersion === undefined
   )
     return adapter;
-  const fit = fitToEndpoint({ text: requestText, headers: requestHeaders }, { dialect, quirks });
+  const fit = fitToEndpoint(
+    { text: requestText, headers: requestHeaders },
+    { dialect, deviations },
+  );
   return {
     ...adapter,
     requestText: fit.text,
@@ -103,7 +109,7 @@ export function chatDialectOf(route: UpstreamRoute): DialectId {
  */
 export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
   const { binaryStreams, exceptionForm } = upstreamDialects[chatDialectOf(route)];
-  const isBinary = binaryStreams === true || route.provider.quirks.eventStreamFrames === true;
+  const isBinary = binaryStreams === true || route.provider.deviations.eventStreamFrames === true;
   return isBinary ? exceptionForm : undefined;
 }
 
@@ -132,7 +138,7 @@ function translate(
     stream: canonical.stream,
     providerId: route.provider.id,
     ...(largest !== undefined && { maxCompletionTokens: largest }),
-    quirks: route.provider.quirks,
+    deviations: route.provider.deviations,
   });
   const decoding: DecodeContext = { providerId: route.provider.id, toolAliases };
   const answering: ResponseContext = {
@@ -142,7 +148,7 @@ function translate(
     metadataInLastEvent: wantsMetadataInLastEvent(request),
   };
   return {
-    habits: chatHabits[upstream.id],
+    answerDeviations: chatAnswerDeviations[upstream.id],
     requestText: JSON.stringify(body),
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
     losses: [...capped.losses, ...formatted.losses, ...losses],
@@ -361,7 +367,7 @@ function meantStatus(
  * What upstreams of a chat dialect may do. Binary streams are never mistaken for whole answers, nor
  * the other way round.
  */
-function habitsOf(upstream: UpstreamDialect): UpstreamHabits {
+function answerDeviationsOf(upstream: UpstreamDialect): AnswerDeviations {
   const { id, binaryStreams, statusInBody } = upstream;
   const eventsOfWhole = upstream.eventsOfWhole ?? ((text: string) => eventsByCodec(upstream, text));
   return {
@@ -376,6 +382,6 @@ function habitsOf(upstream: UpstreamDialect): UpstreamHabits {
 }
 
 /** What upstreams of each chat dialect may do. */
-const chatHabits = Object.fromEntries(
-  Object.values(upstreamDialects).map((dialect) => [dialect.id, habitsOf(dialect)]),
-) as Readonly<Record<DialectId, UpstreamHabits>>;
+const chatAnswerDeviations = Object.fromEntries(
+  Object.values(upstreamDialects).map((dialect) => [dialect.id, answerDeviationsOf(dialect)]),
+) as Readonly<Record<DialectId, AnswerDeviations>>;

@@ -2,7 +2,7 @@ import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { present } from "../catalog/model.ts";
 import type { InferenceDependencies } from "./execution.ts";
-import type { InferenceCall, Adapter, UpstreamHabits } from "./inference-call.ts";
+import type { InferenceCall, Adapter, AnswerDeviations } from "./inference-call.ts";
 import {
   type WholeAnswer,
   StreamFault,
@@ -21,7 +21,7 @@ import {
   type AttemptFailure,
   type UpstreamError,
 } from "../upstream/upstream-failure.ts";
-import type { ExchangeTie } from "../upstream/lifeline.ts";
+import type { ExchangeTie } from "../upstream/abort-scope.ts";
 import type { TargetSigning, UpstreamResponse } from "../upstream/upstream-client.ts";
 import type { Purpose } from "./upstream-targets.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
@@ -43,18 +43,18 @@ export async function sendTo(
     call,
     candidate,
     adapter,
-    lifeline,
+    abortScope,
     purpose = "answer",
   }: {
-    call: Pick<InferenceCall, "asks">;
+    call: Pick<InferenceCall, "requirements">;
     candidate: Pick<Candidate, "model" | "route">;
     adapter: Adapter;
-    lifeline: ExchangeTie;
+    abortScope: ExchangeTie;
     purpose?: Purpose;
   },
 ): Promise<Sent> {
   const { timeouts } = candidate.route.provider;
-  const { stream } = call.asks;
+  const { stream } = call.requirements;
   const firstTokenMs = stream
     ? timeouts.firstTokenMs
     : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
@@ -74,10 +74,10 @@ export async function sendTo(
           : await signedHeaders(target.signing, { body, requestHeaders }),
       connectTimeoutMs: timeouts.connectMs,
       timeouts: { firstTokenMs, idleMs: timeouts.idleMs, totalMs: timeouts.totalMs },
-      lifeline,
+      abortScope,
     });
     if (response.status >= 200 && response.status < 300) return { ok: true, response };
-    return { ok: false, failure: await readFailure(response, adapter.habits) };
+    return { ok: false, failure: await readFailure(response, adapter.answerDeviations) };
   } catch (error) {
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
     throw error;
@@ -109,7 +109,7 @@ async function signedHeaders(
  */
 async function readFailure(
   response: UpstreamResponse,
-  { meantStatus }: UpstreamHabits,
+  { meantStatus }: AnswerDeviations,
 ): Promise<AttemptFailure> {
   // The refusal is known already: a body that stalls must not hold up the next candidate for long.
   response.markContent();
@@ -250,10 +250,10 @@ function judgeText(text: string, judging: Judging): Whole {
 function judgeOtherText(text: string, judging: Judging): Whole {
   const {
     status,
-    adapter: { habits },
+    adapter: { answerDeviations },
   } = judging;
   if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
-  const told = looksLikeEvents(text) ? habits.wholeOfEvents?.(text) : undefined;
+  const told = looksLikeEvents(text) ? answerDeviations.wholeOfEvents?.(text) : undefined;
   if (told === undefined)
     return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
   if (told.ok) return judgeWhole(told.text, JSON.parse(told.text), judging);

@@ -28,7 +28,7 @@ import type { Candidate } from "../routing/candidate.ts";
 import { recordFailed, routingTrail, settle, type Settled, type Settlement } from "./settle.ts";
 import type { UpstreamResponse } from "../upstream/exchange.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
-import type { Abortable, ExchangeTie, Lifeline } from "../upstream/lifeline.ts";
+import type { Abortable, ExchangeTie, AbortScope } from "../upstream/abort-scope.ts";
 
 /**
  * The life of an inference request: plan, hold, attempt candidate after candidate until one
@@ -49,7 +49,7 @@ export async function execute(
       if (ready === undefined) continue;
       const served = await attemptOne(execution, ready);
       if (served !== undefined) return served;
-      if (execution.lifeline.clientGone) await leave(execution, ready.candidate);
+      if (execution.abortScope.clientGone) await leave(execution, ready.candidate);
       if (!mayGoOn(execution)) break;
     }
     if (execution.consumed !== undefined) throw await chargedFailure(execution, execution.consumed);
@@ -112,7 +112,7 @@ async function chargedFailure(
   const { chargedNano } = await settle(execution.deps, {
     ...unserved(execution),
     candidate,
-    metered: boundUsage(metered, windowTokensOf(candidate) * (call.asks.texts ?? 1)),
+    metered: boundUsage(metered, windowTokensOf(candidate) * (call.requirements.texts ?? 1)),
     status: "cut",
     finishReason: "error",
     attempts: failed.map(({ record }) => record),
@@ -132,7 +132,7 @@ const unserved = (execution: Execution) =>
     outputCap: undefined,
     routing: routingTrail(execution),
     requestedModel: execution.requestedModel,
-    streamed: execution.call.asks.stream,
+    streamed: execution.call.requirements.stream,
     upstreamId: null,
     timing: {
       startedMs: execution.call.startedMs,
@@ -210,7 +210,7 @@ async function attemptOne(
   execution: Execution,
   { candidate, adapter, outputCap }: Ready,
 ): Promise<ServedWhole | ServedStream | undefined> {
-  const { deps, call, lifeline } = execution;
+  const { deps, call, abortScope } = execution;
   const startedMs = deps.clock.monotonicMs();
   // Putting the request into the first candidate's dialect was still own work before the first
   // call.
@@ -222,17 +222,17 @@ async function attemptOne(
       call,
       candidate,
       pieces: adapter.pieces,
-      lifeline,
+      abortScope,
     });
     execution.accepted ||= joined.accepted;
     whole = joined;
     if (joined.ok) status = joined.status;
   } else {
-    const sent = await sendTo(deps, { call, candidate, adapter, lifeline });
+    const sent = await sendTo(deps, { call, candidate, adapter, abortScope });
     if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
     execution.accepted = true;
     const { response } = sent;
-    if (call.asks.stream)
+    if (call.requirements.stream)
       return await serveStream(execution, {
         candidate,
         adapter,
@@ -265,7 +265,7 @@ async function serveStream(
   const {
     candidate,
     adapter: {
-      habits: { eventsOfWhole },
+      answerDeviations: { eventsOfWhole },
     },
     response,
     startedMs,
@@ -288,8 +288,8 @@ function noteFailure(
     failure: judged,
   }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
 ): undefined {
-  const { deps, lifeline } = execution;
-  const cancelled = lifeline.clientGone;
+  const { deps, abortScope } = execution;
+  const cancelled = abortScope.clientGone;
   const failure = withoutCredential(
     noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
     candidate.route.provider,
@@ -341,7 +341,7 @@ function endWhole(
       call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
     deps.health.recordSuccess(candidate.route.provider.id, sample);
   }
-  const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
+  const windowTokens = windowTokensOf(candidate) * (call.requirements.texts ?? 1);
   return {
     call,
     candidate,
@@ -359,7 +359,7 @@ function endWhole(
     },
     requestedModel: execution.requestedModel,
     finishReason: answer.finishReason,
-    status: execution.lifeline.heardClientLeave ? "cancelled" : "completed",
+    status: execution.abortScope.heardClientLeave ? "cancelled" : "completed",
     streamed: false,
     upstreamId: answer.upstreamId,
   };
@@ -422,20 +422,20 @@ type Joined = { accepted: boolean } & (
 /** The exchanges of one attempt, which end together. */
 class ExchangeBundle implements Abortable, ExchangeTie {
   private readonly open = new Set<Abortable>();
-  private readonly lifeline: Lifeline;
+  private readonly abortScope: AbortScope;
   private over = false;
 
-  constructor(lifeline: Lifeline) {
-    this.lifeline = lifeline;
-    lifeline.attach(this);
+  constructor(abortScope: AbortScope) {
+    this.abortScope = abortScope;
+    abortScope.attach(this);
   }
 
   get clientGone(): boolean {
-    return this.over || this.lifeline.clientGone;
+    return this.over || this.abortScope.clientGone;
   }
 
   get heardClientLeave(): boolean {
-    return this.over || this.lifeline.heardClientLeave;
+    return this.over || this.abortScope.heardClientLeave;
   }
 
   attach(abortable: Abortable): void {
@@ -444,7 +444,7 @@ class ExchangeBundle implements Abortable, ExchangeTie {
   }
 
   listen(): void {
-    this.lifeline.listen();
+    this.abortScope.listen();
   }
 
   abort(): void {
@@ -462,17 +462,17 @@ async function askInPieces(
   deps: InferenceDependencies,
   {
     pieces,
-    lifeline,
+    abortScope,
     ...asked
-  }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; lifeline: Lifeline },
+  }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; abortScope: AbortScope },
 ): Promise<Joined> {
-  const bundle = new ExchangeBundle(lifeline);
+  const bundle = new ExchangeBundle(abortScope);
   const waiting = pieces.each.values();
   let failure: AttemptFailure | undefined;
   let accepted = false;
   let status = 200;
   const askOne = async (adapter: Adapter): Promise<Whole> => {
-    const sent = await sendTo(deps, { ...asked, adapter, lifeline: bundle });
+    const sent = await sendTo(deps, { ...asked, adapter, abortScope: bundle });
     if (!sent.ok) return sent;
     accepted = true;
     status = sent.response.status;

@@ -11,7 +11,7 @@ import { sessionOf, modelFor } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { planOrRecord, type Settled } from "./settle.ts";
 import { takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
-import { Lifeline } from "../upstream/lifeline.ts";
+import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
@@ -78,7 +78,7 @@ export interface Execution {
   /** The caller would rather be refused than lose a parameter (`provider.require_parameters`). */
   losesNothing: boolean;
   inputTokens: number;
-  lifeline: Lifeline;
+  abortScope: AbortScope;
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
   failed: FailedAttempt[];
@@ -162,7 +162,7 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
     failed: [],
     heldBack: [],
     unsayable: [],
-    lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
+    abortScope: new AbortScope(call.signalOf, { aborts: deps.disconnect === "abort" }),
     balanceAtAdmissionNano: undefined,
     overflownTokens: undefined,
     consumed: undefined,

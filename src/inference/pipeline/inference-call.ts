@@ -18,7 +18,7 @@ import {
 import { adapt } from "./adapt.ts";
 
 /** What a request asks for, as far as routing and holds look at it. */
-export interface RequestAsks {
+export interface RequestRequirements {
   stream: boolean;
   /**
    * Most output tokens that the caller allows; undefined where it says nothing, or where nothing is
@@ -109,7 +109,7 @@ export interface InferenceCall extends CallOrigin {
   text: string;
   /** The body parsed and its envelope checked; only read, never changed. */
   body: Readonly<Record<string, unknown>>;
-  asks: RequestAsks;
+  requirements: RequestRequirements;
   /** Preset that the request named as its model. */
   presetId?: string | undefined;
   /** How routes are to be sorted; takes precedence over the body. */
@@ -166,7 +166,7 @@ export interface AdaptedRoute {
 export type ToldAnswer = { ok: true; text: string } | { ok: false; error: ErrorPart };
 
 /** What an upstream may do beside answering as it was asked, by its dialect. */
-export interface UpstreamHabits {
+export interface AnswerDeviations {
   /**
    * The whole answer that a stream adds up to which was not asked for; absent where there are no
    * streams.
@@ -193,7 +193,7 @@ export interface RequestPieces {
 
 /** A request as one candidate is sent it, and how that candidate's answer is read for the client. */
 export interface Adapter extends Passthrough {
-  readonly habits: UpstreamHabits;
+  readonly answerDeviations: AnswerDeviations;
   /**
    * What is sent in place of `requestText` where the upstream takes a request only piece by piece.
    */
@@ -252,7 +252,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     surface: "chat",
     recordedAs: dialect.recordedAs,
     presetId: read.presetId,
-    asks: chatAsks(dialect, read),
+    requirements: chatRequirements(dialect, read),
     adapt: (route) => adapt(call, route),
     assertServes: assertServesChat,
   };
@@ -265,7 +265,7 @@ type AskingRequest = Pick<ClientRequest, "body" | "text">;
 /**
  * What a chat-shaped request asks for; what few requests need is worked out when it is asked for.
  */
-class ChatAsks implements RequestAsks {
+class ChatRequirements implements RequestRequirements {
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;
   readonly thinks: boolean | undefined;
@@ -310,10 +310,10 @@ class ChatAsks implements RequestAsks {
 }
 
 /** What a chat-shaped request asks for. */
-export const chatAsks = (
+export const chatRequirements = (
   { requirements }: Pick<ClientDialect, "requirements">,
   request: AskingRequest,
-): RequestAsks => new ChatAsks(requirements, request);
+): RequestRequirements => new ChatRequirements(requirements, request);
 
 /** Chat-shaped routes serve chat models alone. */
 export function assertServesChat({ id, surface }: CatalogModel): void {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { adaptIn, routeIn } from "../../../test/support/in-process.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { ProviderQuirks } from "../providers/provider-definition.ts";
+import type { ProviderDeviations } from "../providers/provider-definition.ts";
 
 const messages = [{ role: "user", content: "Hi" }];
 const asked = {
@@ -20,11 +20,15 @@ const capFields = ["max_tokens", "max_completion_tokens", "max_output_tokens", "
 /** Every field of the upstream's body that bounds its output. */
 function capsSent(
   name: keyof typeof asked,
-  { upstream, quirks, stream }: { upstream: DialectId; quirks: ProviderQuirks; stream: boolean },
+  {
+    upstream,
+    deviations,
+    stream,
+  }: { upstream: DialectId; deviations: ProviderDeviations; stream: boolean },
 ): object {
   const [client, body] = asked[name];
   const { model, route } = routeIn(upstream);
-  const own = { model, route: { ...route, provider: { ...route.provider, quirks } } };
+  const own = { model, route: { ...route, provider: { ...route.provider, deviations } } };
   const { requestText } = adaptIn(client, {
     body: { model: "acme/large", stream, ...body },
     route: own,
@@ -36,7 +40,7 @@ function capsSent(
 }
 
 const chatServers = [
-  ["a server of unknown habits", {}, { max_tokens: 20 }],
+  ["a server of unknown answerDeviations", {}, { max_tokens: 20 }],
   ["one that knows max_tokens", { maxTokensField: "max_tokens" }, { max_tokens: 20 }],
   [
     "one that knows max_completion_tokens",
@@ -49,29 +53,31 @@ for (const stream of [false, true]) {
   for (const name of Object.keys(asked) as (keyof typeof asked)[]) {
     test.each(chatServers)(
       `the output cap of ${name}, stream ${stream}, reaches %s`,
-      (_, quirks, caps) => {
-        expect(capsSent(name, { upstream: "openai-chat", quirks, stream })).toEqual(caps);
+      (_, deviations, caps) => {
+        expect(capsSent(name, { upstream: "openai-chat", deviations, stream })).toEqual(caps);
       },
     );
 
     test(`the output cap of ${name}, stream ${stream}, reaches the other dialects`, () => {
-      expect(capsSent(name, { upstream: "anthropic-messages", quirks: {}, stream })).toEqual({
+      expect(capsSent(name, { upstream: "anthropic-messages", deviations: {}, stream })).toEqual({
         max_tokens: 20,
       });
-      expect(capsSent(name, { upstream: "openai-responses", quirks: {}, stream })).toEqual({
+      expect(capsSent(name, { upstream: "openai-responses", deviations: {}, stream })).toEqual({
         max_output_tokens: 20,
       });
-      expect(capsSent(name, { upstream: "google-generate", quirks: {}, stream })).toMatchObject({
-        generationConfig: { maxOutputTokens: 20 },
-      });
+      expect(capsSent(name, { upstream: "google-generate", deviations: {}, stream })).toMatchObject(
+        {
+          generationConfig: { maxOutputTokens: 20 },
+        },
+      );
     });
   }
 }
 
 test("a server that knows both names gets the client's own, and the newer one from clients of other dialects", () => {
-  const quirks: ProviderQuirks = { maxTokensField: "either" };
+  const deviations: ProviderDeviations = { maxTokensField: "either" };
   const sent = (name: keyof typeof asked): object =>
-    capsSent(name, { upstream: "openai-chat", quirks, stream: false });
+    capsSent(name, { upstream: "openai-chat", deviations, stream: false });
   expect(sent("chat, newer name")).toEqual({ max_completion_tokens: 20 });
   expect(sent("chat, older name")).toEqual({ max_tokens: 20 });
   expect(sent("Messages")).toEqual({ max_completion_tokens: 20 });

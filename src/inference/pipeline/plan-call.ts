@@ -126,7 +126,7 @@ function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[]
  * Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all.
  */
 export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail {
-  const { body, asks } = call;
+  const { body, requirements } = call;
   checkTrace(body["trace"]);
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
   const { caller, assertServes } = call;
@@ -146,18 +146,18 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
   );
   const preferences = call.sort === undefined ? written : { ...written, sort: call.sort };
   const losesNothing = preferences.requireParameters === true;
-  const inputTokens = asks.estimateInputTokens();
+  const inputTokens = requirements.estimateInputTokens();
   const choice = CredentialChoice.of(deps, { workspaceId: call.caller.workspace.id, preferences });
   const plan = planRoute(
     {
       models: resolved.map(({ model }) => model),
       // Which credential is the first to be tried is chosen below.
       preferences: choice === undefined ? preferences : { ...preferences, allowFallbacks: true },
-      needsTools: asks.needsTools,
-      parameters: losesNothing ? asks.parameters() : [],
-      maxOutputTokens: asks.neededOutputTokens,
-      wishedOutputTokens: asks.wishedOutputTokens,
-      wishedParameters: asks.wishedParameters,
+      needsTools: requirements.needsTools,
+      parameters: losesNothing ? requirements.parameters() : [],
+      maxOutputTokens: requirements.neededOutputTokens,
+      wishedOutputTokens: requirements.wishedOutputTokens,
+      wishedParameters: requirements.wishedParameters,
       inputTokens,
       needs: () => needsOf(body),
       allowedModels: call.caller.key.allowedModels,

@@ -9,7 +9,7 @@ import { chatError } from "../../../test/support/upstream/openai-chat-fixtures.t
 import { json } from "../../../test/support/upstream/steps.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { buildCatalog } from "../catalog/build-catalog.ts";
-import { probeKeyThrough } from "./unbilled-asks.ts";
+import { probeKeyThrough } from "./unbilled-requests.ts";
 import { UpstreamClient } from "../upstream/upstream-client.ts";
 
 const facts = {

@@ -207,7 +207,7 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
     deps.providerKeys.take(
       call.generationId,
       credential,
-      listCeiling(candidate, { inputTokens, ...call.asks }),
+      listCeiling(candidate, { inputTokens, ...call.requirements }),
     )
   ) {
     return deps.openedRoutes.open(candidate);

@@ -373,7 +373,7 @@ function writeUnsettled(
 
 const streamedOf = (call: InferenceCall): Unsettled["call"] => ({
   ...call,
-  streamed: call.asks.stream,
+  streamed: call.requirements.stream,
 });
 
 /** Records a request that providers were asked for and none answered. */

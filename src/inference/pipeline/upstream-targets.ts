@@ -92,7 +92,8 @@ function buildTarget(
 ): UpstreamTarget {
   const { provider, upstreamModel } = route;
   const dialect = routeDialect(route, surface);
-  const path = dialect && endpointPath(dialect, { upstreamModel, stream, quirks: provider.quirks });
+  const path =
+    dialect && endpointPath(dialect, { upstreamModel, stream, deviations: provider.deviations });
   const baseUrl = routeBaseUrl(route, surface);
   assert(baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
   const { name, prefix } = provider.credentialHeader;

@@ -3,10 +3,10 @@ import { amazonBedrock } from "./clouds/amazon-bedrock.ts";
 import { endpointPath, sendableDialects, fitToEndpoint, type EndpointRequest } from "./endpoint.ts";
 import { googleVertexAnthropic } from "./clouds/google-vertex.ts";
 import { providerDefinitions } from "./index.ts";
-import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
+import type { ProviderDeviations, UpstreamDialect } from "./provider-definition.ts";
 
-const quirksOf = (id: string): ProviderQuirks =>
-  providerDefinitions.find((definition) => definition.id === id)?.quirks ?? {};
+const deviationsOf = (id: string): ProviderDeviations =>
+  providerDefinitions.find((definition) => definition.id === id)?.deviations ?? {};
 
 describe("where requests go", () => {
   const rows: [
@@ -78,9 +78,9 @@ describe("where requests go", () => {
     ],
   ];
   test.each(rows)("%s %s %s", (provider, dialect, upstreamModel, whole, streamed) => {
-    const quirks = quirksOf(provider);
-    expect(endpointPath(dialect, { upstreamModel, stream: false, quirks })).toBe(whole);
-    expect(endpointPath(dialect, { upstreamModel, stream: true, quirks })).toBe(streamed);
+    const deviations = deviationsOf(provider);
+    expect(endpointPath(dialect, { upstreamModel, stream: false, deviations })).toBe(whole);
+    expect(endpointPath(dialect, { upstreamModel, stream: true, deviations })).toBe(streamed);
   });
 
   test.each<[UpstreamDialect, string]>([
@@ -97,14 +97,14 @@ describe("where requests go", () => {
     ["decisions", "/decisions"],
     ["chat-logprobs", "/chat/completions"],
   ])("%s, which has no streams", (dialect, path) => {
-    expect(endpointPath(dialect, { upstreamModel: "m", stream: false, quirks: {} })).toBe(path);
+    expect(endpointPath(dialect, { upstreamModel: "m", stream: false, deviations: {} })).toBe(path);
     expect(sendableDialects.has(dialect)).toBe(true);
   });
 });
 
 const text = '{ "model":"m", "max_tokens":9, "x":{"model":1}, "stream":true }';
-const fitMessages = (request: Partial<EndpointRequest>, quirks: ProviderQuirks = {}) =>
-  fitToEndpoint({ text, headers: {}, ...request }, { dialect: "anthropic-messages", quirks });
+const fitMessages = (request: Partial<EndpointRequest>, deviations: ProviderDeviations = {}) =>
+  fitToEndpoint({ text, headers: {}, ...request }, { dialect: "anthropic-messages", deviations });
 
 describe("Messages", () => {
   test("say their version in a header, the client's own where it has one", () => {
@@ -120,7 +120,7 @@ describe("Messages", () => {
   test("on Vertex AI say it in the body, without the model", () => {
     const fitted = fitMessages(
       { headers: { "anthropic-version": "2026-10-21" } },
-      googleVertexAnthropic.quirks,
+      googleVertexAnthropic.deviations,
     );
     expect(fitted).toEqual({
       text: '{ "max_tokens":9, "x":{"model":1}, "stream":true,"anthropic_version":"vertex-2023-10-16" }',
@@ -130,7 +130,7 @@ describe("Messages", () => {
   });
 
   test("on Bedrock say it in the body, without the model and the stream", () => {
-    expect(fitMessages({}, amazonBedrock.quirks)).toEqual({
+    expect(fitMessages({}, amazonBedrock.deviations)).toEqual({
       text: '{ "max_tokens":9, "x":{"model":1},"anthropic_version":"bedrock-2023-05-31" }',
       headers: {},
       losses: [],
@@ -150,11 +150,11 @@ describe("Messages", () => {
   test("ask for the betas that the provider knows: Vertex AI in the header, Bedrock in the body", () => {
     const vertex = fitMessages(
       { headers: { "anthropic-beta": betas } },
-      googleVertexAnthropic.quirks,
+      googleVertexAnthropic.deviations,
     );
     expect(vertex.headers).toEqual({ "anthropic-beta": known.join(",") });
     expect(vertex.losses).toEqual(losses);
-    const bedrock = fitMessages({ headers: { "anthropic-beta": betas } }, amazonBedrock.quirks);
+    const bedrock = fitMessages({ headers: { "anthropic-beta": betas } }, amazonBedrock.deviations);
     expect(JSON.parse(bedrock.text)).toEqual({
       max_tokens: 9,
       x: { model: 1 },
@@ -167,7 +167,7 @@ describe("Messages", () => {
   test("lose what Bedrock answers with 400, and say so", () => {
     const fitted = fitMessages(
       { text: '{"metadata":{"user_id":"u"},"max_tokens":9,"service_tier":"auto"}' },
-      amazonBedrock.quirks,
+      amazonBedrock.deviations,
     );
     expect(fitted.text).toBe('{"max_tokens":9,"anthropic_version":"bedrock-2023-05-31"}');
     expect(fitted.losses.map(({ field }) => field)).toEqual(["metadata", "service_tier"]);
@@ -176,7 +176,9 @@ describe("Messages", () => {
 
 test("other dialects are sent as they are", () => {
   const request = { text, headers: { "x-a": "1" } };
-  expect(fitToEndpoint(request, { dialect: "openai-chat", quirks: amazonBedrock.quirks })).toEqual({
+  expect(
+    fitToEndpoint(request, { dialect: "openai-chat", deviations: amazonBedrock.deviations }),
+  ).toEqual({
     ...request,
     losses: [],
   });

@@ -1,13 +1,13 @@
 import { editScanned, scanMembers, type Member } from "../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../canonical/request.ts";
-import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
+import type { ProviderDeviations, UpstreamDialect } from "./provider-definition.ts";
 
 /** What an endpoint's path may depend on. */
 export interface EndpointFacts {
   /** Wire name of the model. */
   upstreamModel: string;
   stream: boolean;
-  quirks: ProviderQuirks;
+  deviations: ProviderDeviations;
 }
 
 type PathOf = (facts: EndpointFacts) => string;
@@ -48,10 +48,10 @@ export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): st
   paths[dialect]?.(facts);
 
 function messagesPath(facts: EndpointFacts): string {
-  const { upstreamModel, stream, quirks } = facts;
-  if (quirks.messagesPath === "raw-predict")
+  const { upstreamModel, stream, deviations } = facts;
+  if (deviations.messagesPath === "raw-predict")
     return `/${upstreamModel}:${stream ? "streamRawPredict" : "rawPredict"}`;
-  if (quirks.messagesPath === undefined) return "/messages";
+  if (deviations.messagesPath === undefined) return "/messages";
   return `${bedrockModel(facts)}/${stream ? "invoke-with-response-stream" : "invoke"}`;
 }
 
@@ -93,10 +93,10 @@ const messagesVersion = "2023-06-01";
  */
 export function fitToEndpoint(
   request: EndpointRequest,
-  { dialect, quirks }: { dialect: UpstreamDialect; quirks: ProviderQuirks },
+  { dialect, deviations }: { dialect: UpstreamDialect; deviations: ProviderDeviations },
 ): FittedRequest {
   if (dialect !== "anthropic-messages") return { ...request, losses: [] };
-  const { betas, lost } = knownBetas(request.headers["anthropic-beta"], quirks);
+  const { betas, lost } = knownBetas(request.headers["anthropic-beta"], deviations);
   const {
     "anthropic-version": version = messagesVersion,
     "anthropic-beta": _beta,
@@ -109,20 +109,20 @@ export function fitToEndpoint(
       reason: "the provider does not know this beta",
     }),
   );
-  if (quirks.bodyVersion === undefined) {
+  if (deviations.bodyVersion === undefined) {
     return {
       text: request.text,
       headers: { ...headers, "anthropic-version": version, ...betaHeader },
       losses: betaLosses,
     };
   }
-  const isInvoked = quirks.messagesPath === "invoke-model";
+  const isInvoked = deviations.messagesPath === "invoke-model";
   const members = scanMembers(request.text);
-  const unknown = (quirks.unknownMessagesFields ?? []).filter((field) =>
+  const unknown = (deviations.unknownMessagesFields ?? []).filter((field) =>
     members.some(({ key }) => key === field),
   );
   return {
-    text: editBody(request.text, { members, betas: isInvoked ? betas : [], unknown, quirks }),
+    text: editBody(request.text, { members, betas: isInvoked ? betas : [], unknown, deviations }),
     headers: isInvoked ? headers : { ...headers, ...betaHeader },
     losses: [
       ...betaLosses,
@@ -141,12 +141,12 @@ function editBody(
     members,
     betas,
     unknown,
-    quirks: { messagesPath, bodyVersion },
+    deviations: { messagesPath, bodyVersion },
   }: {
     members: readonly Member[];
     betas: readonly string[];
     unknown: readonly string[];
-    quirks: ProviderQuirks;
+    deviations: ProviderDeviations;
   },
 ): string {
   const inPath =
@@ -169,12 +169,12 @@ function editBody(
 
 function knownBetas(
   header: string | undefined,
-  quirks: ProviderQuirks,
+  deviations: ProviderDeviations,
 ): { betas: string[]; lost: string[] } {
   const asked = (header ?? "")
     .split(",")
     .map((beta) => beta.trim())
     .filter((beta) => beta !== "");
-  const isKnown = (beta: string): boolean => quirks.knownBetas?.includes(beta) ?? true;
+  const isKnown = (beta: string): boolean => deviations.knownBetas?.includes(beta) ?? true;
   return { betas: asked.filter(isKnown), lost: asked.filter((beta) => !isKnown(beta)) };
 }

@@ -2,7 +2,7 @@ import {
   firstSet,
   hostFrom,
   type ProviderDefinition,
-  type ProviderQuirks,
+  type ProviderDeviations,
 } from "./provider-definition.ts";
 
 /** LM Studio. Source: https://lmstudio.ai */
@@ -19,7 +19,7 @@ export const lmStudio = {
   dataPolicy: { zdr: true, dataCollection: "deny" },
   // The chat templates of many open models, such as Qwen's, refuse a system message that is not the
   // first.
-  quirks: { maxTokensField: "max_tokens", systemOnlyFirst: true },
+  deviations: { maxTokensField: "max_tokens", systemOnlyFirst: true },
   naming: {},
   factsId: "lmstudio",
   local: true,
@@ -38,7 +38,7 @@ export const ollama = {
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
   // Runs on the operator's own machines.
   dataPolicy: { zdr: true, dataCollection: "deny" },
-  quirks: { maxTokensField: "max_tokens" },
+  deviations: { maxTokensField: "max_tokens" },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;
@@ -57,7 +57,7 @@ export const vllm = {
   dataPolicy: { zdr: true, dataCollection: "deny" },
   // The chat templates of many open models, such as Qwen's, refuse a system message that is not the
   // first.
-  quirks: { maxTokensField: "either", systemOnlyFirst: true },
+  deviations: { maxTokensField: "either", systemOnlyFirst: true },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;
@@ -79,7 +79,7 @@ interface OpenaiCompatible
       | "factsId"
     >,
     Partial<Pick<ProviderDefinition, "dialects" | "naming">> {
-  quirks?: Pick<ProviderQuirks, "maxTokensField" | "noStreamOptions" | "reasoningReplay">;
+  deviations?: Pick<ProviderDeviations, "maxTokensField" | "noStreamOptions" | "reasoningReplay">;
 }
 
 const chatOnly: ProviderDefinition["dialects"] = { chat: "openai-chat" };
@@ -158,7 +158,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     dataPolicy: { zdr: false, dataCollection: "allow" },
     // Thoughts beside calls must come back, or the answer is 400
     // (api-docs.deepseek.com/guides/thinking_mode).
-    quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "deepseek" },
   },
   fireworks: {
@@ -192,7 +192,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     // Not GITHUB_TOKEN: that one opens repositories, and stands in many environments for other
     // reasons.
     credentialVariables: ["GITHUB_MODELS_TOKEN"],
-    quirks: { maxTokensField: "either" },
+    deviations: { maxTokensField: "either" },
   },
   inception: {
     name: "Inception",
@@ -217,7 +217,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     website: "https://www.minimax.io",
     baseUrl: "https://api.minimax.io/v1",
     credentialVariables: ["MINIMAX_API_KEY"],
-    quirks: { maxTokensField: "either" },
+    deviations: { maxTokensField: "either" },
     naming: { maker: "minimax" },
   },
   moonshotai: {
@@ -228,7 +228,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     credentialVariables: ["MOONSHOT_API_KEY"],
     // Thinking models want their thoughts back within a turn of tools (platform.moonshot.ai,
     // "Thinking models").
-    quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "moonshotai" },
   },
   morph: {
@@ -277,7 +277,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://api.perplexity.ai",
     credentialVariables: ["PERPLEXITY_API_KEY"],
     // Every chunk carries the usage so far, unasked.
-    quirks: { maxTokensField: "max_tokens", noStreamOptions: true },
+    deviations: { maxTokensField: "max_tokens", noStreamOptions: true },
     naming: { maker: "perplexity" },
   },
   scaleway: {
@@ -328,7 +328,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://ai-gateway.vercel.sh/v1",
     credentialVariables: ["AI_GATEWAY_API_KEY"],
     dialects: withEmbeddings,
-    quirks: {},
+    deviations: {},
   },
   wandb: {
     name: "Weights & Biases",
@@ -345,7 +345,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     credentialVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY"],
     // Interleaved thinking wants the thoughts back unchanged
     // (docs.z.ai/guides/capabilities/thinking-mode).
-    quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "z-ai" },
   },
 };
@@ -355,7 +355,7 @@ export const openaiCompatible: readonly ProviderDefinition[] = Object.entries(ve
   ([id, vendor]) => ({
     id,
     dialects: chatOnly,
-    quirks: { maxTokensField: "max_tokens" },
+    deviations: { maxTokensField: "max_tokens" },
     naming: {},
     ...vendor,
   }),

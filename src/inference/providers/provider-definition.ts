@@ -1,5 +1,5 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { DialectQuirks } from "../dialects/dialect.ts";
+import type { DialectDeviations } from "../dialects/dialect.ts";
 
 /** Inference surfaces that a model is served on. */
 export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
@@ -32,7 +32,7 @@ export interface DataPolicy {
  * Named deviations of a vendor from the dialects it speaks: those of bodies, which the dialects
  * know themselves, and those of addresses. Absent means it does as the dialect says.
  */
-export interface ProviderQuirks extends DialectQuirks {
+export interface ProviderDeviations extends DialectDeviations {
   /**
    * How Messages requests are addressed where not by `/messages`: Vertex AI's `{model}:rawPredict`
    * or Bedrock's `/model/{model}/invoke`. The model then stands in the path alone.
@@ -128,7 +128,7 @@ export interface ProviderDefinition {
   deviatingModels?: readonly ModelDeviation[];
   /** Only what the vendor states in public; defaults of its terms, not of special contracts. */
   dataPolicy?: DataPolicy;
-  quirks?: ProviderQuirks;
+  deviations?: ProviderDeviations;
   naming: ModelNaming;
   /** Id of the vendor in the facts source, where it differs from `id`. */
   factsId?: string;
@@ -154,8 +154,8 @@ export const hostFrom = (environment: Environment, names: readonly string[]): st
     ?.replace(/^https?:\/\//, "")
     .replace(/\/+$/, "");
 
-/** Deviations that the operator can name for a server, each with the quirk that it sets. */
-const quirkByName: ReadonlyMap<string, DialectQuirks> = new Map(
+/** Deviations that the operator can name for a server, each with what it sets. */
+const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
   Object.entries({
     max_tokens: { maxTokensField: "max_tokens" },
     max_completion_tokens: { maxTokensField: "max_completion_tokens" },
@@ -171,7 +171,7 @@ const quirkByName: ReadonlyMap<string, DialectQuirks> = new Map(
     replay_content: { reasoningReplay: "content" },
     cache_control: { cacheMarkers: "cache_control" },
     prompt_cache_breakpoint: { cacheMarkers: "prompt_cache_breakpoint" },
-  } satisfies Record<string, DialectQuirks>),
+  } satisfies Record<string, DialectDeviations>),
 );
 
 /**
@@ -220,33 +220,36 @@ const refusableFields = [
 
 /** Every name that `deviations:` takes. */
 export const deviationNames: readonly string[] = [
-  ...quirkByName.keys(),
+  ...deviationByName.keys(),
   ...refusableFields.map((field) => refusesPrefix + field),
 ];
 
 /**
- * Returns the quirks that the named deviations set, over those of the provider that the server is
+ * Returns the deviations that the names set, over those of the provider that the server is
  * like.
  */
-export function quirksOf(names: readonly string[], base: ProviderQuirks): ProviderQuirks {
+export function deviationsOf(
+  names: readonly string[],
+  base: ProviderDeviations,
+): ProviderDeviations {
   const refused = names
     .filter((name) => name.startsWith(refusesPrefix))
     .map((name) => name.slice(refusesPrefix.length));
   const unsupportedFields = [...new Set([...(base.unsupportedFields ?? []), ...refused])];
   return {
     ...base,
-    ...(Object.assign({}, ...names.map((name) => quirkByName.get(name))) as DialectQuirks),
+    ...(Object.assign({}, ...names.map((name) => deviationByName.get(name))) as DialectDeviations),
     ...(unsupportedFields.length > 0 && { unsupportedFields }),
   };
 }
 
 /**
- * Returns the earlier of the named deviations that sets the same quirk as the one at `index`;
+ * Returns the earlier of the named deviations that sets the same deviation as the one at `index`;
  * undefined where none does.
  */
 export function contradictedBy(names: readonly string[], index: number): string | undefined {
-  const [set] = Object.keys(quirkByName.get(names[index] ?? "") ?? {});
+  const [set] = Object.keys(deviationByName.get(names[index] ?? "") ?? {});
   return set === undefined
     ? undefined
-    : names.slice(0, index).find((name) => set in (quirkByName.get(name) ?? {}));
+    : names.slice(0, index).find((name) => set in (deviationByName.get(name) ?? {}));
 }

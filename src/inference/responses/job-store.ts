@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 import {
   EventLog,
   isTerminal,
@@ -206,12 +206,12 @@ type PackedEvents = [sequenceNumber: number, name: string, data: string][];
 /** Background responses under way, and their events. The runner alone changes them. */
 export class JobStore {
   private readonly database: Kysely<ResponseTables>;
-  private readonly claims: Claims | undefined;
+  private readonly leases: Leases | undefined;
 
-  /** With claims, jobs of other gateways that live are left alone. */
-  constructor(database: Kysely<ResponseTables>, claims?: Claims) {
+  /** With leases, jobs of other gateways that live are left alone. */
+  constructor(database: Kysely<ResponseTables>, leases?: Leases) {
     this.database = database;
-    this.claims = claims;
+    this.leases = leases;
   }
 
   /**
@@ -238,8 +238,8 @@ export class JobStore {
 
   /** Whether no gateway works on a job that is in progress. */
   private async isLeftBehind(id: string): Promise<boolean> {
-    if (this.claims === undefined) return true;
-    return !this.claims.holds(claimOf(id)) && (await this.claims.take(claimOf(id)));
+    if (this.leases === undefined) return true;
+    return !this.leases.holds(leaseOf(id)) && (await this.leases.take(leaseOf(id)));
   }
 
   /**
@@ -247,7 +247,7 @@ export class JobStore {
    * has it.
    */
   async take(id: string): Promise<StoredJob | undefined> {
-    if (this.claims !== undefined && !(await this.claims.take(claimOf(id)))) return undefined;
+    if (this.leases !== undefined && !(await this.leases.take(leaseOf(id)))) return undefined;
     const row = await this.database
       .updateTable("stored_responses")
       .set({ status: "in_progress", runs: sql<number>`runs + 1` })
@@ -268,12 +268,12 @@ export class JobStore {
   /** Puts a job that is in progress back in the queue, without its events. */
   async requeue(id: string): Promise<void> {
     await this.database.transaction().execute((transaction) => putBack(transaction, id));
-    this.claims?.release(claimOf(id));
+    this.leases?.release(leaseOf(id));
   }
 
   /** Lets other gateways have a job. */
   letGo(id: string): void {
-    this.claims?.release(claimOf(id));
+    this.leases?.release(leaseOf(id));
   }
 
   /** The record of a job that is under way; undefined when it has ended or is gone. */
@@ -338,7 +338,7 @@ export class JobStore {
   }
 }
 
-const claimOf = (id: string): string => `response:${id}`;
+const leaseOf = (id: string): string => `response:${id}`;
 
 async function putBack(database: Kysely<ResponseTables>, id: string): Promise<void> {
   await database.deleteFrom("stored_response_events").where("response_id", "=", id).execute();

@@ -5,11 +5,11 @@ import {
   responseId,
   storesOn,
 } from "../../../test/support/stored-responses.ts";
-import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 import { JobStore } from "./job-store.ts";
 
-/** Claims of gateways that see the same holders. */
-const claimsOf = (node: string, holders: Map<string, string>): Claims => ({
+/** Leases of gateways that see the same holders. */
+const leasesOf = (node: string, holders: Map<string, string>): Leases => ({
   async take(name) {
     if ((holders.get(name) ?? node) !== node) return false;
     holders.set(name, node);
@@ -26,7 +26,7 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
     const { storage, responses } = stores.current();
     const holders = new Map<string, string>();
     const [one, other] = ["one", "other"].map(
-      (node) => new JobStore(storage.database, claimsOf(node, holders)),
+      (node) => new JobStore(storage.database, leasesOf(node, holders)),
     ) as [JobStore, JobStore];
     const [running, queued] = [responseId(1), responseId(2)];
     for (const id of [running, queued]) await responses.insert(queuedJob(id));

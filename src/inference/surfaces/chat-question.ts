@@ -122,7 +122,7 @@ export function chatWire(adapted: AdaptedRoute): ChatWire {
         upstreamModel,
         stream: false,
         providerId: provider.id,
-        quirks: provider.quirks,
+        deviations: provider.deviations,
         ...(maxCompletionTokens !== undefined && { maxCompletionTokens }),
       });
     },

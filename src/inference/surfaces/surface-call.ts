@@ -2,7 +2,7 @@ import type { CatalogModel, Surface } from "../catalog/model.ts";
 import type {
   CallOrigin,
   InferenceCall,
-  RequestAsks,
+  RequestRequirements,
   Adapter,
   AdaptedRoute,
 } from "../pipeline/inference-call.ts";
@@ -20,7 +20,7 @@ export interface SurfaceRequest {
   text: string;
   /** What routing reads of the body: `model`, `provider`, `trace`. */
   routing: Fields;
-  asks: SurfaceAsks;
+  requirements: SurfaceRequirements;
   sort?: SortKey | undefined;
   unbilled?: true;
   adapt(route: AdaptedRoute): Adapter;
@@ -29,7 +29,7 @@ export interface SurfaceRequest {
 }
 
 /** What such a request asks of routing and holds; what is generated, if anything, has a bound. */
-interface SurfaceAsks {
+interface SurfaceRequirements {
   /** Texts that the model sees one by one. */
   texts: number;
   /** Output tokens that one text can cost; absent where nothing is generated. */
@@ -39,12 +39,12 @@ interface SurfaceAsks {
   inputTokens: number;
 }
 
-const asksOf = ({
+const requirementsOf = ({
   texts,
   outputTokensMax = 0,
   parameters = [],
   inputTokens,
-}: SurfaceAsks): RequestAsks => ({
+}: SurfaceRequirements): RequestRequirements => ({
   stream: false,
   maxOutputTokens: outputTokensMax,
   neededOutputTokens: undefined,
@@ -61,13 +61,13 @@ const asksOf = ({
 /** The call of a request on a surface without streams. */
 export const surfaceCall = (
   origin: CallOrigin,
-  { asks, routing, ...request }: SurfaceRequest,
+  { requirements, routing, ...request }: SurfaceRequest,
 ): InferenceCall => ({
   ...origin,
   recordedAs: request.surface,
   ...request,
   body: routing,
-  asks: asksOf(asks),
+  requirements: requirementsOf(requirements),
 });
 
 /** The members of a body that routing and the record of the charge look at. */

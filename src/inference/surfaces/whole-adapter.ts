@@ -43,7 +43,7 @@ function noRelay(): never {
 export function adaptWhole<Part>(exchange: WholeExchange<Part>): Adapter {
   const { bodies, headers, parallel, losses, unusableCode, read, join } = exchange;
   const shared = {
-    habits: {},
+    answerDeviations: {},
     losses,
     unusableCode,
     ...(headers !== undefined && { requestHeaders: headers }),

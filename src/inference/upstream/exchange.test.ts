@@ -29,7 +29,7 @@ async function underWay() {
     clock,
     watch: new DeadlineWatch(clock),
     timeouts: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 60_000 },
-    lifeline: {
+    abortScope: {
       clientGone: false,
       heardClientLeave: false,
       attach: () => undefined,

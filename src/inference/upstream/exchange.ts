@@ -2,7 +2,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { type Passing, PassingSet } from "../../platform/kernel/passing.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
 import { decodedResponse, type ResponseHead } from "./response-parser.ts";
-import type { ExchangeTie } from "./lifeline.ts";
+import type { ExchangeTie } from "./abort-scope.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
 /** Bounds on one exchange, in milliseconds. */
@@ -63,7 +63,7 @@ interface ExchangeOptions {
   watch: DeadlineWatch;
   clock: Clock;
   timeouts: ExchangeTimeouts;
-  lifeline: ExchangeTie;
+  abortScope: ExchangeTie;
   /**
    * Sends the request on another connection where this one, a kept one, turns out to have been
    * closed before it took a byte.
@@ -90,7 +90,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   private readonly clock: Clock;
   private readonly timeouts: ExchangeTimeouts;
   private readonly totalDeadlineMs: number;
-  private readonly lifeline: ExchangeTie;
+  private readonly abortScope: ExchangeTie;
   private readonly onStale: ExchangeOptions["onStale"];
   private readonly pieces: Piece[] = [];
   private queuedBytes = 0;
@@ -106,7 +106,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.watch = options.watch;
     this.clock = options.clock;
     this.timeouts = options.timeouts;
-    this.lifeline = options.lifeline;
+    this.abortScope = options.abortScope;
     this.onStale = options.onStale;
     const nowMs = this.clock.monotonicMs();
     this.totalDeadlineMs = nowMs + this.timeouts.totalMs;
@@ -124,7 +124,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
 
   /** Waiting has lasted, so from now on the client is listened to. */
   onLasting(): void {
-    this.lifeline.listen();
+    this.abortScope.listen();
   }
 
   /** Content was seen: from now on silence is measured between chunks. */
@@ -285,7 +285,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
    * repeated (RFC 9110, 9.2.2).
    */
   private isStale({ fault, sent }: UpstreamFailure): boolean {
-    return fault === "connection_closed" && !sent && !this.lifeline.clientGone;
+    return fault === "connection_closed" && !sent && !this.abortScope.clientGone;
   }
 
   /** Whether there is nothing to be read yet. */

@@ -8,7 +8,7 @@ import {
 import { startHttpProxy } from "../../../test/support/http-proxy.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { ProxyRules, type ProxySettings } from "../../platform/kernel/network/proxy-rules.ts";
-import { Lifeline } from "./lifeline.ts";
+import { AbortScope } from "./abort-scope.ts";
 import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
 
 const authority = createAuthority();
@@ -60,7 +60,7 @@ async function ask(
         body: "{}",
         connectTimeoutMs: 2_000,
         timeouts: { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
-        lifeline: new Lifeline(undefined, { aborts: false }),
+        abortScope: new AbortScope(undefined, { aborts: false }),
       });
       text = await response.readText(10_000);
       if (response.status !== 200) return response.status;

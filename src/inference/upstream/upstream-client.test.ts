@@ -3,7 +3,7 @@ import type { Ending, ServerNews } from "../../../test/support/closing-server.ts
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { startFaultUpstream } from "../../../test/support/upstream/fault-upstream.ts";
 import { json, raw } from "../../../test/support/upstream/steps.ts";
-import { Lifeline } from "./lifeline.ts";
+import { AbortScope } from "./abort-scope.ts";
 import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
 
 const ends: (() => unknown)[] = [];
@@ -21,7 +21,7 @@ function startClient() {
       body: "{}",
       connectTimeoutMs: 2_000,
       timeouts: { firstTokenMs: 10_000, idleMs: 10_000, totalMs: 10_000 },
-      lifeline: new Lifeline(undefined, { aborts: false }),
+      abortScope: new AbortScope(undefined, { aborts: false }),
     });
     await response.readText(1_000);
     return response.status;

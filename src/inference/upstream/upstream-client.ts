@@ -7,7 +7,7 @@ import {
   type ExchangeTimeouts,
   type UpstreamResponse,
 } from "./exchange.ts";
-import type { ExchangeTie } from "./lifeline.ts";
+import type { ExchangeTie } from "./abort-scope.ts";
 import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -51,7 +51,7 @@ export interface UpstreamRequest {
   connectTimeoutMs: number;
   timeouts: ExchangeTimeouts;
   /** Ends the exchange when the client goes away. */
-  lifeline: ExchangeTie;
+  abortScope: ExchangeTie;
 }
 
 /** How requests leave the gateway. */
@@ -134,7 +134,7 @@ export class UpstreamClient {
    * one; nothing that may have been executed is sent again.
    */
   send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    if (request.lifeline.heardClientLeave) return Promise.reject(abandoned());
+    if (request.abortScope.heardClientLeave) return Promise.reject(abandoned());
     const way = this.wayTo(request.target);
     let wire: WireRequest;
     try {
@@ -179,12 +179,12 @@ export class UpstreamClient {
   }
 
   private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {
-    const { target, lifeline } = request;
+    const { target, abortScope } = request;
     const connection = await this.pool.open(this.wayTo(target).place, {
       timeoutMs: request.connectTimeoutMs,
-      lifeline,
+      abortScope,
     });
-    if (lifeline.clientGone) {
+    if (abortScope.clientGone) {
       connection.destroy();
       throw abandoned();
     }
@@ -194,7 +194,7 @@ export class UpstreamClient {
   private exchange(
     connection: Connection,
     {
-      request: { timeouts, lifeline },
+      request: { timeouts, abortScope },
       wire,
       onStale,
     }: {
@@ -208,10 +208,10 @@ export class UpstreamClient {
       watch: this.watch,
       clock: this.clock,
       timeouts,
-      lifeline,
+      abortScope,
       onStale,
     });
-    lifeline.attach(exchange);
+    abortScope.attach(exchange);
     return exchange.start(wire);
   }
 }
@@ -281,12 +281,12 @@ class ConnectionPool {
    * Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves
    * meanwhile.
    */
-  open(place: Place, options: { timeoutMs: number; lifeline: ExchangeTie }): Promise<Connection> {
+  open(place: Place, options: { timeoutMs: number; abortScope: ExchangeTie }): Promise<Connection> {
     const connection = new Connection(place, this.release);
     this.all.add(connection);
     const opened = connection.open(options.timeoutMs);
-    options.lifeline.attach(connection);
-    options.lifeline.listen();
+    options.abortScope.attach(connection);
+    options.abortScope.listen();
     return opened;
   }
 

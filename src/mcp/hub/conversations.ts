@@ -1,6 +1,6 @@
 import { sql, type Kysely, type SqlBool, type Transaction } from "kysely";
 import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import {
@@ -46,7 +46,7 @@ const noConversation = (): GatewayError =>
 export class Conversations {
   private readonly options: ConversationsOptions;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: ConversationsOptions) {
     this.options = options;
@@ -119,7 +119,7 @@ export class Conversations {
 
   /** Resolves once what was to be kept before is kept: responses are kept beside their requests. */
   private written({ workspaceId }: Person): Promise<void> {
-    return this.turns.run(workspaceId, async () => undefined);
+    return this.mutex.run(workspaceId, async () => undefined);
   }
 
   private async read(person: Person, id: string): Promise<Conversation> {
@@ -158,7 +158,7 @@ export class Conversations {
       messages,
     }: { title?: string | undefined; model?: string | null; messages: readonly NewMessage[] },
   ): Promise<Conversation> {
-    return this.turns.run(person.workspaceId, async () => {
+    return this.mutex.run(person.workspaceId, async () => {
       await this.assertKept(person.workspaceId);
       const { count } = await this.options.database
         .selectFrom("conversations")
@@ -187,7 +187,7 @@ export class Conversations {
    * there are too many.
    */
   append(person: Person, id: string, messages: readonly NewMessage[]): Promise<Conversation> {
-    return this.turns.run(person.workspaceId, async () => {
+    return this.mutex.run(person.workspaceId, async () => {
       await this.assertKept(person.workspaceId);
       const { messageCount } = await this.read(person, id);
       if (messageCount + messages.length > messagesMax) {
@@ -243,7 +243,7 @@ export class Conversations {
   }: KeptResponse): Promise<void> {
     const { keepsNothing, database } = this.options;
     if (keepsNothing(keyId) || keepsNothing(person.workspaceId) || messages.length === 0) return;
-    await this.turns.run(person.workspaceId, async () => {
+    await this.mutex.run(person.workspaceId, async () => {
       if (!(await this.keeps(person.workspaceId))) return;
       const before =
         previousResponseId === null
@@ -276,7 +276,7 @@ export class Conversations {
    * Takes what a response brought out of its conversation; one that is empty by that is deleted.
    */
   forgetResponse(workspaceId: string, responseId: string): Promise<void> {
-    return this.turns.run(workspaceId, () =>
+    return this.mutex.run(workspaceId, () =>
       this.options.database.transaction().execute(async (transaction) => {
         const row = await transaction
           .selectFrom("conversation_messages as m")

@@ -1,5 +1,5 @@
 import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId, type IdPrefix } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
@@ -113,7 +113,7 @@ export class Entries {
   readonly store: EntryStore;
   private readonly clock: Clock;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: { store: EntryStore; clock: Clock }) {
     this.store = options.store;
@@ -152,7 +152,7 @@ export class Entries {
     caller: HubCaller,
     { kind, content, files = [], visibility, slug, hub, ...origin }: NewEntry,
   ): Promise<Entry> {
-    return this.turns.run(caller.workspaceId, async () => {
+    return this.mutex.run(caller.workspaceId, async () => {
       await this.assertRoom(caller, hub?.id);
       if (files.length > 0) await this.assertRoomForFiles(caller, files);
       const nowMs = this.time.nextMs();
@@ -194,7 +194,7 @@ export class Entries {
     id: string,
     { content, visibility, slug, kind }: EntryChanges & { kind?: EntryKind },
   ): Promise<Entry> {
-    return this.turns.run(id, async () => {
+    return this.mutex.run(id, async () => {
       const entry = await this.find(caller, id, kind);
       assertMayChange(caller, entry);
       if (visibility !== undefined && entry.hubId !== null && visibility !== entry.visibility) {
@@ -315,7 +315,7 @@ export class Entries {
       by,
     }: { approve: boolean; note: string | null; version?: number | undefined; by: string },
   ): Promise<Entry> {
-    return this.turns.run(id, async () => {
+    return this.mutex.run(id, async () => {
       const entry = mayBeId(id) ? await this.store.findForReview(id) : undefined;
       if (entry?.kind !== "prompt") throw noEntry("prompt");
       if (entry.status === null)

@@ -1,6 +1,6 @@
 import { sql, type Expression, type SqlBool } from "kysely";
 import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
@@ -49,7 +49,7 @@ export class Hubs {
   private readonly index: SearchIndex;
   private readonly clock: Clock;
   private readonly time: DistinctTime;
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(options: { store: EntryStore; index: SearchIndex; clock: Clock }) {
     this.store = options.store;
@@ -105,7 +105,7 @@ export class Hubs {
     }: Pick<Hub, "name" | "description" | "visibility"> & { slug?: string | undefined },
   ): Promise<Hub> {
     const { workspaceId, personId } = caller;
-    return this.turns.run(workspaceId, async () => {
+    return this.mutex.run(workspaceId, async () => {
       const { count } = await this.store.database
         .selectFrom("hubs")
         .select(({ fn }) => fn.countAll<number>().as("count"))
@@ -147,7 +147,7 @@ export class Hubs {
    * and `duplicate_slug`.
    */
   change(caller: HubCaller, slug: string, changes: HubChanges): Promise<Hub> {
-    return this.turns.run(caller.workspaceId, async () => {
+    return this.mutex.run(caller.workspaceId, async () => {
       const hub = await this.find(caller, slug);
       assertMayChange(caller, hub);
       const changed = { ...hub, ...changes, updatedAtMs: this.clock.nowMs() };

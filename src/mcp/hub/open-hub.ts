@@ -3,7 +3,7 @@ import type { AddressGuard } from "../../platform/notify/public-address.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { StorageKind } from "../../platform/storage/storage.ts";
 import { Entries } from "./entries.ts";
 import type {
@@ -118,7 +118,7 @@ export class HubLibrary {
   readonly hubs: Hubs;
   private readonly fetcher: DocumentFetcher;
   /** A workspace imports one skill at a time. */
-  private readonly imports = new Turns();
+  private readonly imports = new KeyedMutex();
 
   constructor(parts: { entries: Entries; hubs: Hubs; fetcher: DocumentFetcher }) {
     this.entries = parts.entries;

@@ -1,5 +1,5 @@
 /** Lets work on one thing happen one after the other, and work on different things side by side. */
-export class Turns {
+export class KeyedMutex {
   private readonly last = new Map<string, Promise<unknown>>();
 
   /**

@@ -1,5 +1,5 @@
 import type { SharedChannel } from "./shared-channel.ts";
-import type { Claims } from "./shared-claims.ts";
+import type { Leases } from "./shared-leases.ts";
 
 /** How often who waits looks by itself, in milliseconds. */
 const lookEveryMs = 500;
@@ -7,8 +7,8 @@ const lookEveryMs = 500;
 /** What turns are shared over, and what they are about. */
 export interface SharedTurnsOptions {
   name: string;
-  /** Claims outlive a gateway that is killed by seconds. */
-  claims: Pick<Claims, "take" | "release">;
+  /** Leases outlive a gateway that is killed by seconds. */
+  leases: Pick<Leases, "take" | "release">;
   /** Who ends says so; what is said while a listener is away it never hears. */
   channel: Pick<SharedChannel, "on" | "say">;
 }
@@ -27,13 +27,13 @@ export class SharedTurns {
 
   /** Makes some work this gateway's; false while it is another's. */
   take(key: string): Promise<boolean> {
-    return this.options.claims.take(this.claimOf(key));
+    return this.options.leases.take(this.leaseOf(key));
   }
 
   /** Lets go of it, and tells the others. */
   release(key: string): void {
-    const { claims, channel, name } = this.options;
-    claims.release(this.claimOf(key));
+    const { leases, channel, name } = this.options;
+    leases.release(this.leaseOf(key));
     channel.say(`turns-${name}`, key);
   }
 
@@ -52,7 +52,7 @@ export class SharedTurns {
     });
   }
 
-  private claimOf(key: string): string {
+  private leaseOf(key: string): string {
     return `${this.options.name}:${key}`;
   }
 }

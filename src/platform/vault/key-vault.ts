@@ -10,7 +10,7 @@ import {
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { Turns } from "../kernel/keyed-mutex.ts";
+import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 
 /** A 256-bit key, and the id by which sealed texts name it. */
 interface SealingKey {
@@ -136,7 +136,7 @@ export class KeyVault {
   private readonly masterKeys: MasterKeys;
   private readonly clock: Clock;
   private readonly dataKeys = new Map<string, SealingKey>();
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   private constructor(options: { store: DataKeyStore; masterKeys: MasterKeys; clock: Clock }) {
     this.store = options.store;
@@ -166,7 +166,7 @@ export class KeyVault {
   async seal(place: KeyPlace, secret: string): Promise<string> {
     const dataKey =
       this.dataKeys.get(place.workspaceId) ??
-      (await this.turns.run(place.workspaceId, () => this.make(place.workspaceId)));
+      (await this.mutex.run(place.workspaceId, () => this.make(place.workspaceId)));
     return seal(dataKey, { plain: Buffer.from(secret, "utf8"), binding: keyBinding(place) });
   }
 

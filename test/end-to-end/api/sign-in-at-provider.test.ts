@@ -130,7 +130,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
       sub: "owner-there",
       email: "owner@example.com",
       emailVerified: true,
-      name: "Claims to be the owner",
+      name: "Leases to be the owner",
     };
     expect((await signInAt(peopled.stranger())).signedIn).toBe(false);
     const { owner } = peopled;

@@ -86,7 +86,7 @@ interface Organisation {
 }
 
 /**
- * Claims the gateway, founds the organisation, and lets the others join it; all of them work in its
+ * Leases the gateway, founds the organisation, and lets the others join it; all of them work in its
  * workspace.
  */
 async function gather(gateway: TestGateway, origin: string): Promise<Organisation> {

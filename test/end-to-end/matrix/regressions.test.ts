@@ -60,13 +60,13 @@ describe("what other gateways made of a stream", () => {
   }
 });
 
-function sent({ client, upstream, sends, quirks }: RequestRow): Fields {
+function sent({ client, upstream, sends, deviations }: RequestRow): Fields {
   const { model, route } = routeIn(upstream);
   const changed = {
     model,
     route: {
       ...route,
-      provider: { ...route.provider, quirks: { ...route.provider.quirks, ...quirks } },
+      provider: { ...route.provider, deviations: { ...route.provider.deviations, ...deviations } },
     },
   };
   const { messages: _messages, input: _input, ...bound } = clientOf(client).ask("");

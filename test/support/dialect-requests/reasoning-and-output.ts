@@ -51,13 +51,13 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
         {
           role: "assistant",
           parts: [
-            { type: "reasoning", text: "first", signature: "s1", spelling: "reasoning_details" },
+            { type: "reasoning", text: "first", signature: "s1", field: "reasoning_details" },
             { type: "tool-call", kind: "function", id: "c1", name: "f", arguments: "{}" },
             {
               type: "reasoning",
               encrypted: "e2",
               format: "anthropic-claude-v1",
-              spelling: "reasoning_details",
+              field: "reasoning_details",
             },
             { type: "tool-call", kind: "function", id: "c2", name: "g", arguments: "{}" },
           ],

@@ -240,11 +240,11 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
       messages: [
         {
           role: "system",
-          parts: [{ type: "text", text: "Long.", cache: { ttl: "1h", spelling: "cache_control" } }],
+          parts: [{ type: "text", text: "Long.", cache: { ttl: "1h", field: "cache_control" } }],
         },
         {
           role: "user",
-          parts: [{ type: "text", text: "Hi", cache: { spelling: "prompt_cache_breakpoint" } }],
+          parts: [{ type: "text", text: "Hi", cache: { field: "prompt_cache_breakpoint" } }],
         },
       ],
     },

@@ -1,6 +1,6 @@
 /**
  * The simple model that histories of payments are compared with: what each order brought, and what
- * of it was claimed back.
+ * of it was reversed.
  */
 export class PaymentModel {
   /** What was spent of the credits, in nano-USD. */
@@ -9,7 +9,7 @@ export class PaymentModel {
     string,
     { creditCents: number; chargeCents: number; paid: boolean }
   >();
-  private readonly claims = new Map<
+  private readonly reversals = new Map<
     string,
     { orderId: string; cents: number; stands: boolean; refund: boolean }
   >();
@@ -23,13 +23,13 @@ export class PaymentModel {
     if (order !== undefined) order.paid = true;
   }
 
-  claim(id: string, claim: { orderId: string; cents: number; refund: boolean }): void {
-    this.claims.set(id, { ...claim, stands: true });
+  reversal(id: string, reversal: { orderId: string; cents: number; refund: boolean }): void {
+    this.reversals.set(id, { ...reversal, stands: true });
   }
 
   drop(id: string): void {
-    const claim = this.claims.get(id);
-    if (claim !== undefined) claim.stands = false;
+    const reversal = this.reversals.get(id);
+    if (reversal !== undefined) reversal.stands = false;
   }
 
   get paidOrders(): string[] {
@@ -42,7 +42,7 @@ export class PaymentModel {
     for (const [id, { creditCents, chargeCents, paid }] of this.orders) {
       if (!paid) continue;
       const claimed = Math.min(
-        this.claimedCents(id, () => true),
+        this.reversedCents(id, () => true),
         chargeCents,
       );
       // Half a cent counts as a whole one.
@@ -55,12 +55,12 @@ export class PaymentModel {
 
   /** What the credit notes of an order add up to. */
   refundedCents(orderId: string): number {
-    return this.claimedCents(orderId, ({ refund }) => refund);
+    return this.reversedCents(orderId, ({ refund }) => refund);
   }
 
-  private claimedCents(orderId: string, fits: (claim: { refund: boolean }) => boolean): number {
-    const own = [...this.claims.values()].filter(
-      (claim) => claim.orderId === orderId && claim.stands && fits(claim),
+  private reversedCents(orderId: string, fits: (reversal: { refund: boolean }) => boolean): number {
+    const own = [...this.reversals.values()].filter(
+      (reversal) => reversal.orderId === orderId && reversal.stands && fits(reversal),
     );
     return own.reduce((sum, { cents }) => sum + cents, 0);
   }

@@ -173,7 +173,7 @@ async function queueResponse(
     presetId: sent.presetId,
   });
   await background.submit(queued);
-  if (!sent.asks.stream) return context.json(queued.record);
+  if (!sent.requirements.stream) return context.json(queued.record);
   const followed = background.follow(origin.id, -1);
   const source = wantsMetadataInLastEvent(sent) ? withoutMetadataEvent(followed) : followed;
   const frames = withPings(source, { keepAlive: inference.keepAlive, atOnce: true });

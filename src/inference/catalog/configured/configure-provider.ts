@@ -1,5 +1,5 @@
 import {
-  quirksOf,
+  deviationsOf,
   firstSet,
   type Environment,
   type ProviderDefinition,
@@ -181,7 +181,7 @@ export function configureProvider(
     dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
     proxy: entry.proxy,
-    quirks: quirksOf(entry.deviations ?? [], (like ?? known)?.quirks ?? {}),
+    deviations: deviationsOf(entry.deviations ?? [], (like ?? known)?.deviations ?? {}),
   });
 }
 
@@ -282,7 +282,7 @@ export function knownProvider(definition: ProviderDefinition, environment: Envir
     headers: definition.headers,
     dataPolicy: definition.dataPolicy ?? {},
     timeouts: defaultTimeouts,
-    quirks: definition.quirks ?? {},
+    deviations: definition.deviations ?? {},
     local,
   });
 }

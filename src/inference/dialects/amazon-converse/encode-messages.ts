@@ -191,7 +191,7 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
   if (encrypted !== undefined && text === undefined && !part.summary?.length)
     return [{ reasoningContent: { redactedContent: encrypted } }];
   const words = text ?? part.summary?.join("\n\n");
-  if (place.state.quirks.reasoningReplay === "content" && words)
+  if (place.state.deviations.reasoningReplay === "content" && words)
     return [{ reasoningContent: { reasoningText: { text: words } } }];
   place.lose("the upstream takes back no thoughts that it did not seal");
   return [];

@@ -341,7 +341,7 @@ describe("what cannot be said is declared", () => {
   test("a field that the upstream refuses is left out", () => {
     const { body, losses } = encode(
       { sampling: { topK: 5 } },
-      { quirks: { unsupportedFields: ["top_k"] } },
+      { deviations: { unsupportedFields: ["top_k"] } },
     );
     expect(body).not.toHaveProperty("top_k");
     expect(losses).toEqual([{ field: "top_k", reason: "the upstream does not take it" }]);

@@ -5,7 +5,7 @@ import {
   openProvenance,
   type Provenance,
   type ReasoningPart,
-  type ReasoningSpelling,
+  type ReasoningField,
   sealWithProvenance,
 } from "../../canonical/reasoning.ts";
 import { decodeTokens, encodeTokens } from "../openai-fields.ts";
@@ -107,18 +107,18 @@ export function decodeReasoning(
   readSeal: SealReader = openProvenance,
 ): MessageReasoning {
   const reasoning: MessageReasoning = { leading: [], beforeCall: new Map() };
-  const [spelling, text] = plainText(message);
+  const [field, text] = plainText(message);
   const details = asArray(message.reasoning_details) ?? [];
   if (details.length > 0) decodeDetails(details, { reasoning, readSeal });
   const first = reasoning.leading[0];
   if (text !== undefined && first === undefined)
-    reasoning.leading.push({ type: "reasoning", text, spelling });
+    reasoning.leading.push({ type: "reasoning", text, field });
   else if (text !== undefined && first !== undefined && !hasReadableText(reasoning))
     first.text = text;
   return reasoning;
 }
 
-function plainText(message: JsonObject): [ReasoningSpelling, string | undefined] {
+function plainText(message: JsonObject): [ReasoningField, string | undefined] {
   const content = asString(message.reasoning_content);
   return content
     ? ["reasoning_content", content]
@@ -141,7 +141,7 @@ function decodeDetails(
     if (detail === undefined) continue;
     const index = asNumber(detail.index);
     const known = index === undefined ? undefined : blocks.get(index);
-    const block = known ?? { type: "reasoning", spelling: "reasoning_details" };
+    const block = known ?? { type: "reasoning", field: "reasoning_details" };
     if (index !== undefined) blocks.set(index, block);
     placeBlock(block, { detail, reasoning, isNew: known === undefined });
     addDetail(block, { detail, readSeal });

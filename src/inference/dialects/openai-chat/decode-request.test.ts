@@ -187,11 +187,11 @@ describe("thoughts in history", () => {
 
   test("come from whichever field has them, once", () => {
     expect(parts({ reasoning_content: "t" })).toEqual([
-      { type: "reasoning", text: "t", spelling: "reasoning_content" },
+      { type: "reasoning", text: "t", field: "reasoning_content" },
       text,
     ]);
     expect(parts({ reasoning: "t" })).toEqual([
-      { type: "reasoning", text: "t", spelling: "reasoning" },
+      { type: "reasoning", text: "t", field: "reasoning" },
       text,
     ]);
     expect(
@@ -199,13 +199,10 @@ describe("thoughts in history", () => {
         reasoning: "t",
         reasoning_details: [{ type: "reasoning.text", text: "t", signature: "s", index: 0 }],
       }),
-    ).toEqual([
-      { type: "reasoning", text: "t", signature: "s", spelling: "reasoning_details" },
-      text,
-    ]);
+    ).toEqual([{ type: "reasoning", text: "t", signature: "s", field: "reasoning_details" }, text]);
     expect(
       parts({ content: [{ type: "thinking", thinking: [{ type: "text", text: "t" }] }, text] }),
-    ).toEqual([{ type: "reasoning", text: "t", spelling: "content" }, text]);
+    ).toEqual([{ type: "reasoning", text: "t", field: "content" }, text]);
     expect(parts({ reasoning_content: "" })).toEqual([text]);
   });
 
@@ -220,16 +217,13 @@ describe("thoughts in history", () => {
         ],
       }),
     ).toEqual([
-      { type: "reasoning", text: "ab", signature: "s", spelling: "reasoning_details" },
-      { type: "reasoning", encrypted: "e", spelling: "reasoning_details" },
+      { type: "reasoning", text: "ab", signature: "s", field: "reasoning_details" },
+      { type: "reasoning", encrypted: "e", field: "reasoning_details" },
       text,
     ]);
     expect(
       parts({ reasoning: "t", reasoning_details: [{ type: "reasoning.encrypted", data: "e" }] }),
-    ).toEqual([
-      { type: "reasoning", text: "t", encrypted: "e", spelling: "reasoning_details" },
-      text,
-    ]);
+    ).toEqual([{ type: "reasoning", text: "t", encrypted: "e", field: "reasoning_details" }, text]);
   });
 
   test("the gateway's mark on a seal names its maker", () => {

@@ -105,21 +105,21 @@ function decodeParts(
   facts: { id: string; context: DecodeContext },
 ): AssistantPart[] {
   const { leading, beforeCall } = decodeReasoning(message, sealsOf(facts.context.providerId));
-  const parts: AssistantPart[] = [...leading.map(withoutSpelling), ...decodeContent(message)];
+  const parts: AssistantPart[] = [...leading.map(withoutField), ...decodeContent(message)];
   const refusal = asString(message.refusal);
   if (refusal) parts.push({ type: "refusal", refusal });
   const audio = asObject(message.audio);
   if (audio !== undefined) parts.push(decodeAudio(audio));
   parts.push(...(asArray(message.images) ?? []).flatMap(decodeImage));
   for (const call of decodeCalls(message, facts))
-    parts.push(...(beforeCall.get(call.id) ?? []).map(withoutSpelling), call);
+    parts.push(...(beforeCall.get(call.id) ?? []).map(withoutField), call);
   return parts;
 }
 
 /** How an upstream spelled its thoughts is of no use in an answer. */
-function withoutSpelling(part: AssistantPart): AssistantPart {
+function withoutField(part: AssistantPart): AssistantPart {
   if (part.type !== "reasoning") return part;
-  const { spelling: _spelling, ...rest } = part;
+  const { field: _field, ...rest } = part;
   return rest;
 }
 

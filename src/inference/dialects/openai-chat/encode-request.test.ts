@@ -3,7 +3,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectQuirks, EncodedRequest } from "../dialect.ts";
+import type { DialectDeviations, EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */
@@ -17,18 +17,18 @@ const translated = (fields: Partial<CanonicalRequest>): CanonicalRequest => ({
 
 const encode = (
   fields: Partial<CanonicalRequest>,
-  quirks: DialectQuirks = {},
+  deviations: DialectDeviations = {},
   stream = false,
 ): EncodedRequest =>
   encodeRequest(translated(fields), {
     upstreamModel: "large-v2",
     stream,
     providerId: "acme",
-    quirks,
+    deviations,
   });
 
-const wireMessages = (messages: Message[], quirks: DialectQuirks = {}): unknown =>
-  encode({ messages }, quirks).body.messages;
+const wireMessages = (messages: Message[], deviations: DialectDeviations = {}): unknown =>
+  encode({ messages }, deviations).body.messages;
 
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
 const user = (...parts: UserPart[]): Message => ({ role: "user", parts });

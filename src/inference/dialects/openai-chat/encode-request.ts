@@ -25,7 +25,7 @@ export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
 ): EncodedRequest {
-  const wrapsCustom = request.dialect !== "openai-chat" && options.quirks?.customTools !== true;
+  const wrapsCustom = request.dialect !== "openai-chat" && options.deviations?.customTools !== true;
   const state = new EncodeState(request, options, {
     id: "openai-chat",
     toolNameLengthMax,
@@ -50,9 +50,9 @@ export function encodeRequest(
 }
 
 /** Usage is always asked for: the gateway meters every stream. */
-function encodeStream({ request, options, quirks, sameDialect }: EncodeState): JsonObject {
+function encodeStream({ request, options, deviations, sameDialect }: EncodeState): JsonObject {
   if (!options.stream) return {};
-  if (quirks.noStreamOptions === true) return { stream: true };
+  if (deviations.noStreamOptions === true) return { stream: true };
   const obfuscation = sameDialect ? request.streamOptions?.includeObfuscation : undefined;
   return {
     stream: true,
@@ -67,7 +67,7 @@ function encodeStream({ request, options, quirks, sameDialect }: EncodeState): J
 const maxStopCount = 4;
 
 function encodeSampling(state: EncodeState): JsonObject {
-  const { request, quirks } = state;
+  const { request, deviations } = state;
   const { sampling = {}, logProbabilities, stop } = request;
   if (stop !== undefined && stop.length > maxStopCount)
     state.lose(`stop[${maxStopCount}]`, `chat takes ${maxStopCount} stop texts`);
@@ -77,7 +77,7 @@ function encodeSampling(state: EncodeState): JsonObject {
     ...furtherSampling(sampling),
     n: request.choiceCount,
     stop: stop?.slice(0, maxStopCount),
-    [quirks.maxTokensField === undefined || quirks.maxTokensField === "max_tokens"
+    [deviations.maxTokensField === undefined || deviations.maxTokensField === "max_tokens"
       ? "max_tokens"
       : "max_completion_tokens"]: request.maxOutputTokens,
     logprobs: logProbabilities && true,
@@ -120,11 +120,11 @@ function encodeFormat(format: OutputFormat): JsonObject {
 function encodeReasoningRequest(state: EncodeState): JsonObject {
   const {
     request: { reasoning },
-    quirks,
+    deviations,
   } = state;
   if (reasoning === undefined) return {};
   if (reasoning.display !== undefined) state.lose("reasoning.display", "chat has no such field");
-  if (quirks.reasoningObject === true) {
+  if (deviations.reasoningObject === true) {
     const { budgetTokens, enabled, exclude } = reasoning;
     const effort = enabled === false ? undefined : reasoning.effort;
     // OpenRouter refuses an effort and a budget together.
@@ -164,10 +164,10 @@ function encodePromptCaching(state: EncodeState): JsonObject {
   const {
     request: { promptCaching },
     sameDialect,
-    quirks,
+    deviations,
   } = state;
   if (promptCaching === undefined) return {};
-  if (!sameDialect && quirks.cacheMarkers !== "prompt_cache_breakpoint") {
+  if (!sameDialect && deviations.cacheMarkers !== "prompt_cache_breakpoint") {
     state.lose("prompt_cache_key", "the upstream knows no prompt cache keys");
     return {};
   }

@@ -306,7 +306,7 @@ describe("an encoder", () => {
     );
     const thought = {
       type: "reasoning",
-      spelling: "reasoning_details",
+      field: "reasoning_details",
       text: "hm",
       signature: "s",
     };
@@ -338,7 +338,7 @@ describe("an encoder", () => {
     );
     const thought = {
       type: "reasoning",
-      spelling: "reasoning_details",
+      field: "reasoning_details",
       id: "rs_1",
       summary: ["ab", "c"],
       encrypted: "e",

@@ -5,7 +5,7 @@ import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
-/** A request as another dialect's client would have sent it, for an upstream without quirks. */
+/** A request as another dialect's client would have sent it, for an upstream without deviations. */
 const encode = (fields: Partial<CanonicalRequest>): EncodedRequest =>
   encodeRequest(
     { dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields },

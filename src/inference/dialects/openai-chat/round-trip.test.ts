@@ -186,7 +186,7 @@ describe("requests survive decode(encode(x))", () => {
         upstreamModel: "m",
         stream: false,
         providerId: "acme",
-        quirks: { unsupportedFields: ["top_k", "logprobs"] },
+        deviations: { unsupportedFields: ["top_k", "logprobs"] },
       },
     );
     expect(body).toEqual({ model: "m", messages: [{ role: "user", content: "a" }], seed: 1 });

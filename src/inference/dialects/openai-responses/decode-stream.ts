@@ -68,7 +68,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       case "response.output_item.done":
         return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
       default:
-        // A server of another dialect's habits: its error has no type.
+        // A server that answers as another dialect does: its error has no type.
         if (type === "" && asObject(fields.error) !== undefined) return this.fail(reported(fields));
         if (response !== undefined) return this.start(response);
         return this.begun(this.output.read(type, fields));

@@ -2,17 +2,20 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectQuirks, EncodedRequest } from "../dialect.ts";
+import type { DialectDeviations, EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */
-const encode = (fields: Partial<CanonicalRequest>, quirks: DialectQuirks = {}): EncodedRequest =>
+const encode = (
+  fields: Partial<CanonicalRequest>,
+  deviations: DialectDeviations = {},
+): EncodedRequest =>
   encodeRequest(
     { dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields },
-    { upstreamModel: "large-v2", stream: false, providerId: "acme", quirks },
+    { upstreamModel: "large-v2", stream: false, providerId: "acme", deviations },
   );
-const input = (messages: Message[], quirks: DialectQuirks = {}): unknown =>
-  encode({ messages }, quirks).body.input;
+const input = (messages: Message[], deviations: DialectDeviations = {}): unknown =>
+  encode({ messages }, deviations).body.input;
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
 const call = (id: string): AssistantPart => ({
   type: "tool-call",
@@ -224,7 +227,7 @@ describe("thoughts", () => {
   const rows: [
     what: string,
     part: AssistantPart,
-    quirks: DialectQuirks,
+    deviations: DialectDeviations,
     item: JsonObject | undefined,
   ][] = [
     [
@@ -266,8 +269,8 @@ describe("thoughts", () => {
     ["readable, for others", { type: "reasoning", text: "t" }, {}, undefined],
     ["an id alone", { type: "reasoning", id: "rs_1" }, { reasoningReplay: "content" }, undefined],
   ];
-  test.each(rows)("%s", (_what, part, quirks, item) => {
-    const { body, losses } = encode({ messages: turn(part) }, quirks);
+  test.each(rows)("%s", (_what, part, deviations, item) => {
+    const { body, losses } = encode({ messages: turn(part) }, deviations);
     const items = (body.input as JsonObject[]).filter((one) => one.type === "reasoning");
     expect(items).toEqual(item === undefined ? [] : [item]);
     expect(losses.map((loss) => loss.field)).toEqual(

@@ -33,7 +33,7 @@ export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
 ): EncodedRequest {
-  const wrapsCustom = options.quirks?.customTools === false;
+  const wrapsCustom = options.deviations?.customTools === false;
   const state = new EncodeState(request, options, {
     id: "openai-responses",
     toolNameLengthMax,

@@ -33,7 +33,7 @@ function asResponses(request: CanonicalRequest): CanonicalRequest {
   ) as CanonicalRequest;
   return withoutUndefined<CanonicalRequest>({
     ...own,
-    messages: turnsOf(own.messages.map(withoutSpelling)),
+    messages: turnsOf(own.messages.map(withoutField)),
     sampling: rest.sampling && sampling,
     maxOutputTokens: rest.maxOutputTokens && Math.max(16, rest.maxOutputTokens),
     modalities: rest.modalities && ["text"],
@@ -73,14 +73,14 @@ function oneMessage(
   ];
 }
 
-const withoutSpelling = (message: Message): Message =>
+const withoutField = (message: Message): Message =>
   message.role !== "assistant"
     ? message
     : {
         ...message,
         parts: message.parts.map((part) => {
           if (part.type !== "reasoning") return part;
-          const { spelling: _spelling, ...rest } = part;
+          const { field: _field, ...rest } = part;
           return rest;
         }),
       };

@@ -41,7 +41,11 @@ export interface Allowance {
 const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isOnOwnKey(candidate);
 
 /** Which candidates are still borne, with less left to hold from one to the next. */
-const bearings: readonly ((candidate: Candidate) => boolean)[] = [() => true, isFree, isUncounted];
+const fallbackPolicies: readonly ((candidate: Candidate) => boolean)[] = [
+  () => true,
+  isFree,
+  isUncounted,
+];
 
 type Refused = NotReserved & { expected: ExpectedUse };
 
@@ -50,19 +54,21 @@ type Refused = NotReserved & { expected: ExpectedUse };
  * shorter answer than was asked for.
  */
 function expectedUse({
-  call: { asks },
+  call: { requirements },
   inputTokens,
   losesNothing,
 }: Pick<Execution, "call" | "inputTokens" | "losesNothing">): ExpectedUse {
-  const { maxOutputTokens, thoughtTokens, thoughtBudget, choices } = asks;
+  const { maxOutputTokens, thoughtTokens, thoughtBudget, choices } = requirements;
   return {
     inputTokens,
     maxOutputTokens,
     thoughtTokens,
     thoughtBudget,
     choices,
-    isUncut: asks.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
-    ...(asks.mayUse !== undefined && { mayUse: (part) => asks.mayUse?.(part) === true }),
+    isUncut: requirements.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
+    ...(requirements.mayUse !== undefined && {
+      mayUse: (part) => requirements.mayUse?.(part) === true,
+    }),
   };
 }
 
@@ -80,15 +86,15 @@ export function takeHold(
   const { deps, call, candidates } = execution;
   const { key, parent, workspace } = call.caller;
   const [first] = candidates;
-  const bears = bearings[step];
+  const bears = fallbackPolicies[step];
   if (before !== undefined && (first === undefined || bears === undefined || !bears(first)))
     return refuse(execution, before);
   const borne = bears === undefined ? candidates : candidates.filter(bears);
   const expected = expectedUse(execution);
   const grows =
-    call.asks.stream &&
+    call.requirements.stream &&
     expected.isUncut !== true &&
-    !borne.some((candidate) => hidesThoughts(candidate, call.asks));
+    !borne.some((candidate) => hidesThoughts(candidate, call.requirements));
   const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
   const byokNano = holdCeiling(borne, expected, isOnOwnKey);
   const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {

@@ -39,14 +39,14 @@ export async function openStream(
   execution: Execution,
   sent: SentStream,
 ): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: FailureWithUsage }> {
-  const { deps, lifeline } = execution;
+  const { deps, abortScope } = execution;
   const opened = new OpenedStream(execution, sent);
   const stream = opened.relayed(await binaryDecoder(sent.candidate.route));
   const failure = await stream.prime();
   if (failure !== undefined) return { ok: false, failure };
   noteKeyServed(deps, sent.candidate);
-  lifeline.release();
-  if (lifeline.clientGone) stream.cancel();
+  abortScope.release();
+  if (abortScope.clientGone) stream.cancel();
   deps.observer.streamOpened();
   return { ok: true, served: opened.served(stream) };
 }

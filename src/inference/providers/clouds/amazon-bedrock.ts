@@ -34,7 +34,7 @@ export const amazonBedrock = {
       dialect: "amazon-converse",
     },
   ],
-  quirks: {
+  deviations: {
     maxTokensField: "max_completion_tokens",
     messagesPath: "invoke-model",
     bodyVersion: "bedrock-2023-05-31",

@@ -27,6 +27,6 @@ export const azure = {
     { match: /^(?:gpt-3\.5-turbo-instruct|model-router)$/, dialect: "none" },
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
-  quirks: { maxTokensField: "max_completion_tokens", customTools: true },
+  deviations: { maxTokensField: "max_completion_tokens", customTools: true },
   naming: {},
 } satisfies ProviderDefinition;

@@ -9,7 +9,7 @@ import { amazonConverse } from "../../dialects/amazon-converse/index.ts";
 import { anthropicMessages } from "../../dialects/anthropic-messages/index.ts";
 import { googleGenerate } from "../../dialects/google-generate/index.ts";
 import { openEventStream } from "../../upstream/event-stream.ts";
-import { Lifeline } from "../../upstream/lifeline.ts";
+import { AbortScope } from "../../upstream/abort-scope.ts";
 import { createSigner } from "../../upstream/signing/create-signer.ts";
 import { postFormThrough } from "../../upstream/signing/request-signer.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
@@ -145,19 +145,20 @@ async function ask(
     environment,
   }: { dialect: UpstreamDialect; model: string; environment: Environment },
 ): Promise<CanonicalResponse> {
-  const { quirks = {} } = definition;
+  const { deviations = {} } = definition;
   const stream = true;
   const { body } = dialect.encodeRequest(request, {
     upstreamModel: model,
     stream,
     providerId: definition.id,
-    quirks,
+    deviations,
   });
   const fitted = fitToEndpoint(
     { text: JSON.stringify(body), headers: {} },
-    { dialect: dialect.id, quirks },
+    { dialect: dialect.id, deviations },
   );
-  const url = `http://127.0.0.1:${server.port}${endpointPath(dialect.id, { upstreamModel: model, stream, quirks })}`;
+  const path = endpointPath(dialect.id, { upstreamModel: model, stream, deviations });
+  const url = `http://127.0.0.1:${server.port}${path}`;
   const credential = definition.signing?.(environment);
   if (credential === undefined) throw new Error("no credential");
   const signer = createSigner(credential, { clock: systemClock, post: postFormThrough(client) });
@@ -169,12 +170,12 @@ async function ask(
     body: fitted.text,
     connectTimeoutMs: 1_000,
     timeouts: { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
-    lifeline: new Lifeline(undefined, { aborts: false }),
+    abortScope: new AbortScope(undefined, { aborts: false }),
   });
   const bytes =
     dialect.binaryStreams === true
       ? await openEventStream("named")
-      : quirks.eventStreamFrames === true && dialect.id === "anthropic-messages"
+      : deviations.eventStreamFrames === true && dialect.id === "anthropic-messages"
         ? await openEventStream("messages-error")
         : new SseDecoder();
   const decoder = dialect.createStreamDecoder({ providerId: definition.id });

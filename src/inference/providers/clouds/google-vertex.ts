@@ -40,7 +40,7 @@ export const googleVertexAnthropic = {
   credentialVariables: ["GOOGLE_VERTEX_ACCESS_TOKEN"],
   signing: vertexSigning,
   dialects: { chat: "anthropic-messages" },
-  quirks: {
+  deviations: {
     messagesPath: "raw-predict",
     bodyVersion: "vertex-2023-10-16",
     // Others are answered with 400 "Unexpected value(s) for the `anthropic-beta` header".

@@ -10,7 +10,7 @@ export const cerebras = {
   credentialVariables: ["CEREBRAS_API_KEY"],
   dialects: { chat: "openai-chat" },
   // Answered with 400 (inference-docs.cerebras.ai/resources/openai).
-  quirks: {
+  deviations: {
     maxTokensField: "max_completion_tokens",
     unsupportedFields: ["frequency_penalty", "presence_penalty", "logit_bias"],
   },

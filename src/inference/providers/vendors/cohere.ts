@@ -16,6 +16,6 @@ export const cohere = {
     rerank: "cohere-rerank",
   },
   // The compatibility API refuses `stream_options`.
-  quirks: { maxTokensField: "max_tokens", noStreamOptions: true },
+  deviations: { maxTokensField: "max_tokens", noStreamOptions: true },
   naming: { maker: "cohere" },
 } satisfies ProviderDefinition;

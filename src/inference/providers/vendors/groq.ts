@@ -10,7 +10,7 @@ export const groq = {
   credentialVariables: ["GROQ_API_KEY"],
   dialects: { chat: "openai-chat" },
   // Answered with 400 (console.groq.com/docs/openai, "Currently unsupported OpenAI features").
-  quirks: {
+  deviations: {
     maxTokensField: "either",
     unsupportedFields: ["logprobs", "top_logprobs", "logit_bias"],
   },

@@ -11,6 +11,6 @@ export const huggingface = {
   dialects: { chat: "openai-chat" },
   // The router serves chat completions alone.
   deviatingModels: [{ match: /embed/i, dialect: "none" }],
-  quirks: { maxTokensField: "max_tokens" },
+  deviations: { maxTokensField: "max_tokens" },
   naming: {},
 } satisfies ProviderDefinition;

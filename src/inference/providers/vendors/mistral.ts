@@ -11,7 +11,7 @@ export const mistral = {
   credentialVariables: ["MISTRAL_API_KEY"],
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
   // Unknown members are refused with 422 `extra_forbidden`; usage comes on the last chunk unasked.
-  quirks: {
+  deviations: {
     maxTokensField: "max_tokens",
     noStreamOptions: true,
     reasoningReplay: "content",

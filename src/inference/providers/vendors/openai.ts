@@ -20,7 +20,7 @@ export const openai = {
   // Kept for 30 days to watch for abuse, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   // Reasoning models answer 400 to `max_tokens`.
-  quirks: {
+  deviations: {
     maxTokensField: "max_completion_tokens",
     customTools: true,
     developerRole: true,

@@ -14,7 +14,7 @@ export const openrouter = {
   deviatingModels: [{ match: /^~|^openrouter\//, dialect: "none" }],
   // OpenRouter translates all three for the provider that serves (openrouter.ai/docs, "Reasoning
   // tokens", "Prompt caching").
-  quirks: {
+  deviations: {
     maxTokensField: "either",
     reasoningObject: true,
     reasoningReplay: "reasoning_details",

@@ -9,7 +9,7 @@ export const venice = {
   baseUrl: "https://api.venice.ai/api/v1",
   credentialVariables: ["VENICE_API_KEY"],
   dialects: { chat: "openai-chat" },
-  quirks: { maxTokensField: "either" },
+  deviations: { maxTokensField: "either" },
   naming: {
     strip: [
       "zai-org-",

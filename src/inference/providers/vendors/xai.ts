@@ -11,6 +11,6 @@ export const xai = {
   dialects: { chat: "openai-chat" },
   // Multi-agent models answer on /v1/responses only.
   deviatingModels: [{ match: /multi-agent/, dialect: "openai-responses" }],
-  quirks: { maxTokensField: "max_completion_tokens" },
+  deviations: { maxTokensField: "max_completion_tokens" },
   naming: { maker: "x-ai" },
 } satisfies ProviderDefinition;

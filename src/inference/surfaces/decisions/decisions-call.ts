@@ -257,7 +257,7 @@ export const decisionsCall = (
     surface: "decisions",
     text,
     routing: routingOf(body, request.model),
-    asks: {
+    requirements: {
       texts: Object.keys(request.questions).length,
       inputTokens: estimateInputTokens(text, body),
     },

@@ -48,7 +48,7 @@ export function embeddingsCall(
     text,
     routing: routingOf(body, request.model),
     sort,
-    asks: {
+    requirements: {
       texts: request.inputs.length,
       parameters: request.dimensions === undefined ? [] : ["dimensions"],
       inputTokens: embeddingTokens(request.inputs),

@@ -53,7 +53,7 @@ export function moderationsCall(
     surface: "moderations",
     text,
     routing: routingOf(body, model),
-    asks: {
+    requirements: {
       texts: request.texts.length,
       outputTokensMax,
       inputTokens: moderationTokens(request, model),

@@ -40,7 +40,7 @@ export function ocrCall(
     recordedAs: "ocr",
     text: "",
     routing: { model },
-    asks: {
+    requirements: {
       texts: pictureCount(pages),
       outputTokensMax: pageTokensMax,
       inputTokens: ocrTokens(pages),

@@ -219,7 +219,7 @@ export const rerankCall = (
     surface: "rerank",
     text,
     routing: routingOf(body, request.model),
-    asks: {
+    requirements: {
       texts: request.documents.length,
       parameters: [
         ...(request.topN === undefined ? [] : ["top_n"]),

@@ -1,4 +1,4 @@
-import { Lifeline } from "../lifeline.ts";
+import { AbortScope } from "../abort-scope.ts";
 import { upstreamTarget, type UpstreamClient } from "../upstream-client.ts";
 
 /** Posts a form (application/x-www-form-urlencoded) and reads the whole answer. */
@@ -29,7 +29,7 @@ export const postFormThrough =
         totalMs: answerTimeoutMs,
       },
       // No client waits for a token alone: several requests may share it.
-      lifeline: new Lifeline(undefined, { aborts: false }),
+      abortScope: new AbortScope(undefined, { aborts: false }),
     });
     return { status: response.status, text: await response.readText(answerBytesMax) };
   };

@@ -1,5 +1,5 @@
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
-import type { ProviderQuirks } from "../../../../src/inference/catalog/model.ts";
+import type { ProviderDeviations } from "../../../../src/inference/catalog/model.ts";
 import type { ClientName } from "../support/client-dialect.ts";
 import type { Fields } from "../support/json-value.ts";
 import type { Reply } from "../support/reply.ts";
@@ -42,7 +42,7 @@ export interface RequestRow {
   gets?: Fields;
   /** The field of a refusal in place of it. */
   refused?: string;
-  quirks?: ProviderQuirks;
+  deviations?: ProviderDeviations;
 }
 
 /** A chunk of a chat stream. */

@@ -120,7 +120,7 @@ export const contentRows: readonly RequestRow[] = [
     client: "anthropic-messages",
     upstream: "openai-chat",
     what: "thoughts are replayed to providers that want them with calls",
-    quirks: { reasoningReplay: "reasoning_content" },
+    deviations: { reasoningReplay: "reasoning_content" },
     sends: {
       messages: [
         user("Go"),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { AssistantPart, Message } from "../../../canonical/message.ts";
 import type { CanonicalRequest } from "../../../canonical/request.ts";
-import type { DialectQuirks } from "../../dialect.ts";
+import type { DialectDeviations } from "../../dialect.ts";
 import { encodeRequest } from "../encode-request.ts";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
@@ -30,16 +30,16 @@ interface Wire {
 
 function encode(
   messages: Message[],
-  options: { dialect?: CanonicalRequest["dialect"]; quirks?: DialectQuirks } = {},
+  options: { dialect?: CanonicalRequest["dialect"]; deviations?: DialectDeviations } = {},
 ): Wire {
-  const { dialect = "openai-chat", quirks = {} } = options;
+  const { dialect = "openai-chat", deviations = {} } = options;
   const { body, losses } = encodeRequest(
     { dialect, model: "m", stream: false, messages },
     {
       upstreamModel: "claude-opus-4-7",
       stream: false,
       providerId: "anthropic",
-      quirks,
+      deviations,
     },
   );
   return { ...(body as unknown as Wire), losses: losses.map((loss) => loss.field) };
@@ -245,8 +245,8 @@ describe("turns of a chat", () => {
 
 describe("thoughts", () => {
   const thought = (fields: object): AssistantPart => ({ type: "reasoning", ...fields });
-  const blocks = (part: AssistantPart, quirks?: DialectQuirks): unknown =>
-    encode([user("Hi"), model(part, text("a")), user("b")], { ...(quirks && { quirks }) })
+  const blocks = (part: AssistantPart, deviations?: DialectDeviations): unknown =>
+    encode([user("Hi"), model(part, text("a")), user("b")], { ...(deviations && { deviations }) })
       .messages[1]?.content;
 
   test("go back to their maker in their places (litellm#23047)", () => {

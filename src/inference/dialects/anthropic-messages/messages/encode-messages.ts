@@ -148,10 +148,10 @@ class TurnEncoder {
    * clients know, so those of others are sent as the user's.
    */
   private laterSystem(message: SystemMessage, place: EncodePlace): Turn {
-    const { sameDialect, quirks } = this.state;
+    const { sameDialect, deviations } = this.state;
     const { content, ...fields } = place.extensionFields(message.extensions);
     const blocks = encodeSystem(message, place);
-    if (sameDialect && quirks.systemOnlyFirst !== true) {
+    if (sameDialect && deviations.systemOnlyFirst !== true) {
       return {
         role: "system",
         blocks: [...blocks, ...((asArray(content) ?? []) as readonly JsonObject[])],
@@ -242,7 +242,7 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
     return [{ type: "redacted_thinking", data: encrypted, ...own }];
   }
   const words = text ?? part.summary?.join("\n\n");
-  if (place.state.quirks.reasoningReplay === "content" && words)
+  if (place.state.deviations.reasoningReplay === "content" && words)
     return [{ type: "thinking", thinking: words, signature: "" }];
   place.lose("the upstream takes back no thoughts that it did not seal");
   return [];

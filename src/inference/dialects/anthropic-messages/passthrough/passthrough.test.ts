@@ -4,7 +4,7 @@ import { readMessage, requestHeaders, requestText } from "./passthrough.ts";
 
 const route = {
   model: {},
-  route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", quirks: {} } },
+  route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", deviations: {} } },
 } as TargetRoute;
 
 const sent = (text: string): ReturnType<typeof requestText> =>
@@ -130,7 +130,10 @@ describe("the body for a native upstream", () => {
         model: "m",
         messages: [user, { role: "assistant", content: [thought, said] }],
       });
-      const provider = { ...route.route.provider, quirks: { reasoningReplay: "content" as const } };
+      const provider = {
+        ...route.route.provider,
+        deviations: { reasoningReplay: "content" as const },
+      };
       const own = { ...route, route: { ...route.route, provider } };
       const request = {
         text,

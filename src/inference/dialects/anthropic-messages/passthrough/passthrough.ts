@@ -5,7 +5,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import type { DialectQuirks } from "../../dialect.ts";
+import type { DialectDeviations } from "../../dialect.ts";
 import { fallbackMembers } from "../../gateway-facts.ts";
 import {
   budgetWithin,
@@ -128,7 +128,10 @@ function openSeals(
     const { content } = Object(message) as Fields;
     if (!Array.isArray(content)) return message;
     const blocks = content.flatMap((block: unknown, position): unknown[] => {
-      const own = replayedBlock(block, { providerId: provider.id, quirks: provider.quirks });
+      const own = replayedBlock(block, {
+        providerId: provider.id,
+        deviations: provider.deviations,
+      });
       if (typeof own !== "string") return [own];
       losses.push({ field: `messages[${index}].content[${position}]`, reason: own });
       return [];
@@ -182,7 +185,7 @@ function callsUnderWay(
 /** The block as its upstream takes it back, or why it does not. */
 function replayedBlock(
   block: unknown,
-  { providerId, quirks }: { providerId: string; quirks: DialectQuirks },
+  { providerId, deviations }: { providerId: string; deviations: DialectDeviations },
 ): unknown {
   if (!isThought(block)) return block;
   const fields = Object(block) as Fields;
@@ -190,7 +193,7 @@ function replayedBlock(
   const sealed = fields[field];
   // Servers of other makers seal nothing and want their thoughts back.
   if (typeof sealed !== "string" || sealed === "")
-    return quirks.reasoningReplay === "content" ? block : "a thought without a seal";
+    return deviations.reasoningReplay === "content" ? block : "a thought without a seal";
   const { seal, provenance } = openProvenance(sealed);
   if (provenance === undefined) return block;
   return isForeignReasoning({ provenance }, providerId)

@@ -172,7 +172,7 @@ function decodeAssistantPart(part: RequestFields): AssistantPart {
     case "refusal":
       return { type: "refusal", refusal: part.requiredString("refusal") } satisfies RefusalPart;
     case "thinking":
-      return { type: "reasoning", text: thinkingText(part.object.thinking), spelling: "content" };
+      return { type: "reasoning", text: thinkingText(part.object.thinking), field: "content" };
     default:
       return { type: "opaque", dialect: "openai-chat", value: part.object };
   }

@@ -16,7 +16,7 @@ import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
   isForeignReasoning,
   type ReasoningPart,
-  type ReasoningSpelling,
+  type ReasoningField,
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
@@ -46,10 +46,10 @@ function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeSta
 }
 
 function encodeSystem(message: SystemMessage, place: EncodePlace): JsonObject {
-  const { sameDialect, quirks } = place.state;
+  const { sameDialect, deviations } = place.state;
   return {
     role:
-      message.developer === true && (sameDialect || quirks.developerRole === true)
+      message.developer === true && (sameDialect || deviations.developerRole === true)
         ? "developer"
         : "system",
     content: textContent(message.parts, place),
@@ -177,7 +177,7 @@ class TurnEncoder {
    * meaning.
    */
   private laterSystem(message: SystemMessage, place: EncodePlace): JsonObject {
-    if (this.state.quirks.systemOnlyFirst !== true) return encodeSystem(message, place);
+    if (this.state.deviations.systemOnlyFirst !== true) return encodeSystem(message, place);
     const text = message.parts.map((part) => part.text).join("\n\n");
     return { role: "user", content: `<system-reminder>\n${text}\n</system-reminder>` };
   }
@@ -231,14 +231,14 @@ function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
     return false;
   }
   if (part.type !== "reasoning") return true;
-  const spelling = replaySpelling(part, place.state);
-  if (spelling === undefined) {
+  const field = replayField(part, place.state);
+  if (field === undefined) {
     place.lose("the upstream takes no earlier thoughts");
     return false;
   }
   const sealed = part.signature !== undefined || part.encrypted !== undefined;
   if (
-    spelling === "reasoning_details" &&
+    field === "reasoning_details" &&
     sealed &&
     isForeignReasoning(part, place.state.options.providerId)
   ) {
@@ -248,8 +248,8 @@ function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
   return true;
 }
 
-const replaySpelling = (part: ReasoningPart, state: EncodeState): ReasoningSpelling | undefined =>
-  (state.sameDialect ? part.spelling : undefined) ?? state.quirks.reasoningReplay;
+const replayField = (part: ReasoningPart, state: EncodeState): ReasoningField | undefined =>
+  (state.sameDialect ? part.field : undefined) ?? state.deviations.reasoningReplay;
 
 function assistantContent(
   parts: readonly AssistantPart[],
@@ -260,7 +260,7 @@ function assistantContent(
   const wire = parts.flatMap((part, index): JsonObject[] => {
     if (part.type === "text") return [encodeText(part, place.at(`.content[${index}]`))];
     if (part.type === "opaque") return [part.value];
-    if (part.type === "reasoning" && replaySpelling(part, state) === "content") {
+    if (part.type === "reasoning" && replayField(part, state) === "content") {
       return [{ type: "thinking", thinking: [{ type: "text", text: part.text ?? "" }] }];
     }
     return [];
@@ -274,9 +274,9 @@ function assistantContent(
 function replayedThoughts(parts: readonly AssistantPart[], state: EncodeState): JsonObject {
   const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
   const first = thoughts[0];
-  const spelling = first && replaySpelling(first, state);
-  if (spelling === undefined || spelling === "content") return {};
-  if (spelling !== "reasoning_details") return { [spelling]: reasoningText(thoughts) };
+  const field = first && replayField(first, state);
+  if (field === undefined || field === "content") return {};
+  if (field !== "reasoning_details") return { [field]: reasoningText(thoughts) };
   return { reasoning_details: encodeDetails(parts.map(withoutProvenance)) };
 }
 

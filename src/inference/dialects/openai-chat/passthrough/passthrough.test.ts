@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import type { UpstreamRoute } from "../../../catalog/model.ts";
-import type { ProviderQuirks } from "../../../providers/provider-definition.ts";
+import type { ProviderDeviations } from "../../../providers/provider-definition.ts";
 
 type Fields = Record<string, unknown>;
 
 /** What an upstream is sent of a client's members, and the names of what it is not told. */
 function sent(
   members: Fields,
-  { quirks = {}, ...more }: Partial<UpstreamRoute> & { quirks?: ProviderQuirks } = {},
+  { deviations = {}, ...more }: Partial<UpstreamRoute> & { deviations?: ProviderDeviations } = {},
 ): [Fields, string[]] {
   const { model, route } = routeIn("openai-chat");
-  const own = { model, route: { ...route, ...more, provider: { ...route.provider, quirks } } };
+  const own = { model, route: { ...route, ...more, provider: { ...route.provider, deviations } } };
   const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }], ...members };
   const { requestText, losses } = adaptIn("openai-chat", { body, route: own });
   const { model: _model, messages: _messages, ...rest } = JSON.parse(requestText) as Fields;
@@ -51,7 +51,10 @@ describe("the reasoning object", () => {
 
   test("goes as it is to a provider that knows it", () => {
     const reasoning = { max_tokens: 1_000, exclude: true, x: 1 };
-    expect(sent({ reasoning }, { quirks: { reasoningObject: true } })).toEqual([{ reasoning }, []]);
+    expect(sent({ reasoning }, { deviations: { reasoningObject: true } })).toEqual([
+      { reasoning },
+      [],
+    ]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { editMembers, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import type { DialectQuirks } from "../../dialect.ts";
+import type { DialectDeviations } from "../../dialect.ts";
 import {
   budgetWithin,
   type OriginalRequest,
@@ -46,14 +46,14 @@ function requestText(
   { route, model, outputCap }: TargetRoute,
 ): RequestText {
   const { body } = request;
-  const { quirks } = route.provider;
+  const { deviations } = route.provider;
   const losses: Loss[] = [];
   const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)]]);
   for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
   const declared = route.reasoning ?? model.reasoning;
-  if (quirks.reasoningObject === true) clampEfforts(request, { edits, declared });
+  if (deviations.reasoningObject === true) clampEfforts(request, { edits, declared });
   else flattenReasoning(request, { edits, declared, losses });
-  if (body["stream"] === true && !quirks.noStreamOptions) {
+  if (body["stream"] === true && !deviations.noStreamOptions) {
     const options = body["stream_options"];
     const asked =
       typeof options === "object" &&
@@ -69,9 +69,9 @@ function requestText(
     edits.set("response_format", undefined);
     losses.push(undeclaredFormat());
   }
-  renameMaxTokens(request, { edits, field: quirks.maxTokensField });
+  renameMaxTokens(request, { edits, field: deviations.maxTokensField });
   if (outputCap !== undefined)
-    lowerMaxTokens(request, { edits, field: quirks.maxTokensField, outputCap });
+    lowerMaxTokens(request, { edits, field: deviations.maxTokensField, outputCap });
   const opened = openSeals(request.text, {
     messages: body["messages"],
     providerId: route.provider.id,
@@ -161,7 +161,7 @@ function withUsage({ text }: OriginalRequest, { isObject }: { isObject: boolean 
  */
 function renameMaxTokens(
   { body }: OriginalRequest,
-  { edits, field = "max_tokens" }: { edits: Edits; field: DialectQuirks["maxTokensField"] },
+  { edits, field = "max_tokens" }: { edits: Edits; field: DialectDeviations["maxTokensField"] },
 ): void {
   if (field === "either") return;
   const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
@@ -183,7 +183,7 @@ function lowerMaxTokens(
     edits,
     field = "max_tokens",
     outputCap,
-  }: { edits: Edits; field: DialectQuirks["maxTokensField"]; outputCap: number },
+  }: { edits: Edits; field: DialectDeviations["maxTokensField"]; outputCap: number },
 ): void {
   const sent = capFields
     .map((name) => ({

@@ -296,7 +296,7 @@ function whyNotReplayed(part: ReasoningPart, state: EncodeState): string | undef
     return own ? undefined : "sealed by another provider";
   }
   if (part.text === undefined && part.summary === undefined) return "an id without its content";
-  return state.sameDialect || state.quirks.reasoningReplay !== undefined
+  return state.sameDialect || state.deviations.reasoningReplay !== undefined
     ? undefined
     : "the upstream takes no earlier thoughts";
 }

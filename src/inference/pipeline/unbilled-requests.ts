@@ -2,7 +2,7 @@ import { errorOfAttempts, withoutCredential } from "./failure-error.ts";
 import { attemptRecord, sendTo, errorDetails, readWhole } from "./attempt.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import {
-  chatAsks,
+  chatRequirements,
   type ChatCall,
   type InferenceCall,
   type ClientRequest,
@@ -15,7 +15,7 @@ import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
 import { planCall, type CallPlan } from "./plan-call.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
-import { Lifeline } from "../upstream/lifeline.ts";
+import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProbeKey, ProbeOutcome } from "../../byok/key-prober.ts";
 import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { verdictOf } from "./provider-credentials.ts";
@@ -43,7 +43,7 @@ const countAnswerBytesMax = 64 * 1024;
  * and only paths of Messages deviate.
  */
 const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
-  chatDialectOf(route) === dialect && route.provider.quirks.messagesPath === undefined;
+  chatDialectOf(route) === dialect && route.provider.deviations.messagesPath === undefined;
 
 /**
  * Counts the input tokens of a request: by the provider that would serve it where it counts, else
@@ -79,13 +79,13 @@ async function askProvider(
   deps: InferenceDependencies,
   { call, candidate, plan, read }: CountRequest,
 ): Promise<number | undefined> {
-  const lifeline = new Lifeline(call.signalOf, { aborts: true });
+  const abortScope = new AbortScope(call.signalOf, { aborts: true });
   const startedMs = deps.clock.monotonicMs();
   const sent = await sendTo(deps, {
     call,
     candidate,
     adapter: call.adapt(candidate),
-    lifeline,
+    abortScope,
     purpose: "count-tokens",
   });
   if (!sent.ok) {
@@ -147,7 +147,7 @@ async function probe(
     body: "",
     connectTimeoutMs,
     timeouts: { firstTokenMs: answerTimeoutMs, idleMs: answerTimeoutMs, totalMs: answerTimeoutMs },
-    lifeline: new Lifeline(undefined, { aborts: false }),
+    abortScope: new AbortScope(undefined, { aborts: false }),
   });
   const text = await response.readText(probeAnswerBytesMax).catch(() => {
     response.abort();
@@ -242,13 +242,13 @@ async function askRoute(
   const startedMs = deps.clock.monotonicMs();
   const request = requestFor(candidate, deps);
   const adapter = adapt(request, candidate);
-  const lifeline = new Lifeline(() => signal, { aborts: true });
-  lifeline.listen();
+  const abortScope = new AbortScope(() => signal, { aborts: true });
+  abortScope.listen();
   const sent = await sendTo(deps, {
-    call: { asks: chatAsks(openaiChat, request) },
+    call: { requirements: chatRequirements(openaiChat, request) },
     candidate,
     adapter,
-    lifeline,
+    abortScope,
   });
   if (!sent.ok) return answerOf(sent.failure);
   const whole = await readWhole(sent.response, adapter);

@@ -2,23 +2,23 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { freshRedis, hasRedis, redisMissing } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
-import { claimMs, SharedClaims } from "./shared-claims.ts";
+import { leaseMs, SharedLeases } from "./shared-leases.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import { SharedState } from "./shared-state.ts";
 
-describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, () => {
   let shared: SharedState;
   beforeAll(async () => {
     shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
   });
   afterAll(() => shared.close());
 
-  const claimsOf = (
+  const leasesOf = (
     nodeId: string,
     clock = new FakeClock(),
     server: Pick<SharedState, "run"> = shared,
-  ): SharedClaims =>
-    new SharedClaims({
+  ): SharedLeases =>
+    new SharedLeases({
       shared: server,
       nodeId,
       clock,
@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
     });
 
   test("what one has the other does not get until it lets go, and asking again is no harm", async () => {
-    const [one, other] = [claimsOf("one"), claimsOf("other")];
+    const [one, other] = [leasesOf("one"), leasesOf("other")];
     expect([
       await one.take("a"),
       await other.take("a"),
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
   });
 
   test("of two one leads, and the other as soon as it has stopped", async () => {
-    const [one, other] = [claimsOf("first"), claimsOf("second")];
+    const [one, other] = [leasesOf("first"), leasesOf("second")];
     await one.renew();
     await other.renew();
     expect([one.isLeading, other.isLeading]).toEqual([true, false]);
@@ -51,7 +51,7 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
   });
 
   test("what is let go of while it is renewed stays free", async () => {
-    const [one, other] = [claimsOf("renewing"), claimsOf("waiting")];
+    const [one, other] = [leasesOf("renewing"), leasesOf("waiting")];
     await one.take("c");
     const renewed = one.renew();
     one.release("c");
@@ -68,14 +68,14 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
       run: (...call) =>
         isAway ? Promise.reject(new SharedStateAwayError("away")) : shared.run(...call),
     };
-    const claims = claimsOf("cut off", clock, server);
-    expect(await claims.take("c")).toBe(true);
+    const leases = leasesOf("cut off", clock, server);
+    expect(await leases.take("c")).toBe(true);
     isAway = true;
-    clock.advance(claimMs - 1);
-    await claims.renew();
-    expect(claims.holds("c")).toBe(true);
+    clock.advance(leaseMs - 1);
+    await leases.renew();
+    expect(leases.holds("c")).toBe(true);
     clock.advance(1);
-    expect(claims.holds("c")).toBe(false);
-    await expect(claims.take("c")).rejects.toThrow("away");
+    expect(leases.holds("c")).toBe(false);
+    await expect(leases.take("c")).rejects.toThrow("away");
   });
 });

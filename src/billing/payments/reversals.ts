@@ -18,35 +18,35 @@ import {
 } from "./payment-store.ts";
 
 /** Why money of a payment goes back to its payer. */
-export type ClaimKind = "refund" | "dispute";
+export type ReversalKind = "refund" | "dispute";
 
 /**
- * What a claim is: it takes the money (`standing`, or `lost` once a dispute is decided), or it does
- * not (`dropped`: a refund that failed, a dispute that was won). A claim is the strongest that was
- * ever told of it, in any order.
+ * The strongest state that was reported of a reversal, in any order: it takes the money
+ * (`standing`, or `lost` once a dispute is decided), or it does not (`dropped`: a refund that
+ * failed, a dispute that was won).
  */
-export type ClaimState = "standing" | "lost" | "dropped";
+export type ReversalState = "standing" | "lost" | "dropped";
 
 /** A refund or a dispute of a payment, in one of the states that it has had. */
-export interface Claim {
+export interface Reversal {
   /** The provider's id of it. */
   id: string;
-  kind: ClaimKind;
-  state: ClaimState;
+  kind: ReversalKind;
+  state: ReversalState;
   paymentIntentId: string;
   amountCents: number;
 }
 
-const standing = (...statuses: string[]): [string, ClaimState][] =>
+const standing = (...statuses: string[]): [string, ReversalState][] =>
   statuses.map((status) => [status, "standing"]);
-const dropped = (...statuses: string[]): [string, ClaimState][] =>
+const dropped = (...statuses: string[]): [string, ReversalState][] =>
   statuses.map((status) => [status, "dropped"]);
 
 /**
  * Statuses that move money: docs.stripe.com/api/refunds/object and
  * docs.stripe.com/api/disputes/object. Inquiries (`warning_*`) do not.
  */
-const states: Readonly<Record<ClaimKind, ReadonlyMap<string, ClaimState>>> = {
+const states: Readonly<Record<ReversalKind, ReadonlyMap<string, ReversalState>>> = {
   refund: new Map([
     ...standing("pending", "requires_action", "succeeded"),
     ...dropped("failed", "canceled"),
@@ -59,30 +59,32 @@ const states: Readonly<Record<ClaimKind, ReadonlyMap<string, ClaimState>>> = {
 };
 
 /** The state that a status means; undefined for one that moves no money. */
-export const claimStateOf = (kind: ClaimKind, status: string): ClaimState | undefined =>
+export const reversalStateOf = (kind: ReversalKind, status: string): ReversalState | undefined =>
   states[kind].get(status);
 
-/** A claim with every report of it. */
-export interface KnownClaim {
+/** A reversal with every report of it. */
+export interface KnownReversal {
   id: string;
-  kind: ClaimKind;
+  kind: ReversalKind;
   amountCents: number;
-  states: readonly ClaimState[];
+  states: readonly ReversalState[];
 }
 
-/** Whether a claim takes money. */
-const takesMoney = ({ states: told }: Pick<KnownClaim, "states">): boolean =>
+/** Whether a reversal takes money. */
+const takesMoney = ({ states: told }: Pick<KnownReversal, "states">): boolean =>
   !told.includes("dropped");
 
 /**
- * The part of a charge that was claimed back; never more than the charge, although its refunds and
+ * The part of a charge that was reversed; never more than the charge, although its refunds and
  * disputes may add up to more.
  */
-function claimedCents(
-  claims: readonly KnownClaim[],
+function reversedCents(
+  reversals: readonly KnownReversal[],
   { chargeCents }: Pick<Quote, "chargeCents">,
 ): number {
-  const sum = claims.filter(takesMoney).reduce((cents, { amountCents }) => cents + amountCents, 0);
+  const sum = reversals
+    .filter(takesMoney)
+    .reduce((cents, { amountCents }) => cents + amountCents, 0);
   return Math.min(sum, chargeCents);
 }
 
@@ -99,16 +101,16 @@ const creditPartOf = (
   );
 
 /**
- * Has balances and documents follow what was claimed back of payments: what should have been taken
- * is computed from all claims, and the difference to what was taken is moved. So it does not matter
- * in which order claims come, how often, or where a crash cut this off; it is done again until
+ * Has balances and documents follow the reversals of payments: what should have been taken is
+ * computed from all of them, and the difference to what was taken is moved. So it does not matter
+ * in which order they come, how often, or where a crash cut this off; it is done again until
  * nothing is left to do.
  */
-export class ClaimFollower {
+export class ReversalFollower {
   private readonly books: PaymentBooks;
   private readonly commits: CommitQueue;
   private readonly withdrawals: Withdrawals;
-  /** Workspaces that are not brought up to their claims; undefined until they were looked for. */
+  /** Workspaces behind their reversals; undefined until they were looked for. */
   private owing: Set<string> | undefined;
 
   constructor(options: { books: PaymentBooks; commits: CommitQueue; withdrawals: Withdrawals }) {
@@ -118,12 +120,12 @@ export class ClaimFollower {
   }
 
   /**
-   * Brings a workspace up to its claims, as far as its credits bear it. Tells what it still owes.
+   * Brings a workspace up to its reversals, as far as its credits bear it. Returns what it owes.
    */
   async follow(workspaceId: string): Promise<bigint> {
     // Where the database refuses, it stays here.
     this.owing?.add(workspaceId);
-    const owedNano = await this.books.turns.run("books", async () => {
+    const owedNano = await this.books.mutex.run("books", async () => {
       const due: Due[] = [];
       for (const facts of await this.books.store.factsOf(workspaceId)) {
         const order = await this.books.orders.find(facts.orderId);
@@ -142,7 +144,7 @@ export class ClaimFollower {
 
   /** Tries again what could not be taken, and, the first time, what a crash may have cut off. */
   async run(): Promise<void> {
-    this.owing ??= new Set(await this.books.store.claimedWorkspaces());
+    this.owing ??= new Set(await this.books.store.workspacesWithReversals());
     for (const workspaceId of [...this.owing]) await this.follow(workspaceId);
   }
 
@@ -208,8 +210,8 @@ interface Due {
   dueNano: bigint;
 }
 
-const dueOf = (order: Order, { claims, takenNano }: OrderFacts): bigint =>
-  nanoFromCents(creditPartOf(claimedCents(claims, order), order)) - takenNano;
+const dueOf = (order: Order, { reversals, takenNano }: OrderFacts): bigint =>
+  nanoFromCents(creditPartOf(reversedCents(reversals, order), order)) - takenNano;
 
 const stepOf = ({ movementCount }: OrderFacts): number => movementCount + 1;
 
@@ -248,23 +250,23 @@ const takenBack = (refundId: string): string => `${refundId} failed`;
  * What is still to be issued: a note for each refund, and one below zero for each that failed after
  * it had one.
  */
-function dueCreditNotes(order: Order, { claims, creditNotes }: OrderFacts): CreditNote[] {
+function dueCreditNotes(order: Order, { reversals, creditNotes }: OrderFacts): CreditNote[] {
   let refunded = creditNotes.reduce(
     (cents, { creditCents, feeCents }) => cents + creditCents + feeCents,
     0,
   );
-  return claims
+  return reversals
     .filter(({ kind }) => kind === "refund")
-    .flatMap((claim) => {
-      const noted = creditNotes.find(({ reference }) => reference === claim.id);
-      if (takesMoney(claim)) {
+    .flatMap((reversal) => {
+      const noted = creditNotes.find(({ reference }) => reference === reversal.id);
+      if (takesMoney(reversal)) {
         if (noted !== undefined) return [];
-        const [from, to] = [refunded, Math.min(refunded + claim.amountCents, order.chargeCents)];
+        const [from, to] = [refunded, Math.min(refunded + reversal.amountCents, order.chargeCents)];
         refunded = to;
         const creditCents = creditPartOf(to, order) - creditPartOf(from, order);
-        return [{ reference: claim.id, creditCents, feeCents: to - from - creditCents }];
+        return [{ reference: reversal.id, creditCents, feeCents: to - from - creditCents }];
       }
-      const reference = takenBack(claim.id);
+      const reference = takenBack(reversal.id);
       if (noted === undefined || creditNotes.some((each) => each.reference === reference))
         return [];
       refunded -= noted.creditCents + noted.feeCents;

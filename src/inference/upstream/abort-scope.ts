@@ -20,7 +20,7 @@ export interface ExchangeTie {
  * costs more than it is worth for an answer that takes a moment, so it begins with `listen`, when
  * waiting begins.
  */
-export class Lifeline implements ExchangeTie {
+export class AbortScope implements ExchangeTie {
   private current: Abortable | undefined;
   private gone = false;
   private listening = false;

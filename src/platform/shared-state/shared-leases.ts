@@ -3,7 +3,7 @@ import { SharedStateAwayError } from "./shared-state-error.ts";
 import type { SharedScript, SharedState } from "./shared-state.ts";
 
 /** What one of several gateways does alone; where there is only one, it does everything. */
-export interface Claims {
+export interface Leases {
   /** Makes something this gateway's until it lets go or dies; false where it is another's. */
   take(name: string): Promise<boolean>;
   /** Whether something is this gateway's. */
@@ -12,12 +12,12 @@ export interface Claims {
   release(name: string): void;
 }
 
-/** How long a claim outlives its gateway. */
-export const claimMs = 6_000;
+/** How long a lease outlives its gateway. */
+export const leaseMs = 6_000;
 
-/** Values: who claims, for how many milliseconds. */
+/** Values: who leases, for how many milliseconds. */
 const takeScript: SharedScript = {
-  name: "switchyardClaim",
+  name: "switchyardLease",
   lua: `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -31,16 +31,16 @@ const releaseScript: SharedScript = {
   lua: "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end\nreturn 0",
 };
 
-/** The name of the claim to what is done once over all gateways, such as retention. */
+/** The name of the lease of what is done once over all gateways, such as retention. */
 const leading = "leading";
 
-/** Claims on the shared server. One that could not be renewed for as long as it lasts is lost. */
-export class SharedClaims implements Claims {
+/** Leases on the shared server. One that could not be renewed for as long as it lasts is lost. */
+export class SharedLeases implements Leases {
   private readonly shared: Pick<SharedState, "run">;
   private readonly nodeId: string;
   private readonly clock: Clock;
   private readonly onError: (error: unknown) => void;
-  /** Until when each claim is certain, in monotonic time. */
+  /** Until when each lease is certain, in monotonic time. */
   private readonly untilMs = new Map<string, number>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -56,10 +56,10 @@ export class SharedClaims implements Claims {
     this.onError = options.onError;
   }
 
-  /** Renews what is claimed, and claims to lead, from now on. */
+  /** Renews every lease, and takes the one to lead, from now on. */
   start(): void {
     void this.renew();
-    this.timer = setInterval(() => void this.renew(), claimMs / 3);
+    this.timer = setInterval(() => void this.renew(), leaseMs / 3);
   }
 
   /** Lets go of everything. */
@@ -110,12 +110,12 @@ export class SharedClaims implements Claims {
   }
 
   private async ask(name: string): Promise<boolean> {
-    const values = [this.nodeId, claimMs];
+    const values = [this.nodeId, leaseMs];
     return (await this.shared.run(takeScript, { keys: [`claim:${name}`], values })) === 1;
   }
 
   private note(name: string, isTaken: boolean, askedMs: number): void {
-    if (isTaken) this.untilMs.set(name, askedMs + claimMs);
+    if (isTaken) this.untilMs.set(name, askedMs + leaseMs);
     else this.untilMs.delete(name);
   }
 
