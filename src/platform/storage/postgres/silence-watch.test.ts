@@ -12,7 +12,7 @@ import {
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
-import { SilenceWatch } from "./silence-watch.ts";
+import { type QueryClient, SilenceWatch } from "./silence-watch.ts";
 
 const silentLogger = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -78,6 +78,27 @@ describe("a watch", () => {
     (await next).resolve();
     while (watch.isSilent) await new Promise(setImmediate);
     expect(await watch.answerOf(async () => "back")).toBe("back");
+    await watch.stop();
+  });
+
+  test("lets go of a connection that comes when the silence that gave it up is over", async () => {
+    const { clock, watch, nextProbe } = watchOf();
+    const connection = Promise.withResolvers<QueryClient>();
+    const pool = watch.pool({ connect: () => connection.promise, end: () => Promise.resolve() });
+    const waiting = pool.connect().catch((error: unknown) => error);
+    const unanswered = nextProbe();
+    clock.advance(1_000);
+    const probe = await unanswered;
+    clock.advance(4_000);
+    expect(await waiting).toBeInstanceOf(StorageUnavailableError);
+    probe.resolve();
+    while (watch.isSilent) await new Promise(setImmediate);
+    const released = Promise.withResolvers<unknown>();
+    connection.resolve({
+      query: () => Promise.reject(new Error("no question is expected")),
+      release: released.resolve,
+    });
+    expect(await released.promise).toBe(true);
     await watch.stop();
   });
 

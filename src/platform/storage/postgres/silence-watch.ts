@@ -131,16 +131,18 @@ export class SilenceWatch {
     };
   }
 
-  /** A connection that comes after it was given up is let go of. */
-  #connect(pool: QueryPool): Promise<QueryClient> {
-    return this.unlessSilent(() => {
-      const connecting = pool.connect();
-      return connecting.then((client) => {
-        if (!this.isSilent) return client;
-        client.release(true);
-        throw silence();
-      });
-    });
+  /** A connection that comes after it was given up is let go of, be the silence over or not. */
+  async #connect(pool: QueryPool): Promise<QueryClient> {
+    let connecting: Promise<QueryClient> | undefined;
+    try {
+      return await this.unlessSilent(() => (connecting = pool.connect()));
+    } catch (error) {
+      connecting?.then(
+        (client) => client.release(true),
+        () => undefined,
+      );
+      throw error;
+    }
   }
 
   #look(): void {
