@@ -28,7 +28,15 @@ import { UsageStore } from "./usage-store.ts";
 /** The middle of the month under way (November 2026), and of those before and after it. */
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
-const migrations = [firstSchema, usageGrowths, monthsBy(new FakeClock(middleOf(0)))];
+/** The release before, for this test: all that its commits need, and a table of records in one. */
+const migrationsBefore = [firstSchema, usageGrowths];
+const migrations = [
+  ...migrationsBefore,
+  {
+    ...monthsBy(new FakeClock(middleOf(0))),
+    name: `2026-11-25-months additive to ${usageGrowths.name.split(" ")[0]}`,
+  },
+];
 /** However busy the machine is, no commit is refused for that. */
 const commitTimeoutMs = 60_000;
 
@@ -96,7 +104,7 @@ test("a table of several months becomes partitions while a gateway of the releas
   const several = { severalGateways: true, commitTimeoutMs };
   const old = await openInsightStorage(url, {
     ...several,
-    migrations: [firstSchema, usageGrowths],
+    migrations: migrationsBefore,
   });
   const records = [-14, -2, -1, 0, 1, 5].map(recordIn);
   await settle(old, records);
@@ -126,7 +134,7 @@ test("a table of several months becomes partitions while a gateway of the releas
   });
   await Promise.all([old.close(), migrated.close()]);
   // The release before starts on it, too.
-  const again = await openInsightStorage(url, { migrations: [firstSchema, usageGrowths] });
+  const again = await openInsightStorage(url, { migrations: migrationsBefore });
   expect(await readIds(again)).toEqual(idsOf(all));
   await again.close();
 }, 60_000);

@@ -135,7 +135,7 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
       database,
     );
     await sql`insert into stored_responses
-      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0)`.execute(
+      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0, null)`.execute(
       database,
     );
     const wide = open(storage);

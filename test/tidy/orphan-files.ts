@@ -33,6 +33,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
   "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",
   "test/support/later-release.ts": "test/end-to-end/nodes/two-releases.test.ts",
+  "test/support/property-seed.ts": "bunfig.toml",
   "test/support/shifted-clock.ts": "test/chaos/parts.ts",
   "test/support/modules-on-signal.ts": "test/end-to-end/process/what-a-start-loads.test.ts",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",

@@ -163,6 +163,9 @@ export function joined<T extends object>(...sources: readonly Optional<T>[]): T 
 /** A count beyond this is no count: the largest context windows are a thousandth of it. */
 const absurdCount = 1_000_000_000;
 
+/** Zero for the negative zero that JSON can say, and any other number as it is. */
+const withoutSign = (count: number): number => (count === 0 ? 0 : count);
+
 /** Reads counts of usage and remembers whether one of them could not be true. */
 export class CountReader {
   clamped = false;
@@ -171,10 +174,10 @@ export class CountReader {
   read(value: unknown): number | undefined {
     if (value === undefined || value === null) return undefined;
     if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= absurdCount)
-      return value;
+      return withoutSign(value);
     this.clamped = true;
     if (typeof value !== "number" || Number.isNaN(value)) return undefined;
-    return Math.min(absurdCount, Math.max(0, Math.round(value)));
+    return withoutSign(Math.min(absurdCount, Math.max(0, Math.round(value))));
   }
 
   /** A part of a whole; what does not fit is cut off and noted. */

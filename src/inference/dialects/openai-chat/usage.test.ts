@@ -244,8 +244,11 @@ describe("readChatUsage clamps and flags", () => {
         for (const count of Object.values(metered.usage)) {
           expect(Number.isInteger(count) && count >= 0 && count <= 1e9).toBe(true);
         }
-        const { prompt_tokens: prompt, completion_tokens: completion } = value;
         if (metered.clamped) return;
+        // JSON can say a negative zero, which counts as zero.
+        const [prompt, completion] = [value.prompt_tokens, value.completion_tokens].map((told) =>
+          told === 0 ? 0 : told,
+        );
         if (typeof prompt === "number") expect(totalInputTokens(metered.usage)).toBe(prompt);
         const reasoning = metered.usage.reasoningTokens ?? 0;
         if (typeof completion === "number")
