@@ -27,6 +27,8 @@ interface CountedRequest {
   rateClass: RateClass;
   /** Headers of the answer to come; the window's are written into them. */
   headers: AnswerHeaders;
+  /** Names the request for the hold that is asked for before the windows have answered. */
+  ticket?: string | undefined;
 }
 
 type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
@@ -80,6 +82,7 @@ export function countRequest(
   const counted = counters.limiter.count({
     minutes: minutesOf(counters, request),
     hours: hoursOf(counters, request),
+    ticket: request.ticket,
   });
   if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
   tell(request, counted);
@@ -187,6 +190,10 @@ export function describeWindow(counters: RateCounters, caller: Caller): Record<s
 /** Called with all tokens that a request has used, once it is settled. */
 export type TokensUsed = (total: number) => void;
 
+/** Whether a key or the one that made it has a ceiling of tokens a minute. */
+export const countsTokens = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent">): boolean =>
+  key.tokensPerMinute !== null || (parent !== undefined && parent.tokensPerMinute !== null);
+
 /**
  * Counts what a request is going to send against its key's ceiling of tokens a minute (`tpm`), so
  * that requests in parallel see each other, and yields what counts the rest. Keys without a ceiling
@@ -195,13 +202,12 @@ export type TokensUsed = (total: number) => void;
 export function reserveTokens(
   { limiter }: RateCounters,
   {
-    caller: { key, parent },
+    caller,
     estimateTokens,
   }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
 ): TokensUsed | undefined | Promise<TokensUsed> {
-  if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null))
-    return undefined;
-  return reserveIn(limiter, tokenWindowsOf([key, parent]), estimateTokens);
+  if (!countsTokens(caller)) return undefined;
+  return reserveIn(limiter, tokenWindowsOf([caller.key, caller.parent]), estimateTokens);
 }
 
 const tokenWindowsOf = (keys: readonly (LlmKeyCaller["key"] | undefined)[]): TokenWindow[] =>

@@ -98,6 +98,11 @@ export interface HourWindow {
 export interface RequestWindows {
   minutes: readonly [MinuteWindow, ...MinuteWindow[]];
   hours: HourWindow | undefined;
+  /**
+   * Names the request for a hold that is asked for before the answer: windows that processes share
+   * note under it that they had room (`admittedKey`).
+   */
+  ticket?: string | undefined;
 }
 
 /** What became of a request in its windows. */

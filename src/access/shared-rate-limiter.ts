@@ -1,7 +1,11 @@
 import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota.ts";
 import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-windows.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
-import type { SharedScript, SharedState } from "../platform/shared-state/shared-state.ts";
+import {
+  admittedKey,
+  type SharedScript,
+  type SharedState,
+} from "../platform/shared-state/shared-state.ts";
 import type {
   CountOutcome,
   PastRequests,
@@ -55,7 +59,7 @@ export class SharedRateLimiter implements RequestLimits {
   }
 
   async count(windows: RequestWindows): Promise<CountOutcome> {
-    const { minutes, hours } = windows;
+    const { minutes, hours, ticket } = windows;
     const wanted: SharedWindow[] = minutes.map(({ counter, tier }) => ({
       key: `requests:${counter}`,
       size: minuteWindow,
@@ -71,7 +75,7 @@ export class SharedRateLimiter implements RequestLimits {
         amount: 1,
       });
     }
-    const answer = await this.unlessAway(() => this.ask(wanted));
+    const answer = await this.unlessAway(() => this.ask(wanted, ticket));
     if (answer === undefined) return this.ownWindows.count(windows);
     const full = minutes[answer.full];
     const outcome = { admitted: full === undefined, tier: (full ?? minutes[0]).tier };
@@ -125,7 +129,7 @@ export class SharedRateLimiter implements RequestLimits {
     await Promise.all(asked);
   }
 
-  private async ask(windows: readonly SharedWindow[]): Promise<SharedAnswer> {
+  private async ask(windows: readonly SharedWindow[], ticket?: string): Promise<SharedAnswer> {
     const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [
       size.windowMs,
       size.slotMs,
@@ -136,7 +140,7 @@ export class SharedRateLimiter implements RequestLimits {
     const keys = windows.map(({ key }) => key);
     const [position = 0, ...states] = (await this.shared.run(countWindowsScript, {
       keys,
-      values: [this.nowMs(), ...values],
+      values: [this.nowMs(), ...values, ticket === undefined ? "" : admittedKey(ticket)],
     })) as number[];
     return {
       full: position - 1,
@@ -166,9 +170,10 @@ const tokensKey = (keyId: string): string => `tokens:${keyId}`;
  * a slot, the time of a slot's last request `l<slot>`, their total `t`, the first slot that may
  * hold any `f` and the newest `n`. Each call drops what left its window since the last one. Values:
  * the wall time, 0 for the server's own; then for each key the window and the slot in milliseconds,
- * the limit (-1 for none), the amount and the slot to count in (-1 for the newest). The first
- * window that is full ends the counting; an amount of 0 only looks. Answers its position, or 0, and
- * then for each window what it counts and when the oldest of it leaves.
+ * the limit (-1 for none), the amount and the slot to count in (-1 for the newest); at the end what
+ * is set for five seconds where no window is full (empty for nothing). The first window that is
+ * full ends the counting; an amount of 0 only looks. Answers its position, or 0, and then for each
+ * window what it counts and when the oldest of it leaves.
  */
 const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",
@@ -227,5 +232,7 @@ for position, key in ipairs(KEYS) do
   answer[#answer + 1] = total
   answer[#answer + 1] = total > 0 and math.min(leaves(key, first, slot_ms, window) - now, window) or 0
 end
+local admitted = ARGV[#KEYS * 5 + 2]
+if admitted ~= '' and answer[1] == 0 then redis.call('SET', admitted, 1, 'PX', 5000) end
 return answer`,
 };

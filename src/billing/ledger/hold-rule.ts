@@ -14,6 +14,14 @@ export interface TightHold {
   takesShare: boolean;
 }
 
+/** A request that rate windows of several processes count while its hold is asked for. */
+export interface Admission {
+  /** Names it; the windows note under it that they had room (`admittedKey`). */
+  ticket: string;
+  /** Resolves once it is counted; rejects with the refusal of a window that is full. */
+  counted: Promise<void>;
+}
+
 /** A hold as it is asked for. */
 export interface ReserveRequest extends SpendingKey {
   /** Id of the hold; the generation id. */
@@ -36,6 +44,8 @@ export interface ReserveRequest extends SpendingKey {
   byokTight?: (() => TightHold) | undefined;
   /** Subjects of budgets that it may count for (`budgetTags`); absent means none. */
   tags?: (() => readonly string[]) | undefined;
+  /** Nothing is held before the windows admitted the request; absent means that they have. */
+  admission?: Admission | undefined;
 }
 
 /** What a hold was taken of. */

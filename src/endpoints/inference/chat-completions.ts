@@ -6,7 +6,7 @@ import {
 } from "../../inference/dialects/openai-chat/request-schema.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
-import { inferenceBodyBytesMax, readCall, inferenceHeaders, type CallReader } from "./read-call.ts";
+import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
 /** How requests in the chat dialect are read. */
@@ -37,6 +37,8 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   response: chatCompletionSchema,
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
-    return answerCall(context, await readCall(context, chatReader, dependencies), dependencies);
+    return withCall(context, { reader: chatReader, services: dependencies }, (call) =>
+      answerCall(context, call, dependencies),
+    );
   },
 });

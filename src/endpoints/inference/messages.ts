@@ -15,7 +15,13 @@ import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
-import { inferenceBodyBytesMax, readCall, messagesHeaders, type CallReader } from "./read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  readCall,
+  withCall,
+  messagesHeaders,
+  type CallReader,
+} from "./read-call.ts";
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
@@ -57,17 +63,17 @@ export const messages = defineEndpoint<Dependencies>({
     }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
-    const call = await readCall(context, messagesReader, dependencies);
-    const answer = () => answerCall(context, call, dependencies);
-    return inMessagesWords(call, dependencies, () =>
-      tellingCaps(
-        {
-          caller: call.caller,
-          isAgent: context.request.headers.has(agentSessionHeader),
-          answerHeaders: context.headers,
-          deps: dependencies,
-        },
-        answer,
+    return withCall(context, { reader: messagesReader, services: dependencies }, (call) =>
+      inMessagesWords(call, dependencies, () =>
+        tellingCaps(
+          {
+            caller: call.caller,
+            isAgent: context.request.headers.has(agentSessionHeader),
+            answerHeaders: context.headers,
+            deps: dependencies,
+          },
+          () => answerCall(context, call, dependencies),
+        ),
       ),
     );
   },

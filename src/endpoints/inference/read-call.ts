@@ -1,6 +1,12 @@
 import { z } from "zod";
 import type { RateClass } from "../../access/rate-limiter.ts";
-import { countRequest, reserveTokens, type TokensUsed } from "../../access/count-request.ts";
+import {
+  countRequest,
+  countsTokens,
+  reserveTokens,
+  type TokensUsed,
+} from "../../access/count-request.ts";
+import type { Admission } from "../../billing/ledger/hold-rule.ts";
 import type { RequestHeaders } from "../../http/request-context.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
@@ -62,6 +68,55 @@ export async function readCall(
   reader: CallReader,
   services: CallServices,
 ): Promise<ChatCall> {
+  const read = await readPresetBody(context, reader, services);
+  const counting = countCall(context, services, read);
+  if (counting !== undefined) await counting;
+  return callOf(context, { services, reader, read });
+}
+
+/**
+ * Serves a request of a chat-shaped route. Where processes share rate windows, these are counted
+ * while the request is checked, planned and held (decision 0126): nothing is asked of a provider
+ * before they have answered, and the refusal of one that is full comes before any other error.
+ * Throws `GatewayError`.
+ */
+export async function withCall<Result>(
+  context: RequestContext,
+  { reader, services }: { reader: CallReader; services: CallServices },
+  serve: (call: ChatCall) => Promise<Result>,
+): Promise<Result> {
+  const read = await readPresetBody(context, reader, services);
+  const ticket = context.traceId;
+  const counted = countCall(context, services, read, ticket);
+  // A ceiling of tokens counts what the windows have admitted, and nothing else.
+  if (counted === undefined || countsTokens(context.caller as LlmKeyCaller)) {
+    if (counted !== undefined) await counted;
+    return serve(await callOf(context, { services, reader, read }));
+  }
+  counted.catch(() => undefined);
+  try {
+    const admission = { ticket, counted };
+    const served = await serve(await callOf(context, { services, reader, read, admission }));
+    await counted;
+    return served;
+  } catch (error) {
+    await counted;
+    throw error;
+  }
+}
+
+/** The body of a request with what its preset says in it. */
+interface PresetBody {
+  text: string;
+  body: Body;
+  presetId: string | undefined;
+}
+
+async function readPresetBody(
+  context: RequestContext,
+  reader: CallReader,
+  services: CallServices,
+): Promise<PresetBody> {
   const caller = context.caller as LlmKeyCaller;
   const sent = await readJsonText(context.request, inferenceBodyBytesMax);
   const { text, body, preset } = usePreset(services.presets, {
@@ -71,39 +126,44 @@ export async function readCall(
     body: parseJsonObject(sent),
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  const counting = countRequest(services.counters, {
-    caller,
-    rateClass: rateClassOf(body["model"]),
-    headers: context.answerHeaders,
-  });
-  if (counting !== undefined) await counting;
-  reader.validate(body);
-  if (preset !== undefined) services.directory.uses.note(preset.id, services.clock.nowMs());
-  return callOf(context, { services, reader, text, body, presetId: preset?.id });
+  return { text, body, presetId: preset?.id };
 }
 
+const countCall = (
+  context: RequestContext,
+  { counters }: CallServices,
+  { body }: PresetBody,
+  ticket?: string,
+): Promise<void> | undefined =>
+  countRequest(counters, {
+    caller: context.caller as LlmKeyCaller,
+    rateClass: rateClassOf(body["model"]),
+    headers: context.answerHeaders,
+    ticket,
+  });
+
 /**
- * The call of a request whose body was read, counted and checked; a promise where `callOrigin`
- * yields one.
+ * The call of a request whose body was read and counted, once it is checked; a promise where
+ * `callOrigin` yields one.
  */
 function callOf(
   context: RequestContext,
   {
     reader,
     services,
-    text,
-    body,
-    presetId,
+    read: { text, body, presetId },
+    admission,
   }: {
     reader: CallReader;
     services: CallServices;
-    text: string;
-    body: Body;
-    presetId: string | undefined;
+    read: PresetBody;
+    admission?: Admission;
   },
 ): ChatCall | Promise<ChatCall> {
   const { idPrefix, dialect } = reader;
   const { counters, clock, inference } = services;
+  reader.validate(body);
+  if (presetId !== undefined) services.directory.uses.note(presetId, clock.nowMs());
   const arriving = callOrigin(context, {
     idPrefix,
     body,
@@ -111,7 +171,7 @@ function callOf(
     estimateTokens: () => estimateInputTokens(text, body),
   });
   const callFrom = (origin: CallOrigin): ChatCall =>
-    chatCall(origin, {
+    chatCall(admission === undefined ? origin : { ...origin, admission }, {
       dialect,
       text,
       body,

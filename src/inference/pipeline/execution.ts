@@ -13,6 +13,7 @@ import { planOrRecord, type Settled } from "./settle.ts";
 import { takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import type { Admission } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -133,7 +134,32 @@ export function noteSession(
  * Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be
  * served. A promise where processes share the ledger, or where sessions were.
  */
-export function prepare(
+export const prepare = (
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Execution | Promise<Execution> =>
+  call.admission === undefined ? prepared(deps, call) : admitted(deps, call, call.admission);
+
+/**
+ * Prepares a request while its rate windows are counted. Their refusal comes before any other, and
+ * leaves nothing held.
+ */
+async function admitted(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+  { counted }: Admission,
+): Promise<Execution> {
+  const preparing = (async () => prepared(deps, call))();
+  const [preparation, admission] = await Promise.allSettled([preparing, counted]);
+  if (admission.status === "rejected") {
+    deps.ledger.void(call.generationId);
+    throw admission.reason;
+  }
+  if (preparation.status === "rejected") throw preparation.reason;
+  return preparation.value;
+}
+
+function prepared(
   deps: InferenceDependencies,
   call: InferenceCall,
 ): Execution | Promise<Execution> {

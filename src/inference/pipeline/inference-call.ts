@@ -1,4 +1,5 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { Admission } from "../../billing/ledger/hold-rule.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
@@ -98,6 +99,8 @@ export interface CallOrigin {
   appTitle: string | undefined;
   /** The caller's `traceparent` header (W3C Trace Context). */
   traceParent: string | undefined;
+  /** Its rate windows, where they are still being counted; absent means that they have room. */
+  admission?: Admission | undefined;
 }
 
 /** One request for an answer as the spine sees it, on whichever surface it came. */
@@ -242,6 +245,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     origin: origin.origin,
     appTitle: origin.appTitle,
     traceParent: origin.traceParent,
+    admission: origin.admission,
     dialect: dialect.id,
     text: read.text,
     body: read.body,

@@ -392,18 +392,24 @@ export function recordFailed(execution: Execution, error: GatewayError): void {
   });
 }
 
-/** Plans a call as `planCall` does; a request that no route can serve leaves a record. */
+/**
+ * Plans a call as `planCall` does; a request that no route can serve leaves a record, unless its
+ * rate windows refuse it.
+ */
 export function planOrRecord(deps: InferenceDependencies, call: InferenceCall): CallPlan {
   const trail = trailOf(deps, call);
   if (trail.candidates.length > 0) return trail;
   const error = noRoute(trail);
-  writeUnsettled(deps, {
-    call: streamedOf(call),
-    status: "failed",
-    requestedModel: trail.requestedModel,
-    error,
-    routing: routingTrail({ candidates: [], heldBack: [], leftOut: trail.leftOut }),
-  });
+  const record = (): void =>
+    writeUnsettled(deps, {
+      call: streamedOf(call),
+      status: "failed",
+      requestedModel: trail.requestedModel,
+      error,
+      routing: routingTrail({ candidates: [], heldBack: [], leftOut: trail.leftOut }),
+    });
+  if (call.admission === undefined) record();
+  else call.admission.counted.then(record, () => undefined);
   throw error;
 }
 

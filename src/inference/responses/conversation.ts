@@ -73,6 +73,9 @@ function referredId({ type = null, id, ...rest }: ResponseItem): string | undefi
   return type === "item_reference" || (type === null && !("role" in rest)) ? id : undefined;
 }
 
+/** Whether an item names one that is stored. */
+export const isReference = (item: ResponseItem): boolean => referredId(item) !== undefined;
+
 /**
  * The items with each `item_reference` replaced by the item that it names. Throws 400 for one that
  * no workspace has.

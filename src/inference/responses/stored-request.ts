@@ -1,6 +1,11 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
-import { expandConversation, resolveReferences, itemsOfInput } from "./conversation.ts";
+import {
+  expandConversation,
+  isReference,
+  itemsOfInput,
+  resolveReferences,
+} from "./conversation.ts";
 import {
   endIn,
   eventsIn,
@@ -55,7 +60,16 @@ function previousOf({
  */
 export async function readStoredRequest(
   store: ResponseStore,
-  { body, workspaceId }: { body: Readonly<Record<string, unknown>>; workspaceId: string },
+  {
+    body,
+    workspaceId,
+    counted,
+  }: {
+    body: Readonly<Record<string, unknown>>;
+    workspaceId: string;
+    /** Rejects where rate windows refuse the request, for which nothing is read. */
+    counted?: Promise<void> | undefined;
+  },
 ): Promise<StoredRequest> {
   const storing = flag(body, { name: "store", absent: true });
   const background = flag(body, { name: "background", absent: false });
@@ -70,6 +84,7 @@ export async function readStoredRequest(
   }
   const previousResponseId = previousOf(body);
   const sent = itemsOfInput(body["input"]);
+  if (previousResponseId !== null || sent.some(isReference)) await counted;
   const inputItems = await resolveReferences(store, { items: sent, workspaceId });
   const history =
     previousResponseId === null

@@ -30,6 +30,12 @@ type Script = (keyCount: number, ...values: (string | number)[]) => Promise<unkn
 /** Names of everything that is kept there begin with it. */
 export const sharedPrefix = "switchyard:";
 
+/**
+ * The name under which rate windows note for a moment that they admitted the request of a ticket,
+ * for the hold that is asked for at the same time (decision 0126).
+ */
+export const admittedKey = (ticket: string): string => `${sharedPrefix}admitted:${ticket}`;
+
 /** How long the server may take to be there when the gateway starts. */
 const waitMsDefault = 10_000;
 

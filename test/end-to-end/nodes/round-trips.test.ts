@@ -7,7 +7,12 @@ import { CuttingProxy } from "../../support/cutting-proxy.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { LedgerProcess, openLedgerDatabase } from "../../support/ledger-process.ts";
 import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
+import { endProcesses } from "../../support/process.ts";
 import { silentLogger } from "../../support/silent-logger.ts";
+import { textAt } from "../api/at.ts";
+import { postChat } from "../process/support/ask.ts";
+import { createKey } from "./support/manage.ts";
+import { startNodes, type Nodes } from "./support/nodes.ts";
 
 /** Commands that run a script begin so (EVALSHA and EVAL); nothing else is sent but `INFO`. */
 const scriptCommand = /evalsha?\r\n\$\d+\r\n([^\r]*)/gi;
@@ -82,3 +87,79 @@ describe.skipIf(!hasRedis)(`round trips to Valkey of a paid request${redisMissin
     expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 600n, heldNano: 0n });
   });
 });
+
+/** The scripts of one request that name its admission: its windows set it, its hold takes it. */
+const admissionName = /switchyard:admitted:[0-9a-f]{32}/g;
+
+/** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
+describe.skipIf(!hasRedis)(`what stands before the provider${redisMissing}`, () => {
+  let nodes: Nodes;
+  let proxy: CuttingProxy;
+  beforeAll(async () => {
+    nodes = await startNodes({
+      redisUrlFor: async (text) => {
+        const url = new URL(text);
+        proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
+        url.port = String(await proxy.listen());
+        return url.href;
+      },
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await endProcesses();
+    await proxy.close();
+    await nodes.stop();
+  });
+
+  test("windows and hold are asked together, and no provider before both have answered", async () => {
+    const [gateway] = nodes.gateways;
+    // Accounts are read and scripts are known from here on.
+    expect((await postChat(gateway)).status).toBe(200);
+    const askedBefore = nodes.upstream.requests.length;
+    let sent = "";
+    const both = Promise.withResolvers<void>();
+    proxy.onRequest = (request) => {
+      sent += request.toString("latin1");
+      if ((sent.match(admissionName)?.length ?? 0) === 2) both.resolve();
+    };
+    proxy.mode = "hold-answers";
+    const asking = postChat(gateway);
+    await both.promise;
+    expect(nodes.upstream.requests).toHaveLength(askedBefore);
+    proxy.onRequest = () => undefined;
+    proxy.letAnswersGo();
+    // A machine that stood still for a second meanwhile makes it a 503.
+    expect([200, 503]).toContain((await asking).status);
+    expect(new Set(sent.match(admissionName)).size).toBe(1);
+  }, 60_000);
+
+  test("a full window refuses before anything else that is wrong", async () => {
+    const [gateway] = nodes.gateways;
+    const { key } = await createKey([gateway], { rate_limit: 1 });
+    const credits = { secret: key };
+    const served = await until200(() => postChat(gateway, {}, credits));
+    expect(served.headers.get("x-ratelimit-limit")).toBe("1");
+    const askedBefore = nodes.upstream.requests.length;
+    const refusedFor: Record<string, unknown>[] = [
+      {},
+      { messages: 5 },
+      { model: "acme/unheard-of" },
+      { stream: true },
+    ];
+    for (const changes of refusedFor) {
+      const response = await postChat(gateway, changes, credits);
+      expect([response.status, response.headers.get("x-ratelimit-limit")]).toEqual([429, "1"]);
+      expect(textAt(await response.json(), "error.code")).toBe("rate_limit_exceeded");
+    }
+    expect(nodes.upstream.requests).toHaveLength(askedBefore);
+  }, 60_000);
+});
+
+/** The first answer that is not a 503, which a gateway gives while its shared server is away. */
+async function until200(ask: () => Promise<Response>): Promise<Response> {
+  for (;;) {
+    const response = await ask();
+    if (response.status !== 503) return response;
+    await response.text();
+  }
+}

@@ -57,13 +57,14 @@ return 1`,
  * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where
  * it takes an eighth, then the same at list price; then for the key and for the one that made it
  * the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider
- * keys; then the day, the tags that budgets count it by, and for each budget its sum and its limit.
+ * keys; then the day, the tags that budgets count it by, the name that rate windows set where they
+ * admitted the request (empty for none), and for each budget its sum and its limit.
  */
 export const reserveScript = ledgerScript(
   "Reserve",
   `
 local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
-local keys, budgets = {unpack(ARGV, 16, 23)}, {unpack(ARGV, 26)}
+local keys, admitted, budgets = {unpack(ARGV, 16, 23)}, ARGV[26], {unpack(ARGV, 27)}
 if isSettled(id) then return {'exists', '0|0', '0', '0'} end
 sweepDead()
 local stale, lapsed = {}, redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)
@@ -92,6 +93,7 @@ local m, t = field(W, 'm'), field(W, 't')
 local function refuse(reason, free, others)
   return {reason, text(free) .. '|' .. text(others), text(m), text(t), unpack(stale)}
 end
+if admitted ~= '' and redis.call('DEL', admitted) == 0 then return refuse('not_admitted', 0, 0) end
 if redis.call('HEXISTS', H, id) == 1 then return refuse('exists', 0, 0) end
 local held, free = 0, 0
 if ceiling > 0 then

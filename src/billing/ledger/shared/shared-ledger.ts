@@ -1,6 +1,7 @@
 import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
 import { hourMs, type Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import { admittedKey } from "../../../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
@@ -221,6 +222,7 @@ export class SharedLedger implements LedgerPort {
       ...keys,
       use.day,
       tagText(use.tags),
+      request.admission === undefined ? "" : admittedKey(request.admission.ticket),
       ...budgetValues(bounds),
     ];
     const { era } = this.options.accounts;
@@ -236,6 +238,7 @@ export class SharedLedger implements LedgerPort {
     this.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const [outcome, budgetIndex] = answer.outcome.split(" ");
+    if (outcome === "not_admitted") return this.reserveOnceCounted(request);
     if (
       outcome === "insufficient_balance" ||
       outcome === "key_limit" ||
@@ -255,6 +258,18 @@ export class SharedLedger implements LedgerPort {
     return byokFreeText === ""
       ? reserved
       : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
+  }
+
+  /**
+   * Holds for a request that the server had not admitted: its windows refuse it, or they were
+   * counted elsewhere while the server was away.
+   */
+  private async reserveOnceCounted({
+    admission,
+    ...request
+  }: ReserveRequest): Promise<ReserveOutcome> {
+    await admission?.counted;
+    return this.reserveShared(request);
   }
 
   /**

@@ -29,7 +29,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "../answer-call.ts";
 import {
   inferenceBodyBytesMax,
-  readCall,
+  withCall,
   responsesHeaders,
   type CallReader,
 } from "../read-call.ts";
@@ -108,16 +108,18 @@ export const responses = defineEndpoint<Dependencies>({
     }),
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
-    const sent = await readCall(context, responsesReader, dependencies);
-    const workspaceId = (context.caller as LlmKeyCaller).workspace.id;
-    const request = await readStoredRequest(dependencies.responses, {
-      body: sent.body,
-      workspaceId,
+    return withCall(context, { reader: responsesReader, services: dependencies }, async (sent) => {
+      const workspaceId = (context.caller as LlmKeyCaller).workspace.id;
+      const request = await readStoredRequest(dependencies.responses, {
+        body: sent.body,
+        workspaceId,
+        counted: sent.admission?.counted,
+      });
+      const call = request.expanded ? withConversation(sent, request.conversation) : sent;
+      if (!request.background) return answerStored(context, { call, request, dependencies });
+      const origin = originOf(call, dependencies.clock.nowMs());
+      return queueResponse(context, { sent, call, request, origin, dependencies });
     });
-    const call = request.expanded ? withConversation(sent, request.conversation) : sent;
-    if (!request.background) return answerStored(context, { call, request, dependencies });
-    const origin = originOf(call, dependencies.clock.nowMs());
-    return queueResponse(context, { sent, call, request, origin, dependencies });
   },
 });
 

@@ -124,6 +124,7 @@ export function takeHold(
     ...spendingKeyOf(key),
     parent: parent && spendingKeyOf(parent),
     tags: () => tagsOf(call, borne.filter(isPaid)),
+    admission: call.admission,
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
 }

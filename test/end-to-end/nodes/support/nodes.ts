@@ -31,9 +31,13 @@ export interface Nodes {
 
 /**
  * Starts both at once on an empty database, so that each may be the first; `yaml` goes on where the
- * provider ends.
+ * provider ends, `redisUrlFor` puts something between the gateways and their shared server.
  */
-export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<Nodes> {
+export async function startNodes({
+  yaml = "",
+  credits = "10",
+  redisUrlFor = async (url: string): Promise<string> => url,
+} = {}): Promise<Nodes> {
   const [upstream, redis, databaseUrl] = await Promise.all([
     startFaultUpstream(),
     startRedis(),
@@ -45,7 +49,7 @@ export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<No
       ...bootstrapVariables,
       SWITCHYARD_BOOTSTRAP_CREDITS: credits,
       DATABASE_URL: databaseUrl,
-      REDIS_URL: redis.url,
+      REDIS_URL: await redisUrlFor(redis.url),
       SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
     },
   };

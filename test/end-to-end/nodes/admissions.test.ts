@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { RateLimiter } from "../../../src/access/rate-limiter.ts";
+import { SharedRateLimiter } from "../../../src/access/shared-rate-limiter.ts";
+import { SharedState } from "../../../src/platform/shared-state/shared-state.ts";
+import type { Storage } from "../../../src/platform/storage/storage.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { LedgerProcess, openLedgerDatabase } from "../../support/ledger-process.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
+import { silentLogger } from "../../support/silent-logger.ts";
+import type { ReserveOutcome } from "../../../src/billing/ledger/hold-rule.ts";
+import type { LedgerTables } from "../../../src/billing/ledger/ledger-store.ts";
+
+const workspaceId = "ws_admissions";
+
+/** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
+describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, () => {
+  let storage: Storage<LedgerTables>;
+  let shared: SharedState;
+  let process: LedgerProcess;
+  let windows: SharedRateLimiter;
+  beforeAll(async () => {
+    storage = await openLedgerDatabase();
+    shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+    const clock = new FakeClock();
+    windows = new SharedRateLimiter({ shared, ownWindows: new RateLimiter(clock) });
+    process = new LedgerProcess({ storage, workspaceId, clock, shared });
+    await process.ledger.credit({
+      id: "txn_admissions",
+      workspaceId,
+      bucket: "topup",
+      amountNano: 1_000n,
+      kind: "topup",
+      reference: null,
+    });
+  });
+  afterAll(async () => {
+    shared.close();
+    await storage.close();
+  });
+
+  /** Counts a request in a window of two; rejects where that is full. */
+  const count = async (counter: string, ticket: string): Promise<void> => {
+    const tier = { id: "test", perMinute: 2 };
+    const { admitted } = await windows.count({
+      minutes: [{ counter, tier }],
+      hours: undefined,
+      ticket,
+    });
+    if (!admitted) throw new Error("the window is full");
+  };
+
+  const reserve = async (ticket: string, counted: Promise<void>): Promise<ReserveOutcome> => {
+    counted.catch(() => undefined);
+    return process.ledger.reserve({
+      holdId: `gen_${ticket}`,
+      workspaceId,
+      keyId: "k",
+      keyLimit: null,
+      ceilingNano: 10n,
+      admission: { ticket, counted },
+    });
+  };
+
+  const free = async (...tickets: string[]): Promise<void> => {
+    for (const ticket of tickets) process.ledger.void(`gen_${ticket}`);
+    await process.untilTold();
+  };
+
+  const heldNano = async (): Promise<bigint> => (await process.look()).heldNano;
+
+  test("both are asked at once, and what the windows refuse is never held", async () => {
+    const asked = ["a", "b", "c"].map((ticket) => reserve(ticket, count("narrow", ticket)));
+    const [first, second, third] = await Promise.allSettled(asked);
+    expect([first, second]).toMatchObject([{ value: { ok: true } }, { value: { ok: true } }]);
+    expect(third).toMatchObject({ status: "rejected", reason: new Error("the window is full") });
+    expect(await heldNano()).toBe(20n);
+    await free("a", "b");
+  });
+
+  test("a hold whose request was counted elsewhere is taken once that is done", async () => {
+    const counted = Promise.withResolvers<void>();
+    const reserving = reserve("elsewhere", counted.promise);
+    expect(await heldNano()).toBe(0n);
+    counted.resolve();
+    expect(await reserving).toMatchObject({ ok: true, heldNano: 10n });
+    await free("elsewhere");
+  });
+
+  test("one admission is good for one hold", async () => {
+    await count("wide", "once");
+    expect(await reserve("once", Promise.resolve())).toMatchObject({ ok: true });
+    await free("once");
+    const refused = Promise.reject(new Error("the window is full"));
+    expect(await reserve("once", refused).catch((error: Error) => error.message)).toBe(
+      "the window is full",
+    );
+    expect(await heldNano()).toBe(0n);
+  });
+});
