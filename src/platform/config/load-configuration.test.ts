@@ -70,7 +70,7 @@ describe("what stands where nothing is said", () => {
         poolSize: 10,
       },
       shared: { url: "memory:", sentinels: [] },
-      archive: { url: "none", reads: "older", keepDays: undefined },
+      archive: { url: "none", reads: "older", keepDays: undefined, contentDays: 7 },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
       providers: [],
@@ -328,6 +328,11 @@ describe("what is wrong with the file is said with its line", () => {
       "an archive of another kind",
       "archive: { url: 'clickhouse://me:pw@h/d' }\n",
       'switchyard.yaml:1 archive.url: expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE, got "clickhouse://***@h/d"',
+    ],
+    [
+      "prompts that would be kept for no day",
+      "archive: { content_days: 0 }\n",
+      "switchyard.yaml:1 archive.content_days: expected an integer from 1 to 36500, got 0",
     ],
     [
       "a database of the archive that would have to be quoted",
