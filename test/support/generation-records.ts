@@ -132,7 +132,8 @@ export const openInsightStorage = (
     lockTimeoutMs: 0,
     ...options,
     commitStatements: {
-      inserts: [generationInsert, contentInsert],
+      // Other migrations than all are those of an older release, which keeps no contents.
+      inserts: [generationInsert, ...(options.migrations === undefined ? [contentInsert] : [])],
       adds: [...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
     },
   });

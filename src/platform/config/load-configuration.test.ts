@@ -330,11 +330,6 @@ describe("what is wrong with the file is said with its line", () => {
       'switchyard.yaml:1 archive.url: expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE, got "clickhouse://***@h/d"',
     ],
     [
-      "prompts that would be kept for no day",
-      "archive: { content_days: 0 }\n",
-      "switchyard.yaml:1 archive.content_days: expected an integer from 1 to 36500, got 0",
-    ],
-    [
       "a database of the archive that would have to be quoted",
       "archive: { url: 'clickhouse+http://me:pw@h/a-b' }\n",
       'switchyard.yaml:1 archive.url: expected a database named by letters, digits and underscores, got "clickhouse+http://***@h/a-b"',
