@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { systemClock } from "../../../src/platform/kernel/clock.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 import { type ClickHouseServer, startClickHouse } from "../../support/clickhouse.ts";
 import { acme, testLlmKey } from "../../support/gateway.ts";
+import { freshDatabase } from "../../support/postgres.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
@@ -177,6 +181,34 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     expect(await archived()).toBe(0);
   }, 60_000);
 });
+
+test("prompts and answers of a closed workspace are deleted", async () => {
+  const databaseUrl = await freshDatabase();
+  const archive = { url: clickhouse.urlOf("closed"), reads: "older", keepDays: undefined } as const;
+  const workspaces = await startTwoWorkspaces(() => Promise.resolve(databaseUrl), {
+    archive: { ...archive, contentDays: 7 },
+  });
+  const client = new Client(databaseUrl);
+  try {
+    await client.connect();
+    const contents = workspaces.gateway().app.insights.archive?.contents;
+    await workspaces.stranger("PATCH", "/security/privacy", { keep_contents: true });
+    const createdAtMs = systemClock.nowMs() + 60_000;
+    const [id, text] = [newId("gen", createdAtMs), { text: "{}", isCut: false }];
+    const workspaceId = "ws_strange";
+    const facts = { generationId: id, workspaceId, keyId: "key_none", createdAtMs };
+    contents?.write({ ...facts, surface: "chat", streamed: false, request: text, answer: text });
+    await contents?.round();
+    await contents?.erase();
+    expect(await statusOf(workspaces.stranger, id)).toBe(200);
+    await client.query(`update workspaces set blocked_at_ms = 1 where id = '${workspaceId}'`);
+    await contents?.erase();
+    expect(await clickhouse.ask("closed", "select 1 from switchyard_contents")).toEqual([]);
+  } finally {
+    await client.end();
+    await workspaces.stop();
+  }
+}, 60_000);
 
 test("a gateway without an archive refuses to keep them", async () => {
   const workspaces = await startTwoWorkspaces(() => Promise.resolve(undefined));

@@ -144,12 +144,18 @@ class OpenedStream {
     };
   }
 
-  private async settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+  private settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+    const {
+      frames,
+      execution: { deps },
+    } = this;
     const settlement = this.settlement(metered, end);
-    const settled = await settle(this.execution.deps, settlement);
-    const { frames } = this;
-    if (frames !== undefined) keepContent(this.execution.deps, settlement, () => frames.kept);
-    return settled;
+    const settling = settle(deps, settlement);
+    if (frames === undefined) return settling;
+    return settling.then((settled) => {
+      keepContent(deps, settlement, () => frames.kept);
+      return settled;
+    });
   }
 
   private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {
