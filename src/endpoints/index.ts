@@ -182,6 +182,7 @@ import {
   generationHistogram,
   latencyAnalytics,
 } from "./insights/generation-list.ts";
+import { generationContent } from "./insights/generation-content.ts";
 import { explainGeneration, generationById, generationByQuery } from "./insights/generation.ts";
 import { health, healthHistory } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
@@ -439,6 +440,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Insights
   generationById,
   generationByQuery,
+  generationContent,
   explainGeneration,
   spendReport,
   health,

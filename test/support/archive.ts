@@ -26,6 +26,9 @@ export async function openArchived(options: {
   keepDays?: number;
   severalGateways?: boolean;
   closedWorkspaces?: readonly string[];
+  contentsSince?: ReadonlyMap<string, number>;
+  contentBudgetCharacters?: number;
+  onContentsDropped?(contents: number): void;
   clock?: Clock;
 }): Promise<ArchivedStorage> {
   const { url, severalGateways = false, clock = systemClock } = options;
@@ -36,6 +39,7 @@ export async function openArchived(options: {
       url: options.archiveUrl,
       reads: options.reads ?? "older",
       keepDays: options.keepDays,
+      contentDays: 7,
     },
     database: storage.database.withTables(),
     reads: storage.database.withTables(),
@@ -47,7 +51,10 @@ export async function openArchived(options: {
       generationDays: 90,
       closedWorkspaces: () => Promise.resolve(options.closedWorkspaces ?? []),
       isLeader: undefined,
+      contentsSince: () => Promise.resolve(options.contentsSince ?? new Map()),
+      contentBudgetCharacters: options.contentBudgetCharacters ?? 1e9,
       onDropped: () => undefined,
+      onContentsDropped: (contents) => options.onContentsDropped?.(contents),
       onError: () => undefined,
     },
   });

@@ -5,6 +5,7 @@ import type { Storage, StorageOptions } from "../../src/platform/storage/storage
 import { hourMs } from "../../src/platform/kernel/clock.ts";
 import { newId } from "../../src/platform/kernel/ids.ts";
 import type { GatewayTables } from "../../src/platform/storage/database-epoch.ts";
+import { contentInsert, type ContentTables } from "../../src/insights/archive/content-insert.ts";
 import { archiveOutboxAdd, type OutboxTables } from "../../src/insights/archive/outbox-add.ts";
 import {
   generationInsert,
@@ -116,6 +117,7 @@ export type InsightTables = GenerationTables &
   UsageTables &
   RefusedTables &
   OutboxTables &
+  ContentTables &
   GatewayTables;
 
 /** The storage of records, as the gateway opens it. */
@@ -130,7 +132,8 @@ export const openInsightStorage = (
     lockTimeoutMs: 0,
     ...options,
     commitStatements: {
-      inserts: [generationInsert],
+      // Other migrations than all are those of an older release, which keeps no contents.
+      inserts: [generationInsert, ...(options.migrations === undefined ? [contentInsert] : [])],
       adds: [...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
     },
   });

@@ -441,10 +441,6 @@ export type Preset = {
   "updated_at": string;
   "last_used_at": string | null;
 };
-export type PrivacySettings = {
-  "zdr": boolean;
-  "blocked_providers": readonly (string)[];
-};
 export type Prompt = {
   "object": "prompt";
   "title": string;
@@ -515,6 +511,11 @@ export type Workspace = {
   "role": "owner" | "admin" | "member";
   "organization_id": string | null;
   "created_at": string;
+};
+export type WorkspacePrivacySettings = {
+  "zdr": boolean;
+  "blocked_providers": readonly (string)[];
+  "keep_contents"?: boolean;
 };
 
 /** Answers by operation. */
@@ -961,7 +962,7 @@ export interface Answers {
       "variable": string | null;
     })[];
   };
-  "GET /security/privacy": PrivacySettings;
+  "GET /security/privacy": WorkspacePrivacySettings;
 }
 
 /** Bodies by operation. */
@@ -1349,6 +1350,7 @@ export interface Bodies {
   "PATCH /security/privacy": {
     "zdr"?: boolean;
     "blocked_providers"?: readonly (string)[];
+    "keep_contents"?: boolean;
   };
   "POST /admin/grants": {
     "workspace_id"?: string;

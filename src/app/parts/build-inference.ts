@@ -9,6 +9,7 @@ import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/inference-call.ts";
+import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
 import { OpenedRoutes } from "../../inference/pipeline/provider-credentials.ts";
 import { KeepAliveTicker } from "../../inference/pipeline/stream/relayed-stream.ts";
 import { HealthWindows } from "../../inference/routing/health-windows.ts";
@@ -76,6 +77,7 @@ export function buildInference(
     callSignatures: new CallSignatures(),
     sessions: new StickySessions(clock, { shared: openSessionPlaces(shared) }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
+    contents: contentPort(parts),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
     errorAddress: (code) => errorAddress(settings.publicUrl(), code),
@@ -83,6 +85,19 @@ export function buildInference(
     isServable,
   };
 }
+
+/** Where prompts and answers are kept for workspaces that ask for it. */
+const contentPort = ({
+  insights: { archive },
+  security: { privacy },
+}: {
+  insights: Pick<Insights, "archive">;
+  security: Pick<Security, "privacy">;
+}): ContentPort | undefined =>
+  archive && {
+    keptSinceMs: (caller) => privacy.contentsSinceMs(caller.workspace.id, caller),
+    write: (content) => archive.contents.write(content),
+  };
 
 /**
  * The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied

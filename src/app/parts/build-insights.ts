@@ -13,6 +13,7 @@ import {
 } from "../../insights/open-insights.ts";
 import type { RoutedProvider } from "../../insights/health/components.ts";
 import type { SmokePort } from "../../insights/health/smoke-tests.ts";
+import { PrivacyStore, type PrivacyTables } from "../../identity/workspaces/privacy.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
@@ -66,7 +67,7 @@ export function buildInsights(
 
 /** Opens the archive that is configured, whose code is loaded for it alone; else undefined. */
 function archiveOpener(
-  { archive, generationDays, extraCertificates: certificates = [] }: AppSettings,
+  { archive, generationDays, logBudgetBytes, extraCertificates: certificates = [] }: AppSettings,
   {
     database: people,
     storage: { kind, commits },
@@ -95,6 +96,13 @@ function archiveOpener(
         generationDays,
         isLeader,
         closedWorkspaces: () => closedWorkspaces(people),
+        contentsSince: () => contentsSince(people),
+        contentBudgetCharacters: logBudgetBytes,
+        onContentsDropped: (contents) =>
+          logger.warn(
+            { contents },
+            "prompts and answers were deleted before the archive took them: retention.log_budget_gb has no room for more",
+          ),
         onDropped: (records) =>
           logger.warn(
             { records },
@@ -109,7 +117,16 @@ function archiveOpener(
     });
 }
 
-type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members">;
+type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members"> & PrivacyTables;
+
+/** Workspaces that ask for prompts and answers to be kept, and were not closed. */
+async function contentsSince(
+  database: Kysely<ClosingTables>,
+): Promise<ReadonlyMap<string, number>> {
+  const since = await new PrivacyStore(database.withTables()).contentsSince();
+  for (const id of since.size === 0 ? [] : await closedWorkspaces(database)) since.delete(id);
+  return since;
+}
 
 /** Workspaces that were closed with their person or organisation, and let no caller in any more. */
 async function closedWorkspaces(database: Kysely<ClosingTables>): Promise<readonly string[]> {

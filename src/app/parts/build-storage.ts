@@ -19,6 +19,7 @@ import {
   forgetOutbox,
   type OutboxTables,
 } from "../../insights/archive/outbox-add.ts";
+import { contentInsert, type ContentTables } from "../../insights/archive/content-insert.ts";
 import { generationInsert, type GenerationTables } from "../../insights/generation-record.ts";
 import type { InsightTables } from "../../insights/open-insights.ts";
 import { refusedHourAdd } from "../../insights/service-requests.ts";
@@ -47,6 +48,7 @@ export type AppTables = AccountTables &
   PriceTables &
   InsightTables &
   OutboxTables &
+  ContentTables &
   DocumentJobTables &
   PaymentTables &
   GatewayTables &
@@ -64,6 +66,7 @@ const commitStatements: CommitStatements = {
     auditOutcomeInsert,
     auditChainInsert,
     generationInsert,
+    contentInsert,
     ...storedResponseInserts,
     ...paymentInserts,
   ],

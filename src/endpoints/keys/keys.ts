@@ -80,6 +80,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/models/:id/uptime",
   "/models/:id/prices",
   "/generation",
+  "/generation/content",
   "/generation/:id",
   "/generation/:id/explain",
 ];

@@ -14,6 +14,17 @@ export const privacySchema = lazily(() =>
     .meta({ id: "PrivacySettings" }),
 );
 
+/** The public form of a workspace's own; keep_contents is there where the gateway has an archive. */
+const workspacePrivacySchema = lazily(() =>
+  z
+    .object({
+      zdr: z.boolean(),
+      blocked_providers: z.array(z.string()),
+      keep_contents: z.boolean().optional(),
+    })
+    .meta({ id: "WorkspacePrivacySettings" }),
+);
+
 /** Changes to it; what is left out stays as it is. */
 export const privacyChangesSchema = z.strictObject({
   zdr: z.boolean("must be true or false").optional(),
@@ -62,6 +73,26 @@ export function privacyChanges(
   return { ...zdr, blockedProviders: [...new Set(ids)].sort() };
 }
 
+const workspacePrivacyChangesSchema = privacyChangesSchema.extend({
+  keep_contents: z.boolean("must be true or false").optional(),
+});
+
+/** What a workspace demands, and whether its prompts and answers are kept. */
+const workspacePrivacyObject = (
+  privacy: Privacy,
+  { insights }: Pick<Dependencies, "insights">,
+): AnswerOf<typeof workspacePrivacySchema> => ({
+  ...privacyObject(privacy),
+  ...(insights.archive !== undefined && { keep_contents: privacy.contentsSinceMs !== undefined }),
+});
+
+const noArchive = (): GatewayError =>
+  new GatewayError(
+    "conflict",
+    "keep_contents: this gateway has no archive to keep prompts and answers in. Its operator configures one with archive.url.",
+    { param: "keep_contents" },
+  );
+
 const shared = {
   path: "/security/privacy",
   base: "api",
@@ -76,9 +107,9 @@ export const getPrivacy = defineEndpoint({
   method: "GET",
   access: { managementScope: "read:security", session: true },
   summary: "Show the privacy settings of the workspace.",
-  response: privacySchema,
-  handle: (context, { security }: Pick<Dependencies, "security">) =>
-    context.json(privacyObject(security.privacy.of(workspaceOf(context).id))),
+  response: workspacePrivacySchema,
+  handle: (context, deps: Pick<Dependencies, "security" | "insights">) =>
+    context.json(workspacePrivacyObject(deps.security.privacy.of(workspaceOf(context).id), deps)),
 });
 
 /** Changes what the workspace demands of every provider; the very next request is routed by it. */
@@ -90,16 +121,22 @@ export const changePrivacy = defineEndpoint({
   summary: "Change the privacy settings of the workspace.",
   description:
     "zdr leaves only providers that keep nothing (zero data retention); blocked_providers never serve. " +
-    "Keys, presets and requests can demand more, and never less.",
-  body: privacyChangesSchema,
-  response: privacySchema,
+    "Keys, presets and requests can demand more, and never less. keep_contents keeps prompts and answers of requests from " +
+    "then on in the archive, for the days that the operator settled (GET /generation/content), and never those under zero " +
+    "data retention; false deletes what is kept. 409 where the gateway has no archive.",
+  body: workspacePrivacyChangesSchema,
+  response: workspacePrivacySchema,
   async handle(context, deps: Dependencies) {
     const workspaceId = workspaceOf(context).id;
+    const { keep_contents: keepsContents } = context.body;
+    const { archive } = deps.insights;
+    if (keepsContents === true && archive === undefined) throw noArchive();
     const privacy = await deps.security.privacyEditor.change(
       { workspaceId, ownerId: workspaceId },
-      privacyChanges(deps, context.body),
+      { ...privacyChanges(deps, context.body), keepsContents },
     );
+    if (privacy.contentsSinceMs === undefined) archive?.contents.eraseSoon();
     context.changed = workspaceId;
-    return context.json(privacyObject(privacy));
+    return context.json(workspacePrivacyObject(privacy, deps));
   },
 });

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { LlmKeyCaller } from "../keys/caller.ts";
 
@@ -9,7 +10,18 @@ export interface Privacy {
   zdr: boolean;
   /** Ids of providers that never serve. */
   blockedProviders: readonly string[];
+  /**
+   * The wall time since when a workspace asks for its prompts and answers to be kept; absent where
+   * it does not. Keys have none of their own.
+   */
+  contentsSinceMs?: number | undefined;
 }
+
+/** Changes to it; what is left out stays as it is. */
+type PrivacyChanges = Partial<Omit<Privacy, "contentsSinceMs">> & {
+  /** Whether prompts and answers are kept from now on. */
+  keepsContents?: boolean | undefined;
+};
 
 /** Whose demands they are: a workspace's own, or those of one of its keys. */
 interface PrivacyOwner {
@@ -32,13 +44,29 @@ export class PrivacyDirectory {
   /** Replaces the demands of a workspace or a key. */
   put(ownerId: string, privacy: Privacy): void {
     this.onChange(ownerId);
-    if (!privacy.zdr && privacy.blockedProviders.length === 0) this.byOwner.delete(ownerId);
+    const { zdr, blockedProviders, contentsSinceMs } = privacy;
+    if (!zdr && blockedProviders.length === 0 && contentsSinceMs === undefined)
+      this.byOwner.delete(ownerId);
     else this.byOwner.set(ownerId, privacy);
   }
 
   /** What a workspace or a key demands itself. */
   of(ownerId: string): Privacy {
     return this.byOwner.get(ownerId) ?? noPrivacy;
+  }
+
+  /**
+   * Since when a workspace asks for its prompts and answers to be kept; undefined where it does
+   * not, or where it or the key demands zero data retention.
+   */
+  contentsSinceMs(
+    workspaceId: string,
+    caller: Pick<LlmKeyCaller, "key" | "parent">,
+  ): number | undefined {
+    const { contentsSinceMs } = this.of(workspaceId);
+    return contentsSinceMs === undefined || this.workspacePrivacy(workspaceId, caller).zdr
+      ? undefined
+      : contentsSinceMs;
   }
 
   /**
@@ -75,6 +103,7 @@ export interface PrivacyTables {
     zdr: number;
     blocked_providers: string;
     updated_at_ms: number;
+    contents_since_ms: number;
   };
 }
 
@@ -102,6 +131,21 @@ export class PrivacyStore {
     return this.load(workspaceId);
   }
 
+  /**
+   * Workspaces that ask for prompts and answers to be kept, each with the wall time since when;
+   * none that demands zero data retention.
+   */
+  async contentsSince(): Promise<Map<string, number>> {
+    const rows = await this.database
+      .selectFrom("privacy_settings")
+      .select(["workspace_id", "contents_since_ms"])
+      .whereRef("owner_id", "=", "workspace_id")
+      .where("contents_since_ms", ">", 0)
+      .where("zdr", "=", 0)
+      .execute();
+    return new Map(rows.map((row) => [row.workspace_id, Number(row.contents_since_ms)]));
+  }
+
   private async load(workspaceId: string | undefined): Promise<OwnedPrivacy[]> {
     let query = this.database.selectFrom("privacy_settings").selectAll();
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
@@ -111,6 +155,7 @@ export class PrivacyStore {
       privacy: {
         zdr: row.zdr === 1,
         blockedProviders: JSON.parse(row.blocked_providers) as string[],
+        ...(row.contents_since_ms > 0 && { contentsSinceMs: Number(row.contents_since_ms) }),
       },
     }));
   }
@@ -124,6 +169,7 @@ export class PrivacyStore {
       zdr: privacy.zdr ? 1 : 0,
       blocked_providers: JSON.stringify(privacy.blockedProviders),
       updated_at_ms: nowMs,
+      contents_since_ms: privacy.contentsSinceMs ?? 0,
     };
     await this.database
       .insertInto("privacy_settings")
@@ -142,14 +188,34 @@ export class PrivacyEditor {
     this.options = options;
   }
 
-  /** Changes some of it; what is left out stays as it is. */
-  change(owner: PrivacyOwner, changes: Partial<Privacy>): Promise<Privacy> {
+  /**
+   * Changes some of it; what is left out stays as it is. Zero data retention ends the keeping of
+   * prompts and answers. Throws `conflict` where both are asked for.
+   */
+  change(owner: PrivacyOwner, changes: PrivacyChanges): Promise<Privacy> {
     const { store, directory, clock } = this.options;
     return this.mutex.run(owner.ownerId, async () => {
-      const privacy = { ...directory.of(owner.ownerId), ...changes };
+      const privacy = changed(directory.of(owner.ownerId), changes, clock.nowMs());
       await store.save(owner, { privacy, nowMs: clock.nowMs() });
       directory.put(owner.ownerId, privacy);
       return privacy;
     });
   }
+}
+
+function changed(
+  before: Privacy,
+  { keepsContents, ...changes }: PrivacyChanges,
+  nowMs: number,
+): Privacy {
+  const { contentsSinceMs, ...privacy } = { ...before, ...changes };
+  if (privacy.zdr && keepsContents === true)
+    throw new GatewayError(
+      "conflict",
+      "keep_contents: the workspace demands zero data retention. Send zdr: false as well, or leave keep_contents out.",
+      { param: "keep_contents" },
+    );
+  const isKept = !privacy.zdr && (keepsContents ?? contentsSinceMs !== undefined);
+  // What was kept before, in this millisecond even, does not come back.
+  return isKept ? { ...privacy, contentsSinceMs: contentsSinceMs ?? nowMs + 1 } : privacy;
 }

@@ -23,6 +23,7 @@ import { asEventStream, openStream } from "./stream/open-stream.ts";
 import { capFieldOf } from "../dialects/index.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
+import { keepContent, wholeKept } from "./keep-content.ts";
 import { noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { recordFailed, routingTrail, settle, type Settled, type Settlement } from "./settle.ts";
@@ -254,6 +255,7 @@ async function attemptOne(
     startedMs,
   });
   const settled = await settle(deps, ended);
+  if (deps.contents !== undefined) keepContent(deps, ended, () => wholeKept(ended, settled));
   if (ended.answer.spentOnReasoning) throw spentOnReasoning(execution, ended, settled);
   return servedWhole(execution, ended, settled);
 }

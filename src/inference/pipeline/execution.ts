@@ -2,6 +2,7 @@ import type { AttemptRecord, GenerationRecord } from "../../insights/generation-
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { Loss } from "../canonical/request.ts";
+import type { ContentPort } from "./keep-content.ts";
 import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter, CallSignatures } from "./inference-call.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
@@ -295,6 +296,8 @@ export interface InferenceDependencies {
   sessions: StickySessions;
   /** What the workspace and the key of a caller demand of every provider. */
   privacyOf(caller: LlmKeyCaller): Privacy;
+  /** Takes prompts and answers of workspaces that ask for it; absent where there is no archive. */
+  contents?: ContentPort | undefined;
   /**
    * Whether a workspace has credits for signing up that are held until something happens; absent
    * where there are none.

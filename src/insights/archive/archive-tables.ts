@@ -46,23 +46,30 @@ order by (workspace_id, id)
 settings non_replicated_deduplication_window = 1000,
   min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1`;
 
-const ttlOf = (days: number): string =>
-  `alter table ${archiveTable} modify ttl toDateTime(fromUnixTimestamp64Milli(created_at_ms, 'UTC')) + interval ${days} day`;
+const ttlOf = (table: string, days: number): string =>
+  `alter table ${table} modify ttl toDateTime(fromUnixTimestamp64Milli(created_at_ms, 'UTC')) + interval ${days} day`;
 
-/** Makes the tables that are not there yet, and says how long they keep records. */
-export async function prepareArchive(
+/** Makes the table of records where it is not there yet, and says how long it keeps them. */
+export const prepareArchive = (
   client: ArchiveClient,
   keepDays: number | undefined,
+): Promise<void> => prepareTable(client, { table: archiveTable, create: createTable, keepDays });
+
+/** Makes a table that is not there yet, and says how long it keeps rows by `created_at_ms`. */
+export async function prepareTable(
+  client: ArchiveClient,
+  { table, create, keepDays }: { table: string; create: string; keepDays: number | undefined },
 ): Promise<void> {
-  await client.command(createTable);
-  const [table] = await client.query<{ create_table_query: string }>(
+  await client.command(create);
+  const [made] = await client.query<{ create_table_query: string }>(
     "select create_table_query from system.tables where database = currentDatabase() and name = {table:String}",
-    { table: archiveTable },
+    { table },
   );
-  const kept = /\bTTL\b[^]*?toIntervalDay\((\d+)\)/.exec(table?.create_table_query ?? "")?.[1];
-  if (keepDays !== undefined && kept !== String(keepDays)) await client.command(ttlOf(keepDays));
+  const kept = /\bTTL\b[^]*?toIntervalDay\((\d+)\)/.exec(made?.create_table_query ?? "")?.[1];
+  if (keepDays !== undefined && kept !== String(keepDays))
+    await client.command(ttlOf(table, keepDays));
   else if (keepDays === undefined && kept !== undefined)
-    await client.command(`alter table ${archiveTable} remove ttl`);
+    await client.command(`alter table ${table} remove ttl`);
 }
 
 const prefix = "gen_";

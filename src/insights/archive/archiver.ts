@@ -3,6 +3,7 @@ import { LogLimit } from "../../platform/kernel/log-limit.ts";
 import type { ArchiveClient } from "./archive-client.ts";
 import { lowestIdAt } from "../generation-record.ts";
 import { archivedId, archivedRow, archiveTable, prepareArchive } from "./archive-tables.ts";
+import type { Contents } from "./contents.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** Records of one insert, and how often the outbox is looked at. */
@@ -31,6 +32,8 @@ export interface ArchiveFigures {
 interface ArchiverOptions {
   outbox: Outbox;
   client: ArchiveClient;
+  /** Prompts and answers, which are archived after the records. */
+  contents: Pick<Contents, "round" | "trim">;
   clock: Clock;
   /** How long the archive keeps records; undefined means for good. */
   keepDays: number | undefined;
@@ -139,6 +142,7 @@ export class Archiver {
     try {
       await this.round();
       if (this.options.clock.monotonicMs() - this.erasedMs >= eraseEveryMs) await this.erase();
+      await this.options.contents.round();
       this.pauseMs = everyMs;
     } catch (error) {
       this.pauseMs = Math.min(pauseMsMax, this.pauseMs * 2);
@@ -177,6 +181,7 @@ export class Archiver {
       settledMs === undefined ? 0 : Math.max(0, (clock.nowMs() - settledMs) / 1_000);
     if (clock.monotonicMs() - this.countedMs < countEveryMs) return;
     this.figures.waiting = await outbox.count();
+    await this.options.contents.trim();
     this.countedMs = clock.monotonicMs();
   }
 }

@@ -6,6 +6,7 @@ import type { RecordArchive } from "../retention.ts";
 import type { UsageTables } from "../usage-rollup.ts";
 import { ArchiveClient } from "./archive-client.ts";
 import { ArchiveReads } from "./archive-reads.ts";
+import { Contents } from "./contents.ts";
 import {
   ArchivedFigures,
   ArchivedGenerations,
@@ -23,6 +24,8 @@ export interface ArchiveSettings {
   reads: "older" | "always";
   /** How long the archive keeps records, in days; undefined means for good. */
   keepDays: number | undefined;
+  /** How long the archive keeps prompts and answers that workspaces ask to be kept, in days. */
+  contentDays: number;
 }
 
 /** What the archive needs of the rest of the gateway. */
@@ -33,7 +36,12 @@ export interface ArchivePorts {
   closedWorkspaces(): Promise<readonly string[]>;
   /** Where several gateways share the database, whether this one archives. */
   isLeader: (() => boolean) | undefined;
+  /** Workspaces that ask for prompts and answers to be kept, each with the wall time since when. */
+  contentsSince(): Promise<ReadonlyMap<string, number>>;
+  /** Characters of prompts and answers that may wait in the database. */
+  contentBudgetCharacters: number;
   onDropped(records: number): void;
+  onContentsDropped(contents: number): void;
   onError(error: unknown): void;
 }
 
@@ -46,6 +54,8 @@ export interface Archive extends RecordArchive {
     figures: ArchivedFigures;
     generations: ArchivedGenerations;
   };
+  /** Prompts and answers of workspaces that ask for it. */
+  readonly contents: Contents;
   readonly client: ArchiveClient;
   readonly outbox: Outbox;
   readonly archiver: Archiver;
@@ -57,8 +67,8 @@ export interface Archive extends RecordArchive {
   stop(): Promise<void>;
 }
 
-/** Opens the archive; that it answers is not waited for. */
-export function openArchive(options: {
+/** What an archive is opened with. */
+interface ArchiveOptions {
   settings: ArchiveSettings;
   database: Kysely<ArchivingTables & UsageTables>;
   /** Where lists and sums are read, which may be late. */
@@ -69,7 +79,27 @@ export function openArchive(options: {
   /** Certificates in PEM that are trusted beside the platform's own list. */
   certificates: readonly string[];
   ports: ArchivePorts;
-}): Archive {
+}
+
+/** Prompts and answers on their way to the archive. */
+const contentsOf = (
+  { settings, database, commits, clock, ports }: ArchiveOptions,
+  client: ArchiveClient,
+): Contents =>
+  new Contents({
+    database: database.withTables(),
+    commits,
+    client,
+    clock,
+    keepDays: settings.contentDays,
+    budgetCharacters: ports.contentBudgetCharacters,
+    keptSince: ports.contentsSince,
+    onDropped: ports.onContentsDropped,
+    onError: ports.onError,
+  });
+
+/** Opens the archive; that it answers is not waited for. */
+export function openArchive(options: ArchiveOptions): Archive {
   const { settings, clock, certificates } = options;
   const client = new ArchiveClient({ url: settings.url, certificates });
   const { address, database } = client.target;
@@ -78,8 +108,10 @@ export function openArchive(options: {
     clock,
     archive: `${address}/${database}`,
   });
+  const contents = contentsOf(options, client);
   const archiver = new Archiver({
     ...options.ports,
+    contents,
     clock,
     outbox,
     client,
@@ -105,6 +137,7 @@ export function openArchive(options: {
       figures: new ArchivedFigures(parts),
       generations: new ArchivedGenerations({ ...parts, database: options.database.withTables() }),
     },
+    contents,
     client,
     outbox,
     archiver,
@@ -119,6 +152,7 @@ export function openArchive(options: {
     },
     start: () => archiver.start(),
     async stop() {
+      contents.stop();
       await archiver.stop();
       await client.close();
     },

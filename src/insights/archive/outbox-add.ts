@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type { AddStatement, CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
 import { generationInsert } from "../generation-record.ts";
+import type { ContentTables } from "./content-insert.ts";
 
 /** The records that wait for the archive. */
 export interface OutboxTables {
@@ -63,10 +64,14 @@ export const archivingCommits = (commits: CommitQueue): CommitQueue => ({
  * Forgets what waits for an archive that is not configured any more. The next one is given every
  * record that the database has then.
  */
-export async function forgetOutbox(database: Kysely<OutboxTables & GatewayTables>): Promise<void> {
+export async function forgetOutbox(
+  database: Kysely<OutboxTables & ContentTables & GatewayTables>,
+): Promise<void> {
   const { numDeletedRows } = await database
     .deleteFrom("gateway_facts")
     .where("name", "=", archiveFilledName)
     .executeTakeFirst();
-  if (numDeletedRows > 0n) await database.deleteFrom("archive_outbox").execute();
+  if (numDeletedRows === 0n) return;
+  await database.deleteFrom("archive_outbox").execute();
+  await database.deleteFrom("content_outbox").execute();
 }

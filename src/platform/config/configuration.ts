@@ -73,6 +73,8 @@ export interface Configuration<Provider> {
     readonly reads: "older" | "always";
     /** How long the archive keeps records; undefined means for good. */
     readonly keepDays: number | undefined;
+    /** How long the archive keeps prompts and answers of workspaces that ask for it. */
+    readonly contentDays: number;
   };
   readonly retention: {
     readonly generationsDays: number;
@@ -277,6 +279,7 @@ const rows: readonly Row[] = [
   ["archive.url", ["CLICKHOUSE_URL"], ({ archive }) => withoutCredentials(archive.url)],
   ["archive.reads", [], ({ archive }) => archive.reads],
   ["archive.days", [], ({ archive }) => archive.keepDays ?? "for good"],
+  ["archive.content_days", [], ({ archive }) => archive.contentDays],
   ["retention.generations_days", [], ({ retention }) => retention.generationsDays],
   ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],

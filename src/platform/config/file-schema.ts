@@ -178,7 +178,12 @@ export const createFileSchema = <Provider extends z.ZodType>(
         .partial(),
       shared: z.strictObject({ url: sharedUrlSchema, sentinels: sentinelUrlsSchema }).partial(),
       archive: z
-        .strictObject({ url: archiveUrlSchema, reads: z.enum(["older", "always"]), days })
+        .strictObject({
+          url: archiveUrlSchema,
+          reads: z.enum(["older", "always"]),
+          days,
+          content_days: days,
+        })
         .partial(),
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),

@@ -70,7 +70,7 @@ describe("what stands where nothing is said", () => {
         poolSize: 10,
       },
       shared: { url: "memory:", sentinels: [] },
-      archive: { url: "none", reads: "older", keepDays: undefined },
+      archive: { url: "none", reads: "older", keepDays: undefined, contentDays: 7 },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
       providers: [],

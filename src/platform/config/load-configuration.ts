@@ -301,6 +301,7 @@ const assembleArchive = (
   url: url ?? file.url ?? "none",
   reads: file.reads ?? "older",
   keepDays: file.days,
+  contentDays: file.content_days ?? 7,
 });
 
 type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];

@@ -456,6 +456,7 @@ export const contract: Record<string, ContractRow> = {
   "GET /admin/smoke-tests": operators,
   "POST /admin/smoke-tests": operators,
   "GET /generation/:id": { llm: true, path: "/generation/gen_none", accepted: 404 },
+  "GET /generation/content": { llm: true, scope: "read:security", accepted: 400 },
   "GET /generation/:id/explain": {
     llm: true,
     scope: "read:analytics",

@@ -24,6 +24,13 @@ async function archived(gateway: GatewayProcess, records: number): Promise<void>
   while ((await metric(gateway, "archived_records_total")) < records);
 }
 
+/** Resolves when the archive has a table for prompts and answers that forgets them after a time. */
+async function lifeOfContents(server: ClickHouseServer, life: string): Promise<void> {
+  const query =
+    "select create_table_query as text from system.tables where name = 'switchyard_contents'";
+  while (!(await server.ask("records", query)).some(({ text }) => text?.includes(life)));
+}
+
 async function ask(gateway: GatewayProcess, count: number): Promise<void> {
   for (let asked = 0; asked < count; asked++) expect((await postChat(gateway)).status).toBe(200);
 }
@@ -33,12 +40,13 @@ test("a gateway archives what it serves, and serves while the archive is away", 
   const upstream = await startFaultUpstream();
   const gateway = await startProcess({
     environment: { ...bootstrapVariables, CLICKHOUSE_URL: clickhouse.urlOf("records") },
-    yaml: acmeYaml(upstream.baseUrl, "archive: { reads: always, days: 400 }\n"),
+    yaml: acmeYaml(upstream.baseUrl, "archive: { reads: always, days: 400, content_days: 3 }\n"),
   });
   await ask(gateway, 3);
   await archived(gateway, 3);
   const rows = await clickhouse.ask("records", "select * from switchyard_generations");
   expect(rows.length).toBe(3);
+  await lifeOfContents(clickhouse, "toIntervalDay(3)");
   const usage = await getJson(gateway, "/analytics/usage?interval=day", testManagementKey);
   expect(at(usage, "data.0.requests")).toBe(3);
   expect(at(await getJson(gateway, "/health"), "components.clickhouse.status")).toBe("healthy");

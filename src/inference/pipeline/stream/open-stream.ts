@@ -10,12 +10,13 @@ import {
   windowTokensOf,
 } from "../execution.ts";
 import { exceptionFormOf } from "../adapt.ts";
+import { keepContent, KeptFrames, keptSinceMs } from "../keep-content.ts";
 import { noteKeyServed } from "../provider-credentials.ts";
 import { type EndedStream, RelayedStream } from "./relayed-stream.ts";
 import { metadataText } from "../answer-metadata.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
-import { routingTrail, settle, type Settled } from "../settle.ts";
+import { routingTrail, settle, type Settled, type Settlement } from "../settle.ts";
 import { StreamAllowance } from "../hold/take-hold.ts";
 import { asStreamError } from "../failure-error.ts";
 import type { EventDecoder } from "../../upstream/sse-decoder.ts";
@@ -60,6 +61,8 @@ class OpenedStream {
   private readonly attempt: AttemptRecord;
   private readonly fallback: ModelFallback | undefined;
   private firstContentMs: number | null = null;
+  /** What the client gets; undefined where it is not kept. */
+  private readonly frames: KeptFrames | undefined;
 
   constructor(execution: Execution, sent: SentStream) {
     this.execution = execution;
@@ -73,6 +76,8 @@ class OpenedStream {
     this.attempts = execution.failed.map(({ record }) => record);
     this.attempts.push(this.attempt);
     this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+    const isKept = keptSinceMs(execution.deps, execution.call) !== undefined;
+    this.frames = isKept ? new KeptFrames() : undefined;
   }
 
   /** The stream as the client pulls it. */
@@ -94,6 +99,7 @@ class OpenedStream {
       drainOnCancel: deps.disconnect === "drain",
       keepAlive: deps.keepAlive,
       allowance: StreamAllowance.of(execution, sent),
+      ...(this.frames !== undefined && { onFrames: this.frames.add.bind(this.frames) }),
       onFirstContent: () => {
         this.firstContentMs = deps.clock.monotonicMs();
       },
@@ -138,10 +144,21 @@ class OpenedStream {
     };
   }
 
-  private settle(
-    metered: MeteredUsage,
-    { answerLosses, ...end }: EndedStream,
-  ): ReturnType<typeof settle> {
+  private settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+    const {
+      frames,
+      execution: { deps },
+    } = this;
+    const settlement = this.settlement(metered, end);
+    const settling = settle(deps, settlement);
+    if (frames === undefined) return settling;
+    return settling.then((settled) => {
+      keepContent(deps, settlement, () => frames.kept);
+      return settled;
+    });
+  }
+
+  private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {
     const { execution, sent, attempt, attempts } = this;
     const { deps, call } = execution;
     const { candidate, adapter, outputCap } = sent;
@@ -151,7 +168,7 @@ class OpenedStream {
     if (end.status === "cancelled") attempt.outcome = "cancelled";
     deps.observer.attemptEnded(attempt);
     this.noteHealth(metered, { status: end.status, endMs: timing.upstreamEndMs });
-    return settle(deps, {
+    return {
       call,
       candidate,
       losses: joinLosses(adapter.losses, answerLosses),
@@ -163,7 +180,7 @@ class OpenedStream {
       requestedModel: execution.requestedModel,
       streamed: true,
       ...end,
-    });
+    };
   }
 
   private metadataText(settled: Settled, answerLosses: readonly Loss[]): string {

@@ -246,6 +246,7 @@ export class RelayedStream implements FrameSource {
   private note(frames: string): void {
     const { relay } = this;
     this.pending += frames;
+    this.options.onFrames?.(frames);
     if (relay.ended) this.end();
     else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
   }
@@ -365,6 +366,8 @@ export interface RelayedStreamOptions {
    * come.
    */
   allowance?: Pick<StreamAllowance, "next"> | undefined;
+  /** Told of all frames but those that end a stream early; absent where they are not kept. */
+  onFrames?(frames: string): void;
   /** Told once, when the first content has come. */
   onFirstContent(): void;
   /** Settles what was metered; called at most once. */

@@ -4,6 +4,7 @@ import { usageGrowths } from "./2026-11-25-growths-of-usage.ts";
 import { months } from "./2026-11-25-months.ts";
 import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-responses.ts";
 import { closedMonths } from "./2026-11-26-closed-months.ts";
+import { contents } from "./2026-11-26-contents.ts";
 
 /**
  * Every migration, in the order of its name, which begins with the date when it was written.
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = [
   months,
   presetOfBackgroundResponses,
   closedMonths,
+  contents,
 ];

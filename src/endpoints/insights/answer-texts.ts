@@ -1,0 +1,92 @@
+import type { Content } from "../../insights/archive/content-insert.ts";
+
+/** What a model said, and what it thought aloud; null where it did not. */
+interface AnswerTexts {
+  completion: string | null;
+  reasoning: string | null;
+}
+
+/** Gathers the texts of an answer, of whichever part of it. */
+class TextGatherer {
+  private readonly said: string[] = [];
+  private readonly thought: string[] = [];
+
+  /** Takes a whole answer, or an event of one, in the dialect of its client. */
+  take(value: unknown): void {
+    const part = asObject(value);
+    for (const choice of asList(part["choices"])) {
+      const { delta, message, text } = asObject(choice);
+      this.say(text);
+      this.takeMessage(asObject(delta ?? message));
+    }
+    // Messages: blocks of a whole answer, and what streams add to them.
+    for (const block of asList(part["content"])) this.takeBlock(asObject(block));
+    this.takeBlock(asObject(part["delta"]));
+    // Responses: items of a whole answer, and what streams add to their texts.
+    for (const item of asList(part["output"])) this.takeItem(asObject(item));
+    const type = String(part["type"]);
+    if (type === "response.output_text.delta") this.say(part["delta"]);
+    if (/^response\.reasoning(?:_summary)?_text\.delta$/.test(type)) this.think(part["delta"]);
+  }
+
+  get texts(): AnswerTexts {
+    const joined = (parts: readonly string[]): string | null =>
+      parts.length === 0 ? null : parts.join("");
+    return { completion: joined(this.said), reasoning: joined(this.thought) };
+  }
+
+  private takeMessage(message: Record<string, unknown>): void {
+    this.say(message["content"]);
+    this.think(message["reasoning"]);
+  }
+
+  private takeBlock({ text, thinking }: Record<string, unknown>): void {
+    this.say(text);
+    this.think(thinking);
+  }
+
+  private takeItem(item: Record<string, unknown>): void {
+    for (const part of asList(item["summary"])) this.think(asObject(part)["text"]);
+    const isThought = item["type"] === "reasoning";
+    for (const part of asList(item["content"]))
+      if (isThought) this.think(asObject(part)["text"]);
+      else this.say(asObject(part)["text"]);
+  }
+
+  private say(text: unknown): void {
+    if (typeof text === "string" && text !== "") this.said.push(text);
+  }
+
+  private think(text: unknown): void {
+    if (typeof text === "string" && text !== "") this.thought.push(text);
+  }
+}
+
+const asObject = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** What JSON says; undefined for a text that was cut. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The texts of an answer as they can be read from what was kept of it; of a whole answer that was
+ * cut they are unknown.
+ */
+export function answerTexts({
+  streamed,
+  answer,
+}: Pick<Content, "streamed" | "answer">): AnswerTexts {
+  const gatherer = new TextGatherer();
+  if (!streamed) gatherer.take(parsed(answer.text));
+  else
+    for (const [, data = ""] of answer.text.matchAll(/^data: ?(\{.*)$/gm))
+      gatherer.take(parsed(data));
+  return gatherer.texts;
+}

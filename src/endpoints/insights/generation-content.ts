@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { AnswerOf } from "../../http/endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
+import { generationIdOf, timeOfId } from "../../insights/generation-record.ts";
+import type { Content } from "../../insights/archive/content-insert.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { answerTexts } from "./answer-texts.ts";
+
+/** What a request asked and was answered. */
+const contentSchema = lazily(() =>
+  z.object({
+    data: z.object({
+      id: z.string(),
+      surface: z.string(),
+      created_at: z.string(),
+      input: z.record(z.string(), z.unknown()),
+      output: z.object({
+        completion: z.string().nullable(),
+        reasoning: z.string().nullable(),
+        raw: z.string(),
+      }),
+      input_cut: z.boolean(),
+      output_cut: z.boolean(),
+    }),
+  }),
+);
+
+/** The body of a request, or as much of its text as was kept. */
+function inputOf({ text }: Content["request"]): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { prompt: text };
+  }
+}
+
+const contentObject = (content: Content): AnswerOf<typeof contentSchema>["data"] => ({
+  id: content.generationId,
+  surface: content.surface,
+  created_at: new Date(timeOfId(content.generationId)).toISOString(),
+  input: inputOf(content.request),
+  output: { ...answerTexts(content), raw: content.answer.text },
+  input_cut: content.request.isCut,
+  output_cut: content.answer.isCut,
+});
+
+/** The prompt and the answer of one request, where its workspace asked for them to be kept. */
+export const generationContent = defineEndpoint({
+  method: "GET",
+  path: "/generation/content",
+  base: "api",
+  access: { llmKey: true, managementScope: "read:security", session: true },
+  counting: "at-door",
+  tag: "Insights",
+  summary: "Show what one request asked and was answered.",
+  description:
+    "Kept where PATCH /security/privacy asks for it with keep_contents, for the days that the operator settled, and never " +
+    "under zero data retention. A key reads what it asked itself. input is the body of the request, output.raw the answer as " +
+    "it was sent; each has at most 262,144 characters, and input_cut and output_cut say where that was too little. 404 where " +
+    "nothing is kept.",
+  query: z.object({ id: z.string() }),
+  response: contentSchema,
+  encodeError: encodeContractError,
+  async handle(context, { insights, security }: Pick<Dependencies, "insights" | "security">) {
+    const { caller } = context;
+    const id = context.query.get("id") ?? "";
+    if (id === "")
+      throw new GatewayError("bad_request", "id: is required. Send the id of a response.", {
+        param: "id",
+      });
+    const workspaceId = workspaceOf(context).id;
+    const sinceMs = security.privacy.of(workspaceId).contentsSinceMs;
+    const generationId = generationIdOf(id);
+    const content =
+      insights.archive === undefined ||
+      sinceMs === undefined ||
+      !/^gen_[0-9a-f]{32}$/.test(generationId)
+        ? undefined
+        : await insights.archive.contents.find({ workspaceId, id: generationId, sinceMs });
+    const isReadable = caller.kind !== "llm-key" || content?.keyId === caller.key.id;
+    if (content === undefined || !isReadable)
+      throw new GatewayError(
+        "not_found",
+        `No prompt or answer of ${id} is kept in this workspace. ` +
+          "PATCH /security/privacy with keep_contents keeps those of requests from then on.",
+      );
+    return context.json({ data: contentObject(content) });
+  },
+});

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ArchivedStorage, openArchived } from "../../../test/support/archive.ts";
+import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
+import { freshDatabase } from "../../../test/support/postgres.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import type { Content } from "./content-insert.ts";
+import { forgetOutbox } from "./outbox-add.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-contents-"));
+let clickhouse: ClickHouseServer;
+let count = 0;
+beforeAll(async () => {
+  clickhouse = await startClickHouse();
+}, 60_000);
+afterAll(async () => {
+  await clickhouse.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const fresh = (): { url: string; archiveUrl: string; name: string } => {
+  const name = `contents_${++count}`;
+  return { name, url: `sqlite:${join(root, `${name}.db`)}`, archiveUrl: clickhouse.urlOf(name) };
+};
+
+const engines: [string, () => Promise<string>][] = [
+  ["SQLite", () => Promise.resolve(fresh().url)],
+  ["Postgres", freshDatabase],
+];
+
+async function within<Result>(
+  options: Parameters<typeof openArchived>[0],
+  work: (opened: ArchivedStorage) => Promise<Result>,
+): Promise<Result> {
+  const opened = await openArchived(options);
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+const contentOf = (
+  workspaceId: string,
+  { createdAtMs = systemClock.nowMs(), text = "What is said?" } = {},
+): Content => ({
+  generationId: newId("gen", createdAtMs),
+  workspaceId,
+  keyId: "key_one",
+  createdAtMs,
+  surface: "chat",
+  streamed: false,
+  request: { text, isCut: false },
+  answer: { text: "Ünsaid \u{1F600}", isCut: true },
+});
+
+/** Ids and workspaces of the archive's rows, repetitions too. */
+const archived = async (name: string): Promise<string[]> =>
+  (
+    await clickhouse.ask(name, "select workspace_id from switchyard_contents order by workspace_id")
+  ).map((row) => String(row["workspace_id"]));
+
+const waiting = async ({ storage, archive }: ArchivedStorage): Promise<string[]> => {
+  await storage.commits.flush();
+  expect(archive.figures.archived).toBe(0);
+  const rows = await storage.database
+    .selectFrom("content_outbox")
+    .select("workspace_id")
+    .orderBy("generation_id")
+    .execute();
+  return rows.map((row) => row.workspace_id);
+};
+
+describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
+  test("are archived once, leave the database, and are read by their workspace alone", async () => {
+    const { name, archiveUrl } = fresh();
+    const contents = Array.from({ length: 70 }, () => contentOf("ws_a"));
+    const asked = contents[69] ?? contentOf("ws_a");
+    const contentsSince = new Map([["ws_a", asked.createdAtMs - 60_000]]);
+    await within({ url: await databaseUrl(), archiveUrl, contentsSince }, async (opened) => {
+      const { contents: kept } = opened.archive;
+      for (const content of contents) kept.write(content);
+      const query = { workspaceId: "ws_a", id: asked.generationId, sinceMs: asked.createdAtMs };
+      const readEverywhere = async (): Promise<void> => {
+        expect(await kept.find(query)).toEqual(asked);
+        expect(await kept.find({ ...query, workspaceId: "ws_b" })).toBeUndefined();
+        expect(await kept.find({ ...query, sinceMs: asked.createdAtMs + 1 })).toBeUndefined();
+      };
+      await kept.round();
+      await readEverywhere();
+      expect(await waiting(opened)).toEqual([]);
+      expect((await archived(name)).length).toBe(70);
+    });
+    const [table] = await clickhouse.ask(
+      name,
+      `select create_table_query as text from system.tables where database = '${name}' and name = 'switchyard_contents'`,
+    );
+    expect(table?.["text"]).toContain("toIntervalDay(7)");
+  }, 60_000);
+
+  test("go where their workspace does not ask for them any more, or did not yet", async () => {
+    const { name, archiveUrl } = fresh();
+    const nowMs = systemClock.nowMs();
+    const contentsSince = new Map(["ws_a", "ws_b"].map((id) => [id, nowMs - 1_000]));
+    await within({ url: await databaseUrl(), archiveUrl, contentsSince }, async (opened) => {
+      const { contents: kept } = opened.archive;
+      const write = (): void => {
+        kept.write(contentOf("ws_a"));
+        kept.write(contentOf("ws_b"));
+        kept.write(contentOf("ws_b", { createdAtMs: nowMs - 2_000 }));
+        kept.write(contentOf("ws_closed"));
+      };
+      write();
+      await kept.round();
+      expect(await archived(name)).toEqual(["ws_a", "ws_b"]);
+      contentsSince.delete("ws_a");
+      write();
+      expect((await waiting(opened)).length).toBe(4);
+      await kept.erase();
+      expect(await waiting(opened)).toEqual(["ws_b"]);
+      expect(await archived(name)).toEqual(["ws_b"]);
+    });
+  }, 60_000);
+
+  test("go from the oldest on where they have no room, and are counted", async () => {
+    const { archiveUrl } = fresh();
+    let dropped = 0;
+    const options = {
+      archiveUrl,
+      contentBudgetCharacters: 1_000,
+      onContentsDropped: (contents: number) => void (dropped += contents),
+    };
+    await within({ url: await databaseUrl(), ...options }, async (opened) => {
+      const { contents: kept } = opened.archive;
+      const startMs = systemClock.nowMs() - 60_000;
+      for (const index of [1, 2, 3, 4])
+        kept.write(
+          contentOf(`ws_${index}`, { createdAtMs: startMs + index, text: "x".repeat(400) }),
+        );
+      await opened.storage.commits.flush();
+      await kept.trim();
+      expect(await waiting(opened)).toEqual(["ws_3", "ws_4"]);
+      expect(dropped).toBe(2);
+    });
+  }, 60_000);
+});
+
+test("contents wait while the archive is away, and are archived once when it is back", async () => {
+  const { name, url, archiveUrl } = fresh();
+  const contentsSince = new Map([["ws_a", 1]]);
+  await within({ url, archiveUrl, contentsSince }, async (opened) => {
+    const { contents: kept } = opened.archive;
+    await kept.round();
+    await clickhouse.kill();
+    const content = contentOf("ws_a");
+    kept.write(content);
+    expect(await waiting(opened)).toEqual(["ws_a"]);
+    expect(
+      await kept.round().then(
+        () => "it did not fail",
+        (error: unknown) => String(error),
+      ),
+    ).toContain("ECONNREFUSED");
+    const query = { workspaceId: "ws_a", id: content.generationId, sinceMs: 1 };
+    expect(await kept.find(query)).toEqual(content);
+    await clickhouse.restart();
+    await clickhouse.insertAnswers("lost");
+    expect(await kept.round().catch((error: unknown) => String(error))).toContain("lost");
+    await kept.round();
+    expect(await waiting(opened)).toEqual([]);
+    expect(await archived(name)).toEqual(["ws_a"]);
+    expect(await kept.find(query)).toEqual(content);
+  });
+}, 60_000);
+
+test("without an archive nothing waits for it", async () => {
+  const { url, archiveUrl } = fresh();
+  await within({ url, archiveUrl }, async (opened) => {
+    const { archive, storage } = opened;
+    await archive.archiver.round();
+    archive.contents.write(contentOf("ws_a"));
+    expect(await waiting(opened)).toEqual(["ws_a"]);
+    await forgetOutbox(storage.database.withTables());
+    expect(await waiting(opened)).toEqual([]);
+  });
+}, 60_000);
