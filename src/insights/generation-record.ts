@@ -1,3 +1,4 @@
+import { lowestId } from "../platform/kernel/ids.ts";
 import { recordInsert, type CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Kysely } from "kysely";
 
@@ -228,12 +229,8 @@ export const idAfter = (id: string): string | undefined =>
     ? `gen_${(BigInt(`0x${id.slice("gen_".length)}`) + 1n).toString(16).padStart(32, "0")}`
     : undefined;
 
-/**
- * The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key
- * orders by it.
- */
-export const lowestIdAt = (atMs: number): string =>
-  `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
+/** The lowest id that a request of a wall time can have; the primary key orders by it. */
+export const lowestIdAt = (atMs: number): string => lowestId("gen", atMs);
 
 /** The wall time that an id begins with. */
 export const timeOfId = (id: string): number =>

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { assert } from "../../platform/kernel/assert.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
+import { lowestId } from "../../platform/kernel/ids.ts";
 import { closedMonths } from "../../platform/storage/migrations/2026-11-26-closed-months.ts";
 import {
   type ClosedTables,
@@ -20,9 +21,6 @@ const batchRows = 500;
 
 /** How long gateways of two releases may be on one database. */
 const upgradeMs = 7 * dayMs;
-
-/** Every id of a charge begins with the time of its request. */
-const chargesBefore = (atMs: number): string => `txn_${atMs.toString(16).padStart(12, "0")}`;
 
 /** What a month that is being closed has in its chain. */
 interface Head {
@@ -162,7 +160,7 @@ export class ClosedMonths {
       .execute();
   }
 
-  /** Charges are found by their ids, which begin with the time; all others have an index by time. */
+  /** Charges are found by their ids, which begin with the time of their request; all others have an index by time. */
   private async batchOf(database: Kysely<LedgerTables>, month: Month): Promise<TransferRow[]> {
     const endMs = startOfMonthMs(monthAfter(month));
     const due = database
@@ -170,7 +168,7 @@ export class ClosedMonths {
       .select(transferColumns)
       .where("created_at_ms", "<", endMs)
       .limit(this.options.batchRows ?? batchRows);
-    const charges = await due.where("id", "<", chargesBefore(endMs)).orderBy("id").execute();
+    const charges = await due.where("id", "<", lowestId("txn", endMs)).orderBy("id").execute();
     if (charges.length > 0) return charges;
     return due.where(isNoCharge).where("debit_account", ">", "").execute();
   }

@@ -1,5 +1,6 @@
 import type { Kysely, Generated } from "kysely";
 import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import { lowestId } from "../../platform/kernel/ids.ts";
 import type {
   CommitQueue,
   CommitUnit,
@@ -228,7 +229,7 @@ export class ResponseStore {
    * many went. Ids begin with the time, so the primary key finds them.
    */
   async deleteBefore({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
-    const oldestKept = `resp_${beforeMs.toString(16).padStart(12, "0")}`;
+    const oldestKept = lowestId("resp", beforeMs);
     const oldest = await this.database
       .selectFrom("stored_responses")
       .select("id")

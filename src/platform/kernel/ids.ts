@@ -88,6 +88,10 @@ export const mayBeId = (text: string): boolean => /^[\w-]{1,100}$/.test(text);
 export const newId = (prefix: IdPrefix, nowMs: number): string =>
   `${prefix}_${timeOrderedHex(nowMs)}`;
 
+/** The lowest id that a record of a wall time can have, since ids begin with the time. */
+export const lowestId = (prefix: IdPrefix, atMs: number): string =>
+  `${prefix}_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
+
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /**

@@ -1,4 +1,5 @@
 import { type Kysely, type QueryExecutorProvider, sql } from "kysely";
+import { type IdPrefix, lowestId } from "../../kernel/ids.ts";
 
 /**
  * A table of Postgres whose rows are kept in a partition for each UTC month. Its column `id` begins
@@ -7,11 +8,11 @@ import { type Kysely, type QueryExecutorProvider, sql } from "kysely";
  */
 export interface MonthlyTable {
   name: string;
-  idPrefix: string;
+  idPrefix: IdPrefix;
 }
 
 /** The generation records. */
-export const monthlyGenerations: MonthlyTable = { name: "generations", idPrefix: "gen_" };
+export const monthlyGenerations: MonthlyTable = { name: "generations", idPrefix: "gen" };
 
 /** A partition with the ids that it holds: from the first (absent: any) to before `toId`. */
 interface Partition {
@@ -29,10 +30,6 @@ const lockTimeoutMs = 1_000;
 /** The partition of rows that no month is there for. */
 const restOf = ({ name }: MonthlyTable): string => `${name}_rest`;
 
-/** The lowest id of a moment. */
-const lowestId = ({ idPrefix }: MonthlyTable, atMs: number): string =>
-  idPrefix + Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0");
-
 /** When the UTC month begins that comes so many months after the one of a moment. */
 function monthStartMs(atMs: number, monthsLater: number): number {
   const date = new Date(atMs);
@@ -44,8 +41,8 @@ function monthOf(table: MonthlyTable, startMs: number): Partition & { fromId: st
   const [year, month] = new Date(startMs).toISOString().split("-");
   return {
     name: `${table.name}_${year}_${month}`,
-    fromId: lowestId(table, startMs),
-    toId: lowestId(table, monthStartMs(startMs, 1)),
+    fromId: lowestId(table.idPrefix, startMs),
+    toId: lowestId(table.idPrefix, monthStartMs(startMs, 1)),
   };
 }
 
@@ -146,7 +143,7 @@ export async function partitionByMonth(
   const [filled] = await run(`select 1 from ${before} limit 1`);
   if (filled === undefined) await run(`drop table ${before}`);
   else {
-    const endId = lowestId(table, monthStartMs(nowMs, 1));
+    const endId = lowestId(table.idPrefix, monthStartMs(nowMs, 1));
     await run(
       `with moved as (delete from ${before} where id >= '${endId}' returning *) insert into ${name} select * from moved`,
     );
@@ -185,7 +182,7 @@ export class MonthPartitions<Schema> {
    * one up; those before it are gone then.
    */
   async dropBefore(beforeMs: number): Promise<void> {
-    const oldestKept = lowestId(this.#table, beforeMs);
+    const oldestKept = lowestId(this.#table.idPrefix, beforeMs);
     for (const { name, toId } of await partitionsOf(this.#database, this.#table)) {
       if (toId > oldestKept) return;
       await this.#change(async (transaction) => {
