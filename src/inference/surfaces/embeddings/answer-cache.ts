@@ -98,11 +98,12 @@ export class AnswerCache {
     key: string,
     { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
   ): Promise<KeptAnswer> {
-    const made = this.turns === undefined ? make() : this.makeInTurn(key, { ttlSeconds, make });
+    const { turns } = this;
+    const made = turns === undefined ? make() : this.makeInTurn(key, { turns, ttlSeconds, make });
     this.underWay.set(key, made);
     try {
       const answer = await made;
-      if (this.turns === undefined) await this.keep(key, answer, ttlSeconds);
+      if (turns === undefined) await this.keep(key, answer, ttlSeconds);
       return answer;
     } finally {
       this.underWay.delete(key);
@@ -115,26 +116,28 @@ export class AnswerCache {
    */
   private async makeInTurn(
     key: string,
-    { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
+    {
+      turns,
+      ttlSeconds,
+      make,
+    }: { turns: AnswerTurns; ttlSeconds: number; make(): Promise<KeptAnswer> },
   ): Promise<KeptAnswer> {
-    const others = await this.awaitTurn(key);
+    const others = await this.awaitTurn(key, turns);
     if (others !== undefined) return others;
     try {
       const answer = await make();
       await this.keep(key, answer, ttlSeconds);
       return answer;
     } finally {
-      this.turns?.release(key);
+      turns.release(key);
     }
   }
 
   /**
-   * Undefined once it is this gateway's turn, or where the claim cannot be asked for; else what is
+   * Undefined once it is this gateway's turn, or where turns cannot be asked for; else what is
    * kept by then.
    */
-  private async awaitTurn(key: string): Promise<KeptAnswer | undefined> {
-    const { turns } = this;
-    if (turns === undefined) return undefined;
+  private async awaitTurn(key: string, turns: AnswerTurns): Promise<KeptAnswer | undefined> {
     for (;;) {
       let isOurs: boolean;
       try {
