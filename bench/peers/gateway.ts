@@ -62,6 +62,24 @@ export function gateway(
   };
 }
 
+/** Variables of a gateway on a free port, whose key has credits and no limits that a load meets. */
+export const gatewayEnvironment = (own: {
+  configPath: string;
+  dataDirectory: string;
+  key: string;
+}): Readonly<Record<string, string>> => ({
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+  MIMALLOC_PURGE_DELAY: "1000",
+  HOST: "127.0.0.1",
+  PORT: "0",
+  SWITCHYARD_CONFIG: own.configPath,
+  SWITCHYARD_DATA_DIR: own.dataDirectory,
+  SWITCHYARD_BOOTSTRAP_LLM_KEY: own.key,
+  SWITCHYARD_BOOTSTRAP_CREDITS: "100000",
+  SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
+  NODE_ENV: "production",
+});
+
 interface StartOptions {
   durability: Durability;
   checkout: string;
@@ -83,18 +101,7 @@ async function start(
     command: [process.execPath, entry],
     directory: checkout,
     cores: cores.peer,
-    environment: {
-      BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
-      MIMALLOC_PURGE_DELAY: "1000",
-      HOST: "127.0.0.1",
-      PORT: "0",
-      SWITCHYARD_CONFIG: configPath,
-      SWITCHYARD_DATA_DIR: dataDirectory,
-      SWITCHYARD_BOOTSTRAP_LLM_KEY: key,
-      SWITCHYARD_BOOTSTRAP_CREDITS: "100000",
-      SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
-      NODE_ENV: "production",
-    },
+    environment: gatewayEnvironment({ configPath, dataDirectory, key }),
   });
   const pattern = /^switchyard ready http:\/\/\S+:(\d+)/;
   const [, port] = await waitForLine(child, { pattern, timeoutMs: startTimeoutMs });

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, waitForPort } from "../process/ports.ts";
-import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+import { freePort } from "../process/ports.ts";
+import { onceOpen, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 import { idsOf, lockSqlite } from "./sqlite-books.ts";
 
 const masterKey = "sk-bench";
@@ -65,15 +65,7 @@ async function start({ children, cores, directory, mock }: PeerContext): Promise
       USAGE_ENABLED: "true",
     },
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
-    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
-  );
-  return {
-    port,
-    pid: child.pid,
-    readyMs: performance.now() - child.startedAtMs,
-    stop: () => child.stop(),
-  };
+  return onceOpen(child, { port });
 }
 
 function configuration(mockPort: number): string {

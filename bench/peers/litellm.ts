@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, waitForPort } from "../process/ports.ts";
+import { freePort } from "../process/ports.ts";
 import { cacheDirectory } from "./cache-directory.ts";
-import type { Peer, PeerContext, RunningPeer } from "./peer.ts";
+import { onceOpen, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 import { SpendCollector } from "./spend-collector.ts";
 
 /** Named exactly: releases of this package were withdrawn for what they carried. */
@@ -97,15 +97,7 @@ async function start(
       LITELLM_LOCAL_MODEL_COST_MAP: "True",
     },
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
-    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
-  );
-  return {
-    port,
-    pid: child.pid,
-    readyMs: performance.now() - child.startedAtMs,
-    stop: () => child.stop(),
-  };
+  return onceOpen(child, { port, timeoutMs: startTimeoutMs });
 }
 
 function configuration(mockPort: number): string {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, waitForPort } from "../process/ports.ts";
-import { noWork, startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+import { freePort } from "../process/ports.ts";
+import { noWork, onceOpen, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 /**
  * nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be
@@ -46,15 +46,7 @@ async function start({ children, cores, directory, mock }: PeerContext): Promise
     ],
     cores: cores.peer,
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
-    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
-  );
-  return {
-    port,
-    pid: child.pid,
-    readyMs: performance.now() - child.startedAtMs,
-    stop: () => child.stop(),
-  };
+  return onceOpen(child, { port });
 }
 
 function configuration({

@@ -1,5 +1,6 @@
 import type { Child, Children } from "../process/children.ts";
 import type { Cores } from "../process/cores.ts";
+import { waitForPort } from "../process/ports.ts";
 
 /** What a peer may use to start. */
 export interface PeerContext {
@@ -64,3 +65,19 @@ export const noWork: PeerWork = { credential: "off", limits: "off", price: "off"
 
 /** Milliseconds that a peer may take to start. */
 export const startTimeoutMs = 20_000;
+
+/** A peer that serves once its port is open. Rejects with what it wrote where that does not come. */
+export async function onceOpen(
+  child: Child,
+  { port, timeoutMs = startTimeoutMs }: { port: number; timeoutMs?: number },
+): Promise<RunningPeer> {
+  await waitForPort(port, { isAlive: child.isRunning, timeoutMs }).catch((error: Error) =>
+    Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
+  );
+  return {
+    port,
+    pid: child.pid,
+    readyMs: performance.now() - child.startedAtMs,
+    stop: () => child.stop(),
+  };
+}

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort, waitForPort } from "../process/ports.ts";
-import { noWork, startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+import { freePort } from "../process/ports.ts";
+import { noWork, onceOpen, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 const directory = fileURLToPath(new URL(".", import.meta.url));
 const packageDirectory = join(directory, "node_modules", "@portkey-ai", "gateway");
@@ -81,13 +81,5 @@ async function start({ children, cores }: PeerContext): Promise<RunningPeer> {
     cores: cores.peer,
     environment: { NODE_ENV: "production" },
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
-    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
-  );
-  return {
-    port,
-    pid: child.pid,
-    readyMs: performance.now() - child.startedAtMs,
-    stop: () => child.stop(),
-  };
+  return onceOpen(child, { port });
 }

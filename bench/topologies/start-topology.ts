@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { Client } from "pg";
-import { mockProviderYaml } from "../peers/gateway.ts";
+import { gatewayEnvironment, mockProviderYaml } from "../peers/gateway.ts";
 import { waitForLine, type Child, type Children } from "../process/children.ts";
 import { parentOf, processTree } from "../process/proc-stat.ts";
 
@@ -92,16 +92,7 @@ async function spawnGateway(
     command: [process.execPath, "src/main.ts"],
     directory: root,
     environment: {
-      BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
-      MIMALLOC_PURGE_DELAY: "1000",
-      HOST: "127.0.0.1",
-      PORT: "0",
-      SWITCHYARD_CONFIG: configPath,
-      SWITCHYARD_DATA_DIR: dataDirectory,
-      SWITCHYARD_BOOTSTRAP_LLM_KEY: key,
-      SWITCHYARD_BOOTSTRAP_CREDITS: "100000",
-      SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
-      NODE_ENV: "production",
+      ...gatewayEnvironment({ configPath, dataDirectory, key }),
       ...(isShared && {
         DATABASE_URL: databaseUrl,
         REDIS_URL: redisUrl,
