@@ -1,29 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { RateLimiter } from "../../../src/access/rate-limiter.ts";
 import { SharedRateLimiter } from "../../../src/access/shared-rate-limiter.ts";
-import { SharedState } from "../../../src/platform/shared-state/shared-state.ts";
-import type { Storage } from "../../../src/platform/storage/storage.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { LedgerProcess, openLedgerDatabase } from "../../support/ledger-process.ts";
-import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
-import { silentLogger } from "../../support/silent-logger.ts";
+import { LedgerProcess } from "../../support/ledger-process.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
+import { sharedLedgerStage } from "../../support/shared-ledger-stage.ts";
 import type { ReserveOutcome } from "../../../src/billing/ledger/hold-rule.ts";
-import type { LedgerTables } from "../../../src/billing/ledger/ledger-store.ts";
 
 const workspaceId = "ws_admissions";
 
 /** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
 describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, () => {
-  let storage: Storage<LedgerTables>;
-  let shared: SharedState;
+  const stage = sharedLedgerStage();
   let process: LedgerProcess;
   let windows: SharedRateLimiter;
   beforeAll(async () => {
-    storage = await openLedgerDatabase();
-    shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
     const clock = new FakeClock();
-    windows = new SharedRateLimiter({ shared, ownWindows: new RateLimiter(clock) });
-    process = new LedgerProcess({ storage, workspaceId, clock, shared });
+    windows = new SharedRateLimiter({ shared: stage.shared, ownWindows: new RateLimiter(clock) });
+    process = new LedgerProcess({ ...stage, workspaceId, clock });
     await process.ledger.credit({
       id: "txn_admissions",
       workspaceId,
@@ -32,10 +26,6 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
       kind: "topup",
       reference: null,
     });
-  });
-  afterAll(async () => {
-    shared.close();
-    await storage.close();
   });
 
   /** Counts a request in a window of two; rejects where that is full. */

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { CreditModel } from "../../../../test/support/credit-model.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import {
-  LedgerProcess,
-  openLedgerDatabase,
-  type CommitFate,
-} from "../../../../test/support/ledger-process.ts";
-import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
-import { silentLogger } from "../../../../test/support/silent-logger.ts";
-import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import { LedgerProcess, type CommitFate } from "../../../../test/support/ledger-process.ts";
+import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
+import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import type { LedgerTables } from "../ledger-store.ts";
 import { monthOf } from "../month.ts";
@@ -47,19 +43,10 @@ class Pair {
 describe.skipIf(!hasRedis)(
   `several processes on one balance (on Valkey and Postgres)${redisMissing}`,
   () => {
-    let storage: Storage<LedgerTables>;
-    let shared: SharedState;
-    beforeAll(async () => {
-      storage = await openLedgerDatabase();
-      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
-    });
-    afterAll(async () => {
-      shared.close();
-      await storage.close();
-    });
+    const stage = sharedLedgerStage();
 
     let count = 0;
-    const newPair = (): Pair => new Pair({ storage, shared, workspaceId: `ws_${count++}` });
+    const newPair = (): Pair => new Pair({ ...stage, workspaceId: `ws_${count++}` });
     const topUp = (pair: Pair, amountNano: bigint, index = 0): Promise<void> =>
       pair.processes[index]!.ledger.credit({
         id: `txn_t${count++}`,

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
-import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
-import { silentLogger } from "../../../../test/support/silent-logger.ts";
-import { SharedState } from "../../../platform/shared-state/shared-state.ts";
-import type { Storage } from "../../../platform/storage/storage.ts";
+import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
+import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
 import { BlockingBudgets, budgetTags, type Budget } from "../../budgets/budget.ts";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
-import type { LedgerTables } from "../ledger-store.ts";
 
 const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
   id: `bud_${workspaceId}`,
@@ -31,16 +28,7 @@ const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
 describe.skipIf(!hasRedis)(
   `sums of budgets beside charges that are not reported (on Valkey and Postgres)${redisMissing}`,
   () => {
-    let storage: Storage<LedgerTables>;
-    let shared: SharedState;
-    beforeAll(async () => {
-      storage = await openLedgerDatabase();
-      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
-    });
-    afterAll(async () => {
-      shared.close();
-      await storage.close();
-    });
+    const stage = sharedLedgerStage();
 
     let count = 0;
     /** Two processes with a balance of 10,000 and a budget of 1,000. */
@@ -54,14 +42,14 @@ describe.skipIf(!hasRedis)(
         const { rows } = await sql<{ spent: string }>`
           select coalesce(sum(amount_nano), 0) as spent from transfers
           where debit_account = ${`${workspaceId}:topup`} and kind = 'charge'`.execute(
-          reading ?? storage.database,
+          reading ?? stage.storage.database,
         );
         await duringReading.run();
         return BigInt(rows[0]?.spent ?? 0);
       };
       const clock = new FakeClock();
       const [one, other] = [0, 1].map(
-        () => new LedgerProcess({ storage, shared, workspaceId, clock, blocking, spentBy }),
+        () => new LedgerProcess({ ...stage, workspaceId, clock, blocking, spentBy }),
       ) as [LedgerProcess, LedgerProcess];
       await one.ledger.credit({
         id: `txn_b${count}`,

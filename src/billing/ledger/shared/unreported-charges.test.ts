@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
-import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
-import { silentLogger } from "../../../../test/support/silent-logger.ts";
-import { SharedState } from "../../../platform/shared-state/shared-state.ts";
-import type { Storage } from "../../../platform/storage/storage.ts";
+import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
+import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
 import { AccountBook } from "../account-book.ts";
-import type { LedgerTables } from "../ledger-store.ts";
 import type { SharedHold } from "./local-holds.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
 
@@ -82,16 +79,7 @@ const nothing = () => ({ inserts: [], adds: [] });
 describe.skipIf(!hasRedis)(
   `charges that stand before the shared server hears of them (on Valkey and Postgres)${redisMissing}`,
   () => {
-    let storage: Storage<LedgerTables>;
-    let shared: SharedState;
-    beforeAll(async () => {
-      storage = await openLedgerDatabase();
-      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
-    });
-    afterAll(async () => {
-      shared.close();
-      await storage.close();
-    });
+    const stage = sharedLedgerStage();
 
     let count = 0;
     /** Two processes with a workspace of 1,000; reports of the first wait until they are let go. */
@@ -99,7 +87,7 @@ describe.skipIf(!hasRedis)(
       const clock = new FakeClock();
       const workspaceId = `ws_u${(count += 1)}`;
       const [one, other] = [0, 1].map(
-        () => new LedgerProcess({ storage, shared, workspaceId, clock }),
+        () => new LedgerProcess({ ...stage, workspaceId, clock }),
       ) as [LedgerProcess, LedgerProcess];
       await one.ledger.credit({
         id: `txn_u${count}`,

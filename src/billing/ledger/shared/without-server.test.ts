@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
-import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
-import { silentLogger } from "../../../../test/support/silent-logger.ts";
-import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
+import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
-import type { Storage } from "../../../platform/storage/storage.ts";
-import type { LedgerTables } from "../ledger-store.ts";
 import { accountAdd, creditUnit } from "../transfer.ts";
 import { nodeLeaseMs } from "./node-lease.ts";
 
@@ -15,16 +12,7 @@ const nothing = () => ({ inserts: [], adds: [] });
 describe.skipIf(!hasRedis)(
   `what the shared server does not know (on Valkey and Postgres)${redisMissing}`,
   () => {
-    let storage: Storage<LedgerTables>;
-    let shared: SharedState;
-    beforeAll(async () => {
-      storage = await openLedgerDatabase();
-      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
-    });
-    afterAll(async () => {
-      shared.close();
-      await storage.close();
-    });
+    const stage = sharedLedgerStage();
 
     let count = 0;
     /** Two processes with a workspace of 1,000, both alive. */
@@ -32,7 +20,7 @@ describe.skipIf(!hasRedis)(
       const clock = new FakeClock();
       const workspaceId = `ws_${(count += 1)}`;
       const [one, other] = [0, 1].map(
-        () => new LedgerProcess({ storage, shared, workspaceId, clock }),
+        () => new LedgerProcess({ ...stage, workspaceId, clock }),
       ) as [LedgerProcess, LedgerProcess];
       await one.ledger.credit({
         id: `txn_c${count}`,
@@ -104,7 +92,7 @@ describe.skipIf(!hasRedis)(
       const { one, other, workspaceId, reserve, post } = await start();
       await reserve(one, "a", 600n);
       // Money goes by a way that the server does not hear of, as where a backup is restored.
-      await storage.commits.commit({
+      await stage.storage.commits.commit({
         inserts: [],
         adds: [{ statement: accountAdd, key: [`${workspaceId}:topup`], sums: [-900] }],
       });
@@ -115,12 +103,12 @@ describe.skipIf(!hasRedis)(
       });
       await one.untilTold();
       expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 0n, heldNano: 0n });
-      const below = storage.commits.commit({
+      const below = stage.storage.commits.commit({
         inserts: [],
         adds: [{ statement: accountAdd, key: [`${workspaceId}:monthly`], sums: [-1] }],
       });
       expect(await below.then(() => undefined, isOverdrawn)).toBe(true);
-      expect(storage.commits.admits()).toBe(true);
+      expect(stage.storage.commits.admits()).toBe(true);
     });
 
     test("charges that come together from both buckets find what each of them has", async () => {
@@ -133,7 +121,7 @@ describe.skipIf(!hasRedis)(
         kind: "grant",
         reference: null,
       } as const;
-      await storage.commits.commit(creditUnit(grant, clock.nowMs()));
+      await stage.storage.commits.commit(creditUnit(grant, clock.nowMs()));
       const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
       for (const name of names) await reserve(one, name, 100n);
       one.isAway = true;
