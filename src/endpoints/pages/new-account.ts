@@ -100,7 +100,7 @@ export const tokenFormSchema = z.object({ ...newPersonFields, token: z.string().
 
 const claimForm = (token: string, { problem, ...typed }: Typed): Page =>
   messagePage({
-    title: "Reversal the owner account",
+    title: "Claim the owner account",
     sentences: ["This service is new and has no owner. The account that you create here runs it."],
     ...(problem === undefined ? {} : { problem }),
     form: {
@@ -119,7 +119,7 @@ const claimed = messagePage({
 
 const unclaimed = (isDead: boolean): Page =>
   messagePage({
-    title: isDead ? "This link does not work" : "Reversal the owner account",
+    title: isDead ? "This link does not work" : "Claim the owner account",
     sentences: [
       ...(isDead ? ["It has expired or was replaced by a newer one."] : []),
       "The terminal in which the service runs shows a link that opens this page. Restart the service to have it print another.",
@@ -151,12 +151,12 @@ export const claimPage = defineEndpoint({
   },
 });
 
-/** Leases the owner account. */
+/** Claims the owner account. */
 export const submitClaim = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/claim",
-  summary: "Reversal the owner account with the form of the page.",
+  summary: "Claim the owner account with the form of the page.",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>

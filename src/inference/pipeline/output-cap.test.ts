@@ -40,7 +40,7 @@ function capsSent(
 }
 
 const chatServers = [
-  ["a server of unknown answerDeviations", {}, { max_tokens: 20 }],
+  ["a server of unknown habits", {}, { max_tokens: 20 }],
   ["one that knows max_tokens", { maxTokensField: "max_tokens" }, { max_tokens: 20 }],
   [
     "one that knows max_completion_tokens",

@@ -106,6 +106,8 @@ describe("whoever claims the owner account", () => {
       new Bun.CryptoHasher("sha256").update(style).digest("base64"),
     );
     expect(html).not.toContain("<script");
+    expect(html).toContain("<title>Claim the owner account - Switchyard</title>");
+    expect(html).toContain("<h1>Claim the owner account</h1>");
     const form = new URLSearchParams({ ...person, token });
     browser.origin = "https://evil.example";
     expect((await browser.ask("POST", "/claim", form)).status).toBe(403);
