@@ -114,15 +114,17 @@ export const nameField = kept(
     .max(...atMost(200)),
 );
 
-/** A moment with its time zone (ISO 8601). */
-export const momentField = z.iso.datetime({
-  offset: true,
-  error: "must be an ISO 8601 time such as 2027-01-31T00:00:00Z",
-});
+/** A moment (ISO 8601); where it names no time zone it is UTC, and a date is its midnight. */
+export const momentField = z.union(
+  [z.iso.datetime({ offset: true }), z.iso.datetime({ local: true }), z.iso.date()],
+  "must be an ISO 8601 time such as 2027-01-31T00:00:00Z",
+);
+
+const isLocalTime = /T[\d:.]+$/;
 
 /** The moment in milliseconds since the Unix epoch; null where there is none. */
 export const momentMs = (moment: string | null | undefined): number | null =>
-  moment ? Date.parse(moment) : null;
+  moment ? Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment) : null;
 
 /**
  * When a new key ends, in milliseconds; null where it does not. Throws `bad_request` where that has
