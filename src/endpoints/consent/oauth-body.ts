@@ -5,6 +5,9 @@ import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 
+/** The `grant_type` of the device flow (RFC 8628, section 3.4). */
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+
 /** What every route of OAuth declares: answers are never cached (RFC 6749, section 5.1). */
 export const oauthRoute = {
   base: "api",

@@ -5,6 +5,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { deviceGrant } from "./oauth-body.ts";
 
 const shared = {
   base: "root",
@@ -41,11 +42,7 @@ function authorizationServer(publicUrl: string): AnswerOf<typeof serverSchema> {
     revocation_endpoint: `${api}/oauth/revoke`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: [
-      "authorization_code",
-      "refresh_token",
-      "urn:ietf:params:oauth:grant-type:device_code",
-    ],
+    grant_types_supported: ["authorization_code", "refresh_token", deviceGrant],
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     revocation_endpoint_auth_methods_supported: ["none"],

@@ -5,9 +5,10 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+import { deviceGrant, oauthRoute, readOauthBody } from "./oauth-body.ts";
 
 const redirectsMax = 20;
+const redirectsMissing = "is required: the URIs that codes are sent to";
 
 const webUri = z
   .string()
@@ -17,9 +18,10 @@ const webUri = z
 
 const registrationSchema = z.looseObject({
   redirect_uris: z
-    .array(z.string().max(2_000), "is required: the URIs that codes are sent to")
+    .array(z.string().max(2_000), redirectsMissing)
     .min(1, "must name a redirect URI")
-    .max(redirectsMax, `must name at most ${redirectsMax} redirect URIs`),
+    .max(redirectsMax, `must name at most ${redirectsMax} redirect URIs`)
+    .nullish(),
   client_name: z.string().max(100, "must have at most 100 characters").nullish(),
   client_uri: webUri,
   logo_uri: webUri,
@@ -29,6 +31,33 @@ const registrationSchema = z.looseObject({
   response_types: z.array(z.string().max(100)).max(20).nullish(),
   scope: z.string().max(2_000).nullish(),
 });
+
+type Registration = z.infer<typeof registrationSchema>;
+
+/** Whether a client uses no flow that leads back to it (RFC 7591, section 2, `redirect_uris`). */
+const isDeviceOnly = ({ grant_types: grants }: Registration): boolean =>
+  grants?.includes(deviceGrant) === true && !grants.includes("authorization_code");
+
+/**
+ * The redirect URIs of a registration; none for a client of the device flow alone. Throws
+ * `invalid_client_metadata` where they are missing, `invalid_redirect_uri` where one is not allowed.
+ */
+function redirectsOf(body: Registration): readonly string[] {
+  const { redirect_uris: uris } = body;
+  if (uris === null || uris === undefined) {
+    if (isDeviceOnly(body)) return [];
+    throw new GatewayError("invalid_client_metadata", `redirect_uris: ${redirectsMissing}`);
+  }
+  for (const uri of uris) {
+    const problem = redirectProblem(uri);
+    if (problem !== undefined)
+      throw new GatewayError(
+        "invalid_redirect_uri",
+        `redirect_uris: ${uri.slice(0, 200)} ${problem}.`,
+      );
+  }
+  return uris;
+}
 
 const clientSchema = lazily(() =>
   z.object({
@@ -55,8 +84,9 @@ export const registerOauthClient = defineEndpoint({
   path: "/mcp/oauth/register",
   summary: "Register an OAuth client.",
   description:
-    "RFC 7591. Loopback redirects and custom schemes make a client native, also where it does not say so. Clients that " +
-    "no person connects are forgotten after 30 days.",
+    "RFC 7591. Loopback redirects and custom schemes make a client native, also where it does not say so. A client whose " +
+    "grant_types hold the device flow's and no authorization_code needs no redirect_uris. Clients that no person connects " +
+    "are forgotten after 30 days.",
   rawBody: registrationSchema,
   response: clientSchema,
   async handle(context, { consent }: Pick<Dependencies, "consent">) {
@@ -64,21 +94,14 @@ export const registerOauthClient = defineEndpoint({
       if (!(error instanceof GatewayError) || error.code !== "bad_request") throw error;
       throw new GatewayError("invalid_client_metadata", error.message, { cause: error });
     });
-    for (const uri of body.redirect_uris) {
-      const problem = redirectProblem(uri);
-      if (problem !== undefined)
-        throw new GatewayError(
-          "invalid_redirect_uri",
-          `redirect_uris: ${uri.slice(0, 200)} ${problem}.`,
-        );
-    }
+    const redirectUris = redirectsOf(body);
     const client = await consent.clients.register(
       {
         name: cleanName(body.client_name) || "An unnamed app",
-        redirectUris: body.redirect_uris,
+        redirectUris,
         clientUri: body.client_uri ?? null,
         logoUri: body.logo_uri ?? null,
-        applicationType: body.redirect_uris.some(isNativeRedirect)
+        applicationType: redirectUris.some(isNativeRedirect)
           ? "native"
           : (body.application_type ?? "web"),
       },
@@ -97,8 +120,9 @@ export const registerOauthClient = defineEndpoint({
         client_id_issued_at: Math.floor(client.createdAtMs / 1_000),
         client_name: client.name,
         redirect_uris: client.redirectUris,
-        grant_types: ["authorization_code", "refresh_token"],
-        response_types: ["code"],
+        ...(redirectUris.length === 0
+          ? { grant_types: [deviceGrant], response_types: [] }
+          : { grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] }),
         token_endpoint_auth_method: "none",
         application_type: client.applicationType,
         ...(client.clientUri === null ? {} : { client_uri: client.clientUri }),

@@ -9,7 +9,7 @@ import { hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { namesAccount } from "./device-code.ts";
-import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+import { deviceGrant, oauthRoute, readOauthBody } from "./oauth-body.ts";
 import {
   endReplayed,
   endUngranted,
@@ -17,8 +17,6 @@ import {
   tellConnection,
   tellGrant,
 } from "./tell-connection.ts";
-
-const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
 type Answer = ReturnType<RequestContext["json"]>;
 

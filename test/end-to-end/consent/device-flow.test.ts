@@ -188,6 +188,39 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
+  test("a client of the device flow alone is registered without a redirect URI", async () => {
+    const register = (metadata: Record<string, unknown>): Promise<Response> =>
+      fetch(`${gateway().baseUrl}/mcp/oauth/register`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ client_name: "A television", ...metadata }),
+      });
+    const registered = await register({ grant_types: [deviceGrant] });
+    const client: unknown = await registered.json();
+    expect([registered.status, client]).toMatchObject([
+      201,
+      {
+        client_name: "A television",
+        redirect_uris: [],
+        grant_types: [deviceGrant],
+        response_types: [],
+      },
+    ]);
+    const clientId = textAt(client, "client_id");
+    const { userCode } = await start({ client_id: clientId, client_name: "Another name" });
+    const shown = await people.owner.ask(
+      "POST",
+      "/device",
+      new URLSearchParams({ user_code: userCode }),
+    );
+    expect(await shown.text()).toContain("Connect A television");
+    const query = new URLSearchParams({ client_id: clientId, response_type: "code" });
+    const authorize = `${new URL(gateway().baseUrl).pathname}/mcp/oauth/authorize?${query}`;
+    expect((await people.owner.ask("GET", authorize)).status).toBe(400);
+    for (const metadata of [{}, { grant_types: [deviceGrant, "authorization_code"] }])
+      expect(await errorOf(await register(metadata))).toEqual([400, "invalid_client_metadata"]);
+  });
+
   test.each<[string, Record<string, string>, string]>([
     ["an unknown client", { client_id: "client_nobody" }, "invalid_client"],
     ["no known scope", { scope: "unheard:of" }, "invalid_scope"],
