@@ -30,10 +30,12 @@ export async function readOauthBody<Body>(
 ): Promise<Body> {
   Object.assign(context.headers, neverCached, { pragma: "no-cache" });
   const text = await readBodyText(context.request, accountBodyBytesMax);
-  const isForm = (context.request.headers.get("content-type") ?? "")
-    .toLowerCase()
-    .startsWith("application/x-www-form-urlencoded");
-  const isJson = !isForm && text.trimStart().startsWith("{");
+  const type = (context.request.headers.get("content-type") ?? "").toLowerCase();
+  const isForm = type.startsWith("application/x-www-form-urlencoded");
+  const body = text.trimStart();
+  // A body without a type, or one that says only that it is text, is read by its first character.
+  const isJson =
+    !isForm && body !== "" && (body.startsWith("{") || type.startsWith("application/json"));
   return checkBody(
     schema,
     isJson ? parseJsonObject(text) : Object.fromEntries(new URLSearchParams(text)),

@@ -228,6 +228,13 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(await errorOf(await post("/oauth/device/code", fields))).toEqual([400, code]);
   });
 
+  test.each(["[]", '"inference"', "5", "{"])("the JSON body %s is refused flat", async (body) => {
+    const headers = { "content-type": "application/json" };
+    const url = `${gateway().baseUrl}/oauth/device/code`;
+    const answer = await fetch(url, { method: "POST", headers, body });
+    expect(await errorOf(answer)).toEqual([400, "invalid_request"]);
+  });
+
   test("an unknown grant type, and a grant without its code, are refused flat", async () => {
     expect(await errorOf(await post("/oauth/token", { grant_type: "password" }))).toEqual([
       400,
