@@ -164,6 +164,33 @@ test("OpenAI's moderations are told as the contract has them", async () => {
   expect(scene.backup.requests.at(-1)?.json()).toEqual({ model: "llama-guard-4", input: ["text"] });
 });
 
+test("a guard model under a name of the operator's own may answer as its family does", async () => {
+  const plain = await startScene({
+    providers: (first) => [
+      provider({
+        id: "acme",
+        base_url: first,
+        api_key: "k",
+        dialect: { moderations: "guard-chat" },
+        models: [{ id: "acme/guard", surface: "moderations", pricing: acmePrice }],
+      }),
+    ],
+  });
+  for (const [reply, flagged, labels] of [
+    ["safe", false, []],
+    ["unsafe\nS1", true, ["S1"]],
+    ['{"violation": 1, "policy_category": ["hate"]}', true, ["hate"]],
+  ] as const) {
+    plain.acme.script(answering(() => said(reply)));
+    const response = await plain.gateway.post("/moderations", { input: "text" });
+    expect(await response.json()).toMatchObject({
+      model: "acme/guard",
+      results: [{ flagged, guard_categories: labels }],
+    });
+  }
+  await plain.end();
+});
+
 test("a guard model of the catalog's chat models is asked where its provider chats", async () => {
   const plain = await startScene({
     providers: (first) => [

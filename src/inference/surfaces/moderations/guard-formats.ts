@@ -35,6 +35,19 @@ export const guardFormatOf = (
 ): GuardFormat | undefined => formatOf(id) ?? (route && formatOf(route.upstreamModel));
 
 /**
+ * For a guard model of an unknown family, which may be any model that follows instructions: it is
+ * asked by the written policy, and may also answer as Llama Guard or Qwen3Guard was trained to,
+ * since an operator's own name for one of them does not say so.
+ */
+export const unknownGuard: GuardFormat = {
+  ...policyGuard,
+  read: (reply, question) =>
+    policyGuard.read(reply, question) ??
+    llamaGuard.read(reply, question) ??
+    qwenGuard.read(reply, question),
+};
+
+/**
  * Whether a model can moderate: it serves the surface, or is a guard model that is asked through
  * chat.
  */

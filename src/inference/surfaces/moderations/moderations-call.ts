@@ -8,7 +8,7 @@ import type {
 } from "../../pipeline/inference-call.ts";
 import { type Fields, fieldsOf, isObject, listOf, FieldReader } from "../read-fields.ts";
 import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
-import { guardFormatOf, moderates } from "./guard-formats.ts";
+import { guardFormatOf, moderates, unknownGuard } from "./guard-formats.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
@@ -25,7 +25,6 @@ import {
   harmless,
   type Category,
 } from "./guard-format.ts";
-import { policyGuard } from "./policy-guard.ts";
 
 /** A request to moderate as its route has read it. */
 interface ReadModerations {
@@ -87,10 +86,9 @@ function adaptModerations(request: ModerationRequest, adapted: AdaptedRoute): Ad
   const isNative =
     model.surface === "moderations" && routeDialect(route, "moderations") === "openai-moderations";
   if (isNative) return adaptNative(request, adapted);
-  // A guard model of an unknown family may be any model that follows instructions.
   return adaptGuard(request, {
     adapted,
-    format: guardFormatOf(model, route) ?? policyGuard,
+    format: guardFormatOf(model, route) ?? unknownGuard,
   });
 }
 
