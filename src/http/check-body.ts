@@ -81,6 +81,10 @@ function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; m
   return { param: fieldPath([...issue.path, name]), message };
 }
 
+/** A problem with its field in front, unless its words begin with the field. */
+const withField = (param: string, message: string): string =>
+  message.startsWith(`${param} `) ? message : `${param}: ${message}`;
+
 /**
  * The value as the schema yields it; the first thing that is wrong is answered as 400 with the
  * field's name.
@@ -95,7 +99,7 @@ export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
       : problemOf(schema, issue);
   throw new GatewayError(
     "bad_request",
-    param === "" ? `The body is not valid: ${message}` : `${param}: ${message}`,
+    param === "" ? `The body is not valid: ${message}` : withField(param, message),
     {
       ...(param === "" ? {} : { param }),
     },

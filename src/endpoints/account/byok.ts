@@ -57,7 +57,7 @@ export const newProviderKeySchema = z.object({
     .trim()
     .min(1, "is required"),
   api_key: keyField,
-  source: z.enum(keySources, "must be cli, dashboard or api").default("api"),
+  source: z.enum(keySources, "source must be cli, dashboard or api").default("api"),
   base_url: noAddress,
   ...keyFields,
 });

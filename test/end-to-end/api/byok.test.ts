@@ -102,8 +102,8 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   });
 
   test.each([
-    [{ source: "web" }, "source", "source: must be cli, dashboard or api"],
-    [{ source: null }, "source", "source: must be cli, dashboard or api"],
+    [{ source: "web" }, "source", "source must be cli, dashboard or api"],
+    [{ source: null }, "source", "source must be cli, dashboard or api"],
     [{ provider_id: undefined }, "provider_id", "provider_id: is required"],
     [{ provider_id: "nobody" }, "provider_id", "no provider"],
     [{ api_key: undefined }, "api_key", "api_key: is required"],
