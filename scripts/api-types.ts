@@ -120,7 +120,7 @@ class TypeWriter {
     if (constant !== undefined) return JSON.stringify(constant);
     if (Array.isArray(choices)) return choices.map((choice) => JSON.stringify(choice)).join(" | ");
     for (const union of [schema["anyOf"], schema["oneOf"]])
-      if (Array.isArray(union)) return union.map((each) => this.of(each)).join(" | ");
+      if (Array.isArray(union)) return [...new Set(union.map((each) => this.of(each)))].join(" | ");
     if (Array.isArray(schema["allOf"]))
       return schema["allOf"].map((each) => `(${this.of(each)})`).join(" & ");
     if (Array.isArray(type))
