@@ -114,7 +114,7 @@ export class IdempotentAnswers {
     await this.parts.store.removeOlder(this.parts.clock.nowMs() - idempotencyKeptMs);
   }
 
-  /** Claims the key, which gives undefined, or finds what was answered under it. */
+  /** Takes the key, which gives undefined, or finds what was answered under it. */
   private async start(name: RequestName, fingerprint: string): Promise<KeptAnswer | undefined> {
     const { store, clock } = this.parts;
     const nowMs = clock.nowMs();

@@ -151,7 +151,7 @@ export const claimPage = defineEndpoint({
   },
 });
 
-/** Claims the owner account. */
+/** The form of the page where the owner account is claimed. */
 export const submitClaim = defineEndpoint({
   ...pageRoute,
   method: "POST",
