@@ -43,26 +43,31 @@ function errorsPage(): string {
   });
   return `# Error codes
 
-Every error is \`{"error": {"code", "message", "type", "param", "metadata"}}\`; the Messages endpoint wraps it as Anthropic
-does. \`code\` is stable,
-\`param\` names the field, \`metadata.fault\` says who refused (client, gateway or upstream), \`metadata.trace_id\` names the request, and
-\`metadata.doc_url\` leads to the code below. Failures of providers add \`upstream_backend\`, \`upstream_status\` and
-\`upstream_message\`, the
-provider's own words; \`upstream_attempts\` lists every provider that was asked.
+Every error has the form \`{"error": {"code", "message", "type", "param", "metadata"}}\`. The Messages endpoint wraps it in
+Anthropic's form.
+
+- \`code\` is stable. This page describes each code.
+- \`param\` names the field that caused the error.
+- \`metadata.fault\` names the party that caused the failure: client, gateway or upstream.
+- \`metadata.trace_id\` identifies the request.
+- \`metadata.doc_url\` links to the code on this page.
+
+Provider failures also have \`upstream_backend\`, \`upstream_status\` and \`upstream_message\`, which is the provider's own message.
+\`upstream_attempts\` lists every provider that the gateway tried.
 
 ${parts.join("\n\n")}\n`;
 }
 
 const sides = {
-  request: "Of requests.",
-  answer: "Of answers.",
-  both: "Of requests and answers.",
-  webhook: "Of webhooks.",
+  request: "Request header.",
+  answer: "Answer header.",
+  both: "Request and answer header.",
+  webhook: "Webhook header.",
 } as const;
 
 const headersPage = (): string => `# Headers
 
-Names are compared without regard to case.
+These are the request and answer headers of the gateway. Header names are not case-sensitive.
 
 ${headerTexts.map(({ name, side, text }) => `## ${name}\n\n${sides[side]} ${text}`).join("\n\n")}
 `;
@@ -81,9 +86,12 @@ function configurationPage(exampleYaml: string): string {
   );
   return `# Configuration
 
-Environment variables win over \`switchyard.yaml\`, and that over the defaults. Every key is optional, an unknown one is an error with its
-line, and \`switchyard check\` reports every mistake without starting. \`\${NAME}\` in a value is an environment variable,
-\`\${NAME:-value}\` gives it a default. Every secret may be given as a file: \`DATABASE_URL_FILE=/run/secrets/db\`.
+Environment variables take precedence over \`switchyard.yaml\`, which takes precedence over the defaults.
+
+- Every key is optional. An unknown key is an error, which names its line.
+- \`switchyard check\` reports every mistake without starting the gateway.
+- \`\${NAME}\` in a value inserts an environment variable. \`\${NAME:-value}\` gives it a default.
+- Every secret can come from a file: \`DATABASE_URL_FILE=/run/secrets/db\`.
 
 ## Environment variables
 
@@ -92,7 +100,7 @@ ${table(
   variables.map(([name, standard, text]) => [code(name), standard, text]),
 )}
 
-The keys of providers are read from the vendors' usual variables; see [providers](/docs/operate/providers).
+The gateway reads provider keys from the vendors' usual variables; see [providers](/docs/operate/providers).
 
 ${tables.join("\n\n")}
 `;
@@ -100,8 +108,8 @@ ${tables.join("\n\n")}
 
 const metricsPage = (): string => `# Metrics
 
-\`GET /metrics\` in Prometheus' format, on \`SWITCHYARD_METRICS_PORT\` where it is set. Metrics of the process (\`process_*\`,
-\`nodejs_*\`) come with them.
+\`GET /metrics\` returns these metrics in Prometheus' format, on \`SWITCHYARD_METRICS_PORT\` if it is set. It also returns metrics of
+the process (\`process_*\`, \`nodejs_*\`).
 
 ${metricTable()
   .map(
@@ -113,18 +121,18 @@ ${metricTable()
 
 const scopesPage = (): string => `# Scopes
 
-Management keys, connected apps and the roles of people hold scopes; \`write:X\` includes \`read:X\`. LLM keys hold none.
+Management keys, connected apps and people's roles have scopes. \`write:X\` includes \`read:X\`. LLM keys have no scopes.
 
 ${scopes.map((scope) => `## ${scope}\n\n${scopeTexts[scope]}`).join("\n\n")}
 `;
 
 const sandboxPage = (): string => `# Sandbox directives
 
-While no provider has a key, or always with \`sandbox: { enabled: true }\`, a simulated provider serves \`sandbox/chat:free\`
-and its like. It answers
-without a network, the same to the same request, and costs nothing. \`sandbox:name=value\` in the last user message, or
-\`sandbox:name\` for 1,
-changes the answer, so that you can see how your client takes trouble.
+The sandbox is a simulated provider that serves \`sandbox/chat:free\` and similar models. It is on while no provider has a key, and
+always with \`sandbox: { enabled: true }\`. It uses no network, gives the same answer to the same request, and costs nothing.
+
+To test how your client handles failures, change the answer with a directive in the last user message: \`sandbox:name=value\`, or
+\`sandbox:name\` for the value 1.
 
 ${Object.entries(directiveTable)
   .map(([name, { most, meaning }]) => `## sandbox:${name}\n\n${meaning} At most ${most}.`)
@@ -132,23 +140,22 @@ ${Object.entries(directiveTable)
 `;
 
 const effects = {
-  nothing: "Reads.",
-  adds: "Makes something new.",
-  destroys: "Changes or ends something.",
+  nothing: "Read-only.",
+  adds: "Creates something.",
+  destroys: "Changes or deletes something.",
 } as const;
 
 const toolsPage = (tools: readonly Tool[]): string => `# MCP tools
 
-The tools of \`/mcp\`; [the guide](/docs/guides/mcp) connects clients. LLM keys call tools without a scope; management keys and
-connected apps those
-whose scope they hold.
+These are the tools of the MCP server at \`/mcp\`. To connect a client, see [the guide](/docs/guides/mcp). LLM keys can call the tools
+that need no scope. Management keys and connected apps can call the tools whose scope they have.
 
 ${tools
   .map(
     ({ name, description, scope, operators, endpoint, effect }) =>
       `## ${name}\n\n${description}\n\n` +
       `Scope: ${scope === null ? "none" : code(scope)}. ${operators ? "For operators. " : ""}${effects[effect]}` +
-      `${endpoint === undefined ? "" : ` Stands for ${code(endpoint)}.`}`,
+      `${endpoint === undefined ? "" : ` Calls ${code(endpoint)}.`}`,
   )
   .join("\n\n")}
 `;
@@ -177,18 +184,18 @@ const scopeTexts: Record<Scope, string> = {
   "write:presets": "Create, change and delete presets.",
   "read:byok": "List the workspace's own provider keys, masked.",
   "write:byok": "Add, change, donate, withdraw and delete provider keys.",
-  "read:credits": "`GET /credits`, invoices and top-ups.",
-  "read:analytics": "`GET /analytics/*` and records of generations.",
+  "read:credits": "Read `GET /credits`, invoices and top-ups.",
+  "read:analytics": "Read `GET /analytics/*` and generation records.",
   "read:management-keys": "List management keys.",
   "write:management-keys":
-    "Create and revoke management keys; of the first workspace's keys also everything of operators.",
+    "Create and revoke management keys. Keys of the first workspace also get all operator endpoints.",
   "read:security": "Read credentials, the IP allowlist, privacy and the audit log.",
   "write:security": "Change the IP allowlist and privacy.",
   "read:hub": "Read hubs, prompts and skills.",
   "write:hub": "Publish, star, fork and import them.",
   "read:connections": "List connected apps.",
-  "write:connections": "End connected apps.",
-  inference: "Ask models.",
+  "write:connections": "Disconnect connected apps.",
+  inference: "Call models.",
 };
 
 const plans: readonly PlanId[] = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"];
@@ -203,67 +210,66 @@ function limitsPage(): string {
   );
   return `# Limits
 
-## Requests a minute
+## Requests per minute
 
-Counted for each key in a sliding minute; \`X-RateLimit-*\` headers show the window, and 429 comes with \`Retry-After\`. Keys
-may have a lower
-\`rate_limit\` and \`tpm\` of their own; operators change plans under \`plans:\` of [the configuration](/docs/reference/configuration).
+The gateway counts requests for each key in a sliding minute. \`X-RateLimit-*\` headers show the window, and a 429 answer has
+\`Retry-After\`. A key can have its own lower \`rate_limit\` and \`tpm\`. Operators change the plans under \`plans:\` in
+[the configuration](/docs/reference/configuration).
 
 | plan | paid models | free models | decisions | in five hours |
 | --- | --- | --- | --- | --- |
 ${rows.join("\n")}
 
-Requests without a credential, and wrong credentials, count by address: 300 a minute, an IPv6 /64 as one. MCP takes 120 calls a minute by
-credential.
+Requests without a credential and requests with an invalid one are limited to 300 per minute and address; an IPv6 /64 counts as one
+address. MCP is limited to 120 calls per minute and credential.
 
-## Bounds of a request
+## Limits of a request
 
-| bound | value | beyond it |
+| limit | value | beyond it |
 | --- | --- | --- |
-| a request's head | 16 KB | 431 |
-| a body's size | by route, 32 MB for inference, also after decompression | 413 |
-| a body's time | 10 seconds, and one for every 32 KB that came | 408 |
-| JSON | 1,000 levels, 50,000 members, 50,000 texts, 400,000 entries of lists | 400 (levels) or 413 |
+| size of a request's head | 16 KB | 431 |
+| size of a body | by route, 32 MB for inference, also after decompression | 413 |
+| time to send a body | 10 seconds, plus one for every 32 KB received | 408 |
+| JSON | 1,000 levels, 50,000 members, 50,000 strings, 400,000 array entries | 400 (levels) or 413 |
 | all bodies in memory | \`server.body_memory_mb\`, 256 | 503 with \`Retry-After\` |
-| a client that does not read its stream | 60 to 75 seconds | its provider is stopped, its connection closed |
-| a connection between requests | 75 seconds of silence | closed |
+| a client that does not read its stream | 60 to 75 seconds | its upstream request is stopped, its connection closed |
+| silence on a connection between requests | 75 seconds | closed |
 `;
 }
 
 /** The events of each stream. */
 const eventsPage = `# Events of streams
 
-Every stream is server-sent events. After the first content another provider is no longer tried: a failure ends the stream with
-one error event,
-and a stream that was cut never looks complete.
+Every stream consists of server-sent events. After the first content, the gateway no longer tries another provider. A failure then
+ends the stream with one error event, so an interrupted stream never looks complete.
 
 ## Chat completions
 
-\`data:\` lines with \`chat.completion.chunk\` objects, then \`data: [DONE]\`. The chunk that carries \`usage\` has
-\`usage.cost\` in USD; once you see it the
-charge stands. Where another model served, the first chunk with usage has \`fallback: {used, reason, attempts}\`. A last chunk carries
-\`service_metadata\` with timings and \`creditsCharged\`. A failure is a chunk with \`error\`.
+The stream has \`data:\` lines with \`chat.completion.chunk\` objects, then \`data: [DONE]\`.
+
+- The chunk with \`usage\` has \`usage.cost\` in USD. When you see it, the charge is committed.
+- If another model served, the first chunk with usage has \`fallback: {used, reason, attempts}\`.
+- The last chunk has \`service_metadata\` with timings and \`creditsCharged\`.
+- A failure is a chunk with \`error\`.
 
 ## Messages
 
-\`message_start\`, \`content_block_start\`, \`content_block_delta\`, \`content_block_stop\`, \`message_delta\` (with
-\`usage.cost\`), \`message_stop\`, \`ping\`, and
-\`error\` where it fails, as Anthropic names them.
+The events have Anthropic's names: \`message_start\`, \`content_block_start\`, \`content_block_delta\`, \`content_block_stop\`,
+\`message_delta\` (with \`usage.cost\`), \`message_stop\`, \`ping\`, and \`error\` for a failure.
 
 ## Responses
 
-\`response.created\`, \`response.in_progress\`, \`response.output_item.added\`, \`response.content_part.added\`,
-\`response.output_text.delta\`,
-\`response.output_text.done\`, \`response.content_part.done\`, \`response.output_item.done\`, then \`response.completed\`,
-\`response.incomplete\` or
-\`response.failed\`. \`response.service.metadata\` follows with who served and what it cost. Clients whose reader refuses
-unknown events send
-\`X-Service-Metadata-Frame: inline\` and find it in \`response.completed\`. Each event has a \`sequence_number\`, from which
-\`GET /responses/{id}?stream=true&starting_after=N\` goes on.
+The events are \`response.created\`, \`response.in_progress\`, \`response.output_item.added\`, \`response.content_part.added\`,
+\`response.output_text.delta\`, \`response.output_text.done\`, \`response.content_part.done\`, \`response.output_item.done\`, then
+\`response.completed\`, \`response.incomplete\` or \`response.failed\`.
 
-## Webhooks of budgets
+After the last event, \`response.service.metadata\` reports the provider that served and the cost. If your client rejects unknown
+events, send \`X-Service-Metadata-Frame: inline\`; the same data is then in \`response.completed\`.
 
-\`budget.threshold_reached\` and its like are sent by \`POST\` with \`X-Service-Event\`, \`X-Service-Delivery\` and
-\`X-Service-Signature\`; a delivery that is not
-answered with 2xx is repeated. See [budgets](/docs/guides/budgets).
+Each event has a \`sequence_number\`. To resume a stream after event N, call \`GET /responses/{id}?stream=true&starting_after=N\`.
+
+## Budget webhooks
+
+The gateway sends \`budget.threshold_reached\` and similar events by \`POST\`, with \`X-Service-Event\`, \`X-Service-Delivery\` and
+\`X-Service-Signature\`. It repeats a delivery that is not answered with 2xx. See [budgets](/docs/guides/budgets).
 `;

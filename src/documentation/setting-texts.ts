@@ -102,25 +102,25 @@ export function settings(exampleYaml: string): Setting[] {
 
 /** Environment variables of the gateway: name, default, meaning. */
 export const variables: readonly (readonly [name: string, standard: string, text: string])[] = [
-  ["PORT", "8787", "Where to listen; 0 picks a free port."],
-  ["HOST", "127.0.0.1", "The address to listen at; 0.0.0.0 means every one of the machine."],
-  ["SWITCHYARD_CONFIG", "./switchyard.yaml if there", "The configuration file."],
+  ["PORT", "8787", "The port to listen on; 0 picks a free port."],
+  ["HOST", "127.0.0.1", "The address to listen on; 0.0.0.0 means all addresses of the machine."],
+  ["SWITCHYARD_CONFIG", "./switchyard.yaml if it exists", "The configuration file."],
   [
     "SWITCHYARD_DATA_DIR",
     "./data",
-    "Database and encryption key; everything in it is made private to the gateway's user at the start.",
+    "The folder of the database and the encryption key. At its start, the gateway makes the folder's files private to its user.",
   ],
   [
     "SWITCHYARD_PUBLIC_URL",
-    "where it listens",
-    "Where clients reach the service: links, OAuth metadata, cookies.",
+    "the address it listens on",
+    "The URL at which clients reach the gateway; used for links, OAuth metadata and cookies.",
   ],
   ["SWITCHYARD_METRICS_PORT", "the API's own", "A separate port for `/metrics`."],
   ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
   [
     "DATABASE_REPLICA_URL",
     "none",
-    "`postgres://...`: a replica of the database that lists, usage and analytics are read from.",
+    "`postgres://...`: a replica of the database, for lists, usage and analytics.",
   ],
   [
     "REDIS_URL",
@@ -130,7 +130,7 @@ export const variables: readonly (readonly [name: string, standard: string, text
   [
     "REDIS_SENTINEL_URLS",
     "none",
-    "`redis://` or `rediss://` of each sentinel, with commas between; the host of `REDIS_URL` is then the name of the primary.",
+    "The `redis://` or `rediss://` URLs of the sentinels, separated by commas. The host in `REDIS_URL` is then the name of the primary.",
   ],
   [
     "CLICKHOUSE_URL",
@@ -139,39 +139,47 @@ export const variables: readonly (readonly [name: string, standard: string, text
   ],
   [
     "SWITCHYARD_ENCRYPTION_KEY",
-    "made on the first start",
+    "generated at the first start",
     "32 bytes in base64 (`openssl rand -base64 32`); required with Postgres.",
   ],
   [
     "SWITCHYARD_SECRETS_KEY",
     "the encryption key",
-    "32 bytes in base64 that protect callers' own provider keys.",
+    "32 bytes in base64, which encrypt callers' own provider keys.",
   ],
   [
     "SWITCHYARD_SECRETS_KEY_PREVIOUS",
     "",
-    "The one before, for the one start that wraps everything again.",
+    "The previous secrets key, for the one start that encrypts everything again.",
   ],
   [
     "STRIPE_SECRET_KEY",
     "card payments are off",
-    "`sk_...`, or a restricted `rk_...`, of your Stripe account.",
+    "A secret key `sk_...`, or a restricted key `rk_...`, of your Stripe account.",
   ],
   ["STRIPE_WEBHOOK_SECRET", "", "`whsec_...` of the webhook endpoint."],
-  ["STRIPE_API_BASE", "Stripe's own", "Another address of Stripe's API, for tests."],
-  ["SMTP_URL", "no mail is sent", "`smtp://` or `smtps://` with host and credentials."],
+  ["STRIPE_API_BASE", "Stripe's own", "Another URL of Stripe's API, for tests."],
+  [
+    "SMTP_URL",
+    "no mail is sent",
+    "The mail server: `smtp://` or `smtps://` with host and credentials.",
+  ],
   ["SMTP_FROM", "", "The sender of mail."],
   ["LOG_LEVEL", "info", "`debug`, `info`, `warn`, `error` or `silent`; JSON lines on stderr."],
-  ["HTTPS_PROXY", "", "The proxy of requests to `https:` providers."],
-  ["HTTP_PROXY", "", "The proxy of requests to `http:` providers."],
-  ["NO_PROXY", "", "Hosts, domains, addresses and ranges that are asked directly."],
+  ["HTTPS_PROXY", "", "The proxy for requests to `https:` providers."],
+  ["HTTP_PROXY", "", "The proxy for requests to `http:` providers."],
+  [
+    "NO_PROXY",
+    "",
+    "Hosts, domains, addresses and ranges that the gateway calls directly, without a proxy.",
+  ],
   [
     "SWITCHYARD_BOOTSTRAP_LLM_KEY",
     "",
-    "A full `sk-svc-v1-...` secret; without it the first start makes one.",
+    "A full `sk-svc-v1-...` secret; without it, the first start generates one.",
   ],
   ["SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", "", "A full `ak_...` secret with all scopes."],
-  ["SWITCHYARD_BOOTSTRAP_CREDITS", "", "USD, put on the first workspace's balance once."],
+  ["SWITCHYARD_BOOTSTRAP_CREDITS", "", "USD, credited to the first workspace's balance once."],
   [
     "SWITCHYARD_BOOTSTRAP_PLAN",
     "enterprise",
@@ -180,9 +188,9 @@ export const variables: readonly (readonly [name: string, standard: string, text
   [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "off",
-    "Traces and metrics over OTLP/HTTP; the usual `OTEL_*` variables apply.",
+    "The collector for traces and metrics over OTLP/HTTP; the standard `OTEL_*` variables apply.",
   ],
-  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces alone."],
-  ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "", "The same, for metrics alone."],
+  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces only."],
+  ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "", "The same, for metrics only."],
   ["OTEL_METRIC_EXPORT_INTERVAL", "60000", "Milliseconds between two exports of metrics."],
 ];
