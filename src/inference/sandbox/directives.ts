@@ -14,29 +14,38 @@ const mostTokens = 131_072;
  * arguments.
  */
 export const directiveTable = {
-  delay_ms: { most: longestWaitMs, meaning: "Waits so long before the head of the answer." },
-  token_delay_ms: { most: longestWaitMs, meaning: "Waits so long before each token." },
-  tokens: { most: mostTokens, meaning: "Makes the text exactly so many tokens long." },
+  delay_ms: {
+    most: longestWaitMs,
+    meaning: "Waits this many milliseconds before the head of the answer.",
+  },
+  token_delay_ms: {
+    most: longestWaitMs,
+    meaning: "Waits this many milliseconds before each token.",
+  },
+  tokens: { most: mostTokens, meaning: "Makes the text exactly this many tokens long." },
   calls: {
     most: 64,
-    meaning: "Calls so many tools at once; 0 answers in text though there are tools.",
+    meaning: "Calls this many tools at once; 0 answers with text although the request has tools.",
   },
   empty: { most: 1, meaning: "Answers without any content." },
   status: { most: 599, meaning: "Refuses with this HTTP status, 400 to 599." },
   retry_after: { most: 86_400, meaning: "Sends `retry-after` with a refusal, in seconds." },
-  cut_after: { most: mostTokens, meaning: "Resets the connection after so many content events." },
-  stall_after: { most: mostTokens, meaning: "Falls silent after so many content events." },
+  cut_after: { most: mostTokens, meaning: "Resets the connection after this many content events." },
+  stall_after: {
+    most: mostTokens,
+    meaning: "Stops sending after this many content events, without closing.",
+  },
   error_after: {
     most: mostTokens,
-    meaning: "Sends the dialect's error event after so many content events.",
+    meaning: "Sends the dialect's error event after this many content events.",
   },
   cached_tokens: {
     most: mostTokens,
-    meaning: "Reports so many input tokens as read from a cache.",
+    meaning: "Reports this many input tokens as read from a cache.",
   },
   cache_write_tokens: {
     most: mostTokens,
-    meaning: "Reports so many input tokens as written to a cache.",
+    meaning: "Reports this many input tokens as written to a cache.",
   },
   no_usage: { most: 1, meaning: "Reports no usage." },
 } as const satisfies Record<string, DirectiveFacts>;

@@ -74,19 +74,15 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
   ): MetricDefinition => ({ kind: "histogram", name: `switchyard_${name}`, help, family });
   return [
     counter("requests_total", "Requests answered.", families.requests),
-    counter(
-      "inference_requests_total",
-      "Inference requests by how they ended.",
-      families.inference,
-    ),
+    counter("inference_requests_total", "Inference requests, by outcome.", families.inference),
     histogram(
       "request_duration_seconds",
-      "From first byte in to last byte out.",
+      "Time from the first byte received to the last byte sent.",
       families.durations,
     ),
     histogram(
       "gateway_overhead_seconds",
-      "Time that the gateway itself took of a request.",
+      "Part of a request's time that the gateway itself took.",
       families.overheads,
     ),
     histogram(
@@ -98,20 +94,16 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     counter("charged_nano_usd_total", "Charges in billionths of a US dollar.", families.charged),
     counter(
       "uncollected_nano_usd_total",
-      "Delivered and not charged, in billionths of a US dollar: beyond the balance, or refused.",
+      "Delivered but not charged, in billionths of a US dollar: beyond the balance, or refused by the database.",
       families.uncollected,
     ),
-    counter(
-      "upstream_attempts_total",
-      "Attempts at upstreams by how they ended.",
-      families.attempts,
-    ),
+    counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", families.attempts),
     histogram(
       "conversion_duration_seconds",
-      "From a file to its text, by what the file was and how it ended.",
+      "Time to convert a file to text, by kind of file and outcome.",
       families.conversions,
     ),
-    counter("errors_total", "Errors answered, by code and whose fault it was.", families.errors),
+    counter("errors_total", "Errors answered, by code and fault.", families.errors),
     counter("rate_limited_total", "Requests refused by a rate limit.", families.rateLimited),
     ...insideMetrics(gauges),
     ...outsideMetrics(gauges),
@@ -127,12 +119,12 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
     read: async () => read(),
   });
   return [
-    gauge("requests_in_flight", "Requests being worked on.", () => gauges.requestsInFlight.value),
-    gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
+    gauge("requests_in_flight", "Requests in progress.", () => gauges.requestsInFlight.value),
+    gauge("open_streams", "Event streams open to clients.", () => gauges.openStreams.value),
     {
       kind: "gauge",
       name: "switchyard_client_connections",
-      help: "Connections of clients, idle ones included.",
+      help: "Client connections, including idle ones.",
       read: () => gauges.clientConnections(),
     },
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
@@ -148,7 +140,7 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
     },
     gauge(
       "uncollected_charges_waiting",
-      "Refused charges that wait for the database to be booked.",
+      "Refused charges that wait to be booked as uncollected.",
       () => gauges.uncollectedWaiting(),
     ),
   ];
@@ -167,34 +159,34 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
     metric(
       "gauge",
       "shared_state_up",
-      "Whether the server of shared state answers; 1 where there is none.",
+      "Whether the server of shared state is usable; 1 if none is configured.",
       () => gauges.sharedState?.() ?? 1,
     ),
     metric(
       "gauge",
       "configurations",
-      "Different configurations that the gateways on the database have; 1 where they are alike.",
+      "Number of different configurations among the gateways on the database; 1 if all are alike.",
       () => gauges.configurations?.() ?? 1,
     ),
     metric(
       "gauge",
       "replica_up",
-      "Whether the replica of the database is read from; 1 where there is none.",
+      "Whether the gateway reads from the replica of the database; 1 if none is configured.",
       () => (gauges.replica?.().isRead === false ? 0 : 1),
     ),
     metric(
       "gauge",
       "replica_lag_seconds",
-      "How far the replica of the database lags.",
+      "Lag of the database replica, in seconds.",
       () => gauges.replica?.().lagSeconds ?? 0,
     ),
     metric(
       "counter",
       "replica_fallbacks_total",
-      "Questions that the primary answered in place of the replica.",
+      "Queries that the primary answered instead of the replica.",
       () => gauges.replica?.().fallbacks ?? 0,
     ),
-    metric("gauge", "archive_up", "Whether the archive answers; 1 where there is none.", () =>
+    metric("gauge", "archive_up", "Whether the archive answers; 1 if none is configured.", () =>
       archive()?.isUp === false ? 0 : 1,
     ),
     metric(
@@ -206,7 +198,7 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
     metric(
       "gauge",
       "archive_lag_seconds",
-      "Age of the oldest batch of records that the archive has not taken.",
+      "Age of the oldest batch of records that the archive has not accepted.",
       () => archive()?.lagSeconds ?? 0,
     ),
     metric(
@@ -218,7 +210,7 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
     metric(
       "counter",
       "archive_dropped_records_total",
-      "Generation records that were deleted before the archive took them.",
+      "Generation records that were deleted before they were archived.",
       () => archive()?.dropped ?? 0,
     ),
   ];
