@@ -29,7 +29,7 @@ export const health = defineEndpoint({
   counting: "at-door",
   tag: "Insights",
   summary: "Show the health snapshot.",
-  description: "The thresholds of every state stand in docs/health.md.",
+  description: "docs/health.md lists the thresholds of every state.",
   response: () =>
     z.object({
       status: statusSchema,
