@@ -42,22 +42,22 @@ export function conceptDocument({ id, type, title, description, facts, body }: C
 
 /** Words of the service that its answers and documents use, each with what it means. */
 const meanings: Readonly<Record<string, string>> = {
-  attempt: "One try of one provider for a request. A request that falls back has several.",
+  attempt: "One request to one provider. A request that falls back has several attempts.",
   "BYOK key":
-    "Your own key at a model provider, stored here. Requests that it serves are billed by the provider and cost 0 here.",
+    "Your own key at a model provider, stored in the gateway. The provider bills the requests that it serves; the gateway charges 0.",
   "connected app":
-    "An app that a person granted scopes to, over OAuth or a device code. It can be disconnected at any time.",
+    "An app to which a person granted scopes, with OAuth or a device code. It can be disconnected at any time.",
   credit: "One US dollar. Monthly credits are spent before purchased ones, which never expire.",
   generation:
     "One inference request that was served, failed or cancelled, and its record: tokens, cost, attempts and price.",
-  hold: "Money set aside while a request runs, at most what it may cost. What it did not need flows back.",
+  hold: "Money that is reserved while a request is in progress, at most its worst-case cost. The unused part is released.",
   "LLM key": `A credential for inference, ${brand.llmKeyPrefix}... It may have limits, and lists of models and endpoints.`,
   "management key": `A credential for administration, ${brand.managementKeyFamilyPrefix}..., with scopes. It cannot be used for inference.`,
   preset:
-    "A named bundle of request settings. A request names it as @preset/<slug>; what the request sets itself wins.",
+    "A named set of request settings. A request names it as @preset/<slug>; settings in the request take precedence.",
   provider:
     "A vendor or server that serves models. Several may serve the same model, and routing chooses among them.",
-  "routing preset": `A model id such as ${brand.routerOwner}/auto that is a pool of models.`,
+  "routing preset": `A model id such as ${brand.routerOwner}/auto that chooses from a pool of models.`,
   scope:
     "A permission of a management key or a connected app, such as read:credits. write:X includes read:X.",
   workspace: "The owner of keys, credits, presets and records.",
