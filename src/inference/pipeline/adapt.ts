@@ -47,8 +47,8 @@ import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 
 /**
- * Adapts a client's request to a route: keeps its own bytes where both speak alike, and translates
- * through the canonical form otherwise.
+ * Adapts a client's request to a route: keeps the client's own bytes where both sides speak the
+ * same dialect, and translates through the canonical form otherwise.
  */
 export const adapt: Adapt = (request, route) => {
   const upstream = chatDialectOf(route.route);
@@ -69,13 +69,16 @@ function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): A
   return translate(request, route, { client, upstream: upstreamDialects[upstream] });
 }
 
-/** Fits a request of a dialect whose endpoints differ, and of which all want its version. */
+/**
+ * Adjusts body and headers for providers whose endpoints of one dialect differ, such as in where
+ * the API version is given.
+ */
 function fitted(
   adapter: Adapter,
   { dialect, provider: { deviations } }: { dialect: DialectId; provider: Provider },
 ): Adapter {
   const { requestText, requestHeaders = {}, losses } = adapter;
-  // What was translated says its version already and asks for nothing beside it.
+  // A translated request already carries the version header and no other.
   if (
     requestHeaders === upstreamDialects[dialect].requestHeaders &&
     deviations.bodyVersion === undefined
@@ -93,9 +96,7 @@ function fitted(
   };
 }
 
-/**
- * The chat-shaped dialect in which a route is spoken to; routes without one are never candidates.
- */
+/** Returns the chat dialect that a route is called in. Routes without one are never candidates. */
 export function chatDialectOf(route: UpstreamRoute): DialectId {
   const dialect = routeDialect(route, "chat");
   const found = dialectIds.find((id) => id === dialect);
@@ -104,8 +105,8 @@ export function chatDialectOf(route: UpstreamRoute): DialectId {
 }
 
 /**
- * The form of failures within a route's stream, where it comes in Amazon's binary messages;
- * undefined where it comes as server-sent events.
+ * Returns the exception form of a route whose streams are Amazon's binary messages; undefined for
+ * server-sent events.
  */
 export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
   const { binaryStreams, exceptionForm } = upstreamDialects[chatDialectOf(route)];
@@ -119,7 +120,9 @@ interface DialectPair {
   upstream: UpstreamDialect;
 }
 
-/** Any client to any upstream, through the canonical form. */
+/**
+ * Translates a request of any client dialect for any upstream dialect, through the canonical form.
+ */
 function translate(
   request: ClientRequest,
   { model, route, outputCap }: AdaptedRoute,
@@ -154,7 +157,7 @@ function translate(
     losses: [...capped.losses, ...formatted.losses, ...losses],
     readWhole: (_, answer) => {
       const response = upstream.decodeResponse(answer, decoding);
-      // Messages and the Gemini API tell no time.
+      // Messages and the Gemini API report no creation time.
       if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
       if (upstream.signsCalls === true) keepSignatures(response, request.signatures);
       return readAnswer(response, { client, answering });
@@ -180,7 +183,8 @@ function translate(
 }
 
 /**
- * A fallback is known before the answer, and told with the first usage: in Messages at the start.
+ * Returns the fallback, which is known before the answer begins. A Messages client gets it with the
+ * first usage, at the start of the stream.
  */
 const knownFacts = ({ fallback }: RelayOptions): Pick<ResponseContext, "gateway"> =>
   fallback === undefined
@@ -214,7 +218,10 @@ function withCap(
   };
 }
 
-/** A format of the answer goes to routes that declare it, and to those that declare nothing. */
+/**
+ * Removes the response format for routes that declare parameters without it; routes that declare
+ * none are sent it.
+ */
 function withFormat(
   request: CanonicalRequest,
   route: UpstreamRoute,
@@ -263,8 +270,8 @@ function readAnswer(
 }
 
 /**
- * The refusal of an answer that its provider broke off: a message has no word for that, and would
- * look whole.
+ * Builds the error for an answer that its provider broke off. A Messages answer cannot express that
+ * and would look complete.
  */
 function brokenOff({ choices }: CanonicalResponse): GatewayError {
   const told = choices.find(({ finish }) => finish.reason === "error")?.finish.explanation;
@@ -291,20 +298,19 @@ function renderAnswer(
   const text = JSON.stringify(
     client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }),
   );
-  // The record of Responses has the metadata, last of all; whole answers of the other dialects tell
-  // it in their headers.
+  // A Responses answer carries the metadata as its last member. In the other dialects, whole
+  // answers carry it in headers.
   return client.metadataInAnswer === true
     ? `${text.slice(0, -1)},"${brand.metadataKey}":${shown.metadataText()}}`
     : text;
 }
 
-/** Whether an answer that should be one JSON object begins as an event stream instead. */
+/** Returns whether the answer to a request for one JSON object is an event stream. */
 export const looksLikeEvents = (text: string): boolean =>
   /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);
 
 /**
- * The whole answer that a stream adds up to, for a server that streams although it was not asked
- * to; in the dialect of the server.
+ * Assembles the whole answer, in the upstream's dialect, from a stream that a server sent unasked.
  */
 function wholeOfEvents(upstream: UpstreamDialect, text: string): ToldAnswer {
   const sse = new SseDecoder();
@@ -320,7 +326,7 @@ function wholeOfEvents(upstream: UpstreamDialect, text: string): ToldAnswer {
   return { ok: true, text: whole };
 }
 
-/** The client's side of a dialect, which those have that convert no answers of their own. */
+/** Returns the client side of a dialect, for the dialects that do not convert their own answers. */
 function clientSideOf({ id }: UpstreamDialect): ClientDialect {
   const client = clientDialects[id];
   assert(client !== undefined, `clients do not speak ${id}`);
@@ -328,9 +334,8 @@ function clientSideOf({ id }: UpstreamDialect): ClientDialect {
 }
 
 /**
- * The events that a whole answer says, for a server that does not stream although it was asked to.
- * What is no answer becomes an event as it is: an error says what it is, and what cannot be read
- * cannot be read either.
+ * Converts a whole answer to events, for a server that does not stream although it was asked to. An
+ * error, or text that cannot be read, is passed on as one event.
  */
 function eventsByCodec(upstream: UpstreamDialect, whole: string): string {
   const text = whole.replace(/[\r\n]+/g, " ").trim();
@@ -348,8 +353,8 @@ function eventsByCodec(upstream: UpstreamDialect, whole: string): string {
 }
 
 /**
- * The status that an error body means: Gemini answers 400 to a wrong key, and Converse 424 where a
- * model failed.
+ * Returns the status that an error body means: Gemini answers 400 to an invalid key, and Converse
+ * 424 where a model failed.
  */
 function meantStatus(
   dialect: DialectId,
@@ -364,8 +369,8 @@ function meantStatus(
 }
 
 /**
- * What upstreams of a chat dialect may do. Binary streams are never mistaken for whole answers, nor
- * the other way round.
+ * Returns the deviations to expect from upstreams of a chat dialect. Binary streams cannot be
+ * mistaken for whole answers, nor whole answers for them.
  */
 function answerDeviationsOf(upstream: UpstreamDialect): AnswerDeviations {
   const { id, binaryStreams, statusInBody } = upstream;
@@ -381,7 +386,7 @@ function answerDeviationsOf(upstream: UpstreamDialect): AnswerDeviations {
   };
 }
 
-/** What upstreams of each chat dialect may do. */
+/** The deviations to expect from upstreams of each chat dialect. */
 const chatAnswerDeviations = Object.fromEntries(
   Object.values(upstreamDialects).map((dialect) => [dialect.id, answerDeviationsOf(dialect)]),
 ) as Readonly<Record<DialectId, AnswerDeviations>>;

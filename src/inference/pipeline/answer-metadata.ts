@@ -8,7 +8,8 @@ import type { Settled } from "./settle.ts";
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
 
 /**
- * JSON text of the metadata object on a stream's final frame (contract: `service_metadata` fields).
+ * Returns the JSON text of the metadata object in a stream's final frame (contract:
+ * `service_metadata`).
  */
 export function metadataText(served: {
   call: InferenceCall;
@@ -17,8 +18,8 @@ export function metadataText(served: {
   attempts: readonly AttemptRecord[];
   timing: RequestTiming;
   /**
-   * What the client's dialect could not carry of the answer; the headers of a stream are gone by
-   * then.
+   * The parts of the answer that the client's dialect could not carry. They are reported here
+   * because a stream's headers have been sent by then.
    */
   answerLosses?: readonly Loss[] | undefined;
 }): string {
@@ -34,8 +35,7 @@ export function metadataText(served: {
     },
     timings: timingsOf({ ...timing, endMs: timing.settledMs, attempts }),
     ...(answerLosses.length > 0 && { translationLoss: answerLosses.map(({ field }) => field) }),
-    // As with the headers of whole answers: a free request was not charged, so there is nothing to
-    // tell.
+    // As in the headers of whole answers, a free request reports no balance: nothing was charged.
     ...(call.wantsBalance && !settled.free
       ? {
           creditsCharged: usdFromNano(settled.chargedNano),
@@ -48,22 +48,22 @@ export function metadataText(served: {
 const rounded = (milliseconds: number): number => Math.round(Math.max(0, milliseconds) * 100) / 100;
 
 /**
- * Where a request's time went, in milliseconds (contract: `Server-Timing` and the metadata frame's
- * `timings`).
+ * Where a request spent its time, in milliseconds (contract: `Server-Timing` and `timings` of the
+ * metadata frame).
  */
 interface Timings {
-  /** Own work before the first upstream call. */
+  /** The gateway's own work before the first upstream call. */
   gw: number;
   upstream: { provider: string; dur: number }[];
-  /** Own work after that: between attempts, and after the upstream's last byte. */
+  /** The gateway's own work after that: between attempts, and after the upstream's last byte. */
   post: number;
   /** The sum of all parts. */
   total: number;
 }
 
 /**
- * Times from the marks of a request: what is no attempt and came after the first began is `post`,
- * so that the parts make the total.
+ * Computes the timings of a request. `post` is all time after the first attempt began that no
+ * attempt used, so that the parts add up to the total.
  */
 export function timingsOf(marks: {
   startedMs: number;
@@ -81,7 +81,7 @@ export function timingsOf(marks: {
   return { gw, upstream, post, total: rounded(asked + post) };
 }
 
-/** The header's text (W3C Server Timing). */
+/** Returns the value of the `Server-Timing` header (W3C Server Timing). */
 export function serverTimingText({ gw, upstream, post, total }: Timings): string {
   let text = `gw;dur=${gw}`;
   for (const { provider, dur } of upstream)
@@ -99,20 +99,21 @@ const names = {
 };
 
 /**
- * A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded.
+ * Encodes a name for use in a header (RFC 9110, 5.5): characters that are not printable ASCII are
+ * percent-encoded.
  */
 export const headerText = (name: string): string =>
   name.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent);
 
-/** What is read of the execution that failed. */
+/** The parts of a failed execution that are read here. */
 type Failed = Pick<Execution, "requestedModel" | "viaRouter" | "failed" | "firstSendMs"> & {
   deps: Pick<Execution["deps"], "clock">;
   call: Pick<Execution["call"], "startedMs">;
 };
 
 /**
- * What an error says of the providers that were asked before it, as served answers do; nothing
- * where none was.
+ * Returns the headers of an error that name the providers asked before it, as on served answers;
+ * none where no provider was asked.
  */
 export function failedHeaders(
   { deps, call, requestedModel, viaRouter, failed, firstSendMs }: Failed,
@@ -144,8 +145,9 @@ export function failedHeaders(
 }
 
 /**
- * Whether an answer has no `usage.cost` where free models show none (contract: `POST /embeddings`):
- * its model is free, or has no price. What a provider key paid has a cost of 0.
+ * Returns whether an answer omits `usage.cost`, as answers of free models do (contract: `POST
+ * /embeddings`): the model is free or has no price. An answer that a provider key paid for has a
+ * cost of 0.
  */
 export const showsNoCost = ({
   settled,

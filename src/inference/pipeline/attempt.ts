@@ -26,17 +26,17 @@ import type { TargetSigning, UpstreamResponse } from "../upstream/upstream-clien
 import type { Purpose } from "./upstream-targets.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 
-/** Bounds on what is read of an upstream's answer, in bytes. */
+/** Bounds, in bytes, on how much of an upstream's answer is read. */
 const wholeAnswerBytesMax = 64 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
 
-/** A request that was sent to one candidate: its answer still to be read, or the failure. */
+/** A request that was sent to one candidate, with its unread answer, or the failure. */
 type Sent = { ok: true; response: UpstreamResponse } | { ok: false; failure: AttemptFailure };
 
 /** A whole answer that was read, or the failure. */
 export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: FailureWithUsage };
 
-/** Sends a request to a candidate. A status that says failure is read and judged here. */
+/** Sends a request to a candidate. An answer with an error status is read and judged here. */
 export async function sendTo(
   deps: Pick<InferenceDependencies, "targetOf" | "upstream">,
   {
@@ -85,7 +85,8 @@ export async function sendTo(
 }
 
 /**
- * The headers of one request with those that prove who sends it. Rejects with `UpstreamFailure`.
+ * Returns the headers of one request, including those that authenticate it. Rejects with
+ * `UpstreamFailure`.
  */
 async function signedHeaders(
   { signer, url, headers }: TargetSigning,
@@ -104,14 +105,15 @@ async function signedHeaders(
 }
 
 /**
- * Reads and judges an answer whose status says failure; a body that cannot be read leaves the
- * status.
+ * Reads and judges an answer with an error status. Where its body cannot be read, the status alone
+ * is judged.
  */
 async function readFailure(
   response: UpstreamResponse,
   { meantStatus }: AnswerDeviations,
 ): Promise<AttemptFailure> {
-  // The refusal is known already: a body that stalls must not hold up the next candidate for long.
+  // The status already says that the attempt failed, so a stalled body must not delay the next
+  // candidate for long.
   response.markContent();
   const text = await response.readText(errorBytesMax).catch(() => {
     response.abort();
@@ -125,7 +127,7 @@ async function readFailure(
   });
 }
 
-/** What an error body in any of the known envelopes says; HTML and the like says nothing. */
+/** What an error body in any of the known envelopes says. HTML and other text says nothing. */
 interface ErrorDetails {
   message: string | null;
   upstreamCode: string | null;
@@ -161,10 +163,12 @@ export function errorDetails(text: string): ErrorDetails {
   };
 }
 
-/** Characters that are kept of a member of a provider's error. */
+/** The most characters that are kept of each member of a provider's error. */
 const memberCharactersMax = 200;
 
-/** The members of a provider's error that its clients act on; Google names the kind `status`. */
+/**
+ * Returns the members of a provider's error that clients act on. Google names the type `status`.
+ */
 function upstreamErrorOf({
   code,
   type,
@@ -182,8 +186,8 @@ function upstreamErrorOf({
 }
 
 /**
- * Reads a whole answer and judges whether it is one that the client can use; at once where all of
- * it is here already.
+ * Reads a whole answer and judges whether the client can use it. Synchronous where all of the
+ * answer has arrived.
  */
 export function readWhole(response: UpstreamResponse, adapter: Adapter): Whole | Promise<Whole> {
   const text = response.takeText?.(wholeAnswerBytesMax);
@@ -211,7 +215,7 @@ function judged(text: string, judging: Judging): Whole {
     const whole = judgeText(text, judging);
     return whole.ok ? whole : { ok: false, failure: inWordsOf(judging.adapter, whole.failure) };
   } catch (error) {
-    // JSON that is nested deeper than the stack reaches.
+    // The JSON is nested too deeply for the call stack.
     if (error instanceof RangeError)
       return {
         ok: false,
@@ -221,7 +225,7 @@ function judged(text: string, judging: Judging): Whole {
   }
 }
 
-/** The failure with the surface's own name for answers that cannot be used. */
+/** Returns the failure with the surface's own code for unusable answers. */
 function inWordsOf({ unusableCode }: Adapter, failure: FailureWithUsage): FailureWithUsage {
   const unusable = failure.code === "empty_stream" || failure.code === "bad_gateway";
   return unusable && unusableCode !== undefined ? { ...failure, code: unusableCode } : failure;
@@ -243,10 +247,7 @@ function judgeText(text: string, judging: Judging): Whole {
   return judgeWhole(text, body, judging);
 }
 
-/**
- * A body that is no JSON: nothing at all, an event stream that was not asked for, or what cannot be
- * read.
- */
+/** Judges a body that is not JSON: it is empty, an unasked event stream, or unreadable. */
 function judgeOtherText(text: string, judging: Judging): Whole {
   const {
     status,
@@ -297,7 +298,7 @@ function judgeWhole(text: string, body: unknown, { status, adapter }: Judging): 
   return answer.hasContent ? { ok: true, answer } : { ok: false, failure: emptyAnswer(status) };
 }
 
-/** The answer, or why a codec cannot make one of it. */
+/** Returns the answer, or the reason why the codec cannot read it. */
 function readAnswer(
   text: string,
   body: object,
@@ -312,8 +313,8 @@ function readAnswer(
 }
 
 /**
- * The failure of an answer that says itself that it is none, in its words, or of one that is none
- * of its dialect.
+ * Returns the failure of an answer that reports an error in its body, with that error's words, or
+ * of one that is not of its dialect.
  */
 function unreadable({ metadata }: GatewayError, status: number): AttemptFailure {
   const { upstream_message: message, upstream_error: upstreamError } = metadata;
@@ -333,7 +334,7 @@ function unreadable({ metadata }: GatewayError, status: number): AttemptFailure 
   });
 }
 
-/** The record of an attempt that has ended. */
+/** Returns the record of an attempt that has ended. */
 export function attemptRecord(
   candidate: Candidate,
   ended: {
@@ -356,22 +357,22 @@ export function attemptRecord(
   return record;
 }
 
-/** A failed attempt, judged, with the usage that is charged all the same. */
+/** A failed attempt, judged, with any usage that is charged in spite of the failure. */
 export interface FailureWithUsage extends AttemptFailure {
   /**
-   * Usage that the provider counted for an answer that the model failed at; absent where nothing
-   * was generated.
+   * The usage that the provider reported for an unusable answer; absent where nothing was
+   * generated.
    */
   consumed?: MeteredUsage;
 }
 
-/** Judges any error that a stream can break with; errors of the gateway itself are rethrown. */
+/** Judges any error that can break a stream. Errors of the gateway itself are thrown again. */
 export function failureOf(error: unknown, status: number): FailureWithUsage {
   if (error instanceof StreamFault) return failureOfBreak(error.fault, status);
   if (error instanceof UpstreamFailure) return classifyTransport(error, status);
   if (error instanceof RangeError)
     return malformedAnswer(status, "an event of the stream is too large");
-  // Members of the event are read from its text, and this one was no object.
+  // Members are read from an event's text, and this event is not a JSON object.
   if (error instanceof SyntaxError)
     return malformedAnswer(status, "an event of the stream has another shape than its dialect's");
   throw error;

@@ -32,9 +32,9 @@ import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Abortable, ExchangeTie, AbortScope } from "../upstream/abort-scope.ts";
 
 /**
- * The life of an inference request: plan, hold, attempt candidate after candidate until one
- * answers, settle. Throws `GatewayError`; in any case the hold is settled or freed before
- * this ends.
+ * Runs an inference request: plans it, takes its hold, attempts one candidate after another until
+ * one answers, and settles. Throws `GatewayError`. Before this function ends in any way, the hold
+ * is settled, freed, or handed to the stream that settles it.
  */
 export async function execute(
   deps: InferenceDependencies,
@@ -60,8 +60,8 @@ export async function execute(
       : errorOfExecution(execution);
   } catch (error) {
     reportFailure(execution, error);
-    // A whole answer has settled its hold by then and a stream settles it later; what is left was
-    // never charged.
+    // A whole answer has settled its hold by now, and a stream settles it later. A hold that is
+    // still open was never charged.
     const isUnsettled = deps.ledger.void(call.generationId) === "ok";
     if (isUnsettled && error instanceof GatewayError) recordFailed(execution, error);
     deps.providerKeys.release(call.generationId);
@@ -70,8 +70,8 @@ export async function execute(
 }
 
 /**
- * Whether another candidate may do better than the one that failed last: for what was too long, one
- * with a larger window may.
+ * Returns whether another candidate may succeed after the last failure. For a prompt that was too
+ * long, one with a larger window may.
  */
 function mayGoOn({ failed }: Execution): boolean {
   const failure = failed.at(-1)?.failure;
@@ -80,11 +80,14 @@ function mayGoOn({ failed }: Execution): boolean {
 
 const contextOverflow = "context_length_exceeded";
 
-/** Whether the request did not fit a window that is as large as this candidate's. */
+/**
+ * Returns whether the prompt already overflowed a window that is at least as large as this
+ * candidate's.
+ */
 const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boolean =>
   overflownTokens !== undefined && windowOf(candidate) <= overflownTokens;
 
-/** The window of a candidate in tokens; 0 where the catalog does not know it. */
+/** Returns a candidate's context window in tokens; 0 where the catalog does not know it. */
 const windowOf = ({ route, model }: Candidate): number =>
   route.contextLength || model.contextLength;
 
@@ -102,8 +105,8 @@ function errorOfExecution(execution: Execution, charge?: FailureContext["charge"
 }
 
 /**
- * The error of a request for which a model did generate, but no answer, once that is settled: its
- * provider charges for it.
+ * Settles a request for which a model generated tokens but no usable answer, and returns its error:
+ * the provider charges for those tokens.
  */
 async function chargedFailure(
   execution: Execution,
@@ -125,7 +128,7 @@ async function chargedFailure(
   });
 }
 
-/** What a request that was not served is settled with, beside what it used. */
+/** The parts of a settlement that are the same for every request that was not served. */
 const unserved = (execution: Execution) =>
   ({
     call: execution.call,
@@ -143,14 +146,14 @@ const unserved = (execution: Execution) =>
     },
   }) satisfies Partial<Settlement>;
 
-/** A candidate that can be asked, and how. */
+/** A candidate that can be called, with the adapter for it. */
 interface Ready extends Told {
   candidate: Candidate;
 }
 
 /**
- * The candidate as it can be asked; undefined where it is held back, cannot express the request, or
- * has no key left.
+ * Prepares a candidate for its call; undefined where it is held back, cannot express the request,
+ * or has no usable key left.
  */
 function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
@@ -174,19 +177,20 @@ function reportFailure({ deps, call, requestedModel, failed }: Execution, error:
 }
 
 /**
- * Whether a provider that fails as it is gets no fallbacks at present, so that an outage is not
- * multiplied.
+ * Returns whether a failing provider has no retry budget left, so that fallbacks do not multiply an
+ * outage.
  */
 function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {
   const backend = route.provider.id;
-  // With a caller's own key it is the caller's own account that is asked.
+  // A caller's own key uses the caller's own account at the provider, so the platform's retry
+  // budget does not apply.
   if (credential !== undefined || execution.deps.health.mayRetry(backend)) return false;
   execution.heldBack.push({ provider: backend, model: model.id, rule: "retry_budget" });
   return true;
 }
 
 /**
- * The client left before any content: the request is recorded and nothing is tried any more. Input
+ * Records a request whose client left before any content, and tries no further candidate. The input
  * is charged where the provider had accepted the request, since the provider charges for it too.
  */
 async function leave(execution: Execution, candidate: Candidate): Promise<never> {
@@ -213,8 +217,7 @@ async function attemptOne(
 ): Promise<ServedWhole | ServedStream | undefined> {
   const { deps, call, abortScope } = execution;
   const startedMs = deps.clock.monotonicMs();
-  // Putting the request into the first candidate's dialect was still own work before the first
-  // call.
+  // Time spent on encoding for the first candidate is the gateway's own work before the first call.
   if (execution.failed.length === 0) execution.firstSendMs = startedMs;
   let whole: Whole;
   let status = 200;
@@ -313,7 +316,7 @@ function noteFailure(
   return undefined;
 }
 
-/** A whole answer that has come, noted, and what it is to be settled with. */
+/** A whole answer that has arrived, with what it is settled with. */
 type EndedWhole = Settlement & { answer: WholeAnswer };
 
 function endWhole(
@@ -337,8 +340,8 @@ function endWhole(
   deps.observer.attemptEnded(record);
   if (!noteKeyServed(deps, candidate)) {
     const model = candidate.model.id;
-    // Where nothing is generated, answers are of a size, and the time to one tells how fast a
-    // provider is.
+    // Answers of the other surfaces vary little in length, so the time to a whole answer shows how
+    // fast the provider is.
     const sample =
       call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
     deps.health.recordSuccess(candidate.route.provider.id, sample);
@@ -385,7 +388,10 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
   };
 }
 
-/** The refusal of an answer without content that the provider charges for all the same. */
+/**
+ * Builds the error for an answer without content that the provider charges for: the model spent the
+ * output cap on reasoning.
+ */
 function spentOnReasoning(
   execution: Execution,
   { metered, attempts }: EndedWhole,
@@ -413,15 +419,15 @@ function spentOnReasoning(
 }
 
 /**
- * What became of a request that was sent in pieces; `accepted` tells that the provider answered one
- * of them with success.
+ * The outcome of a request that was sent in pieces. `accepted` says whether the provider answered
+ * any piece with success.
  */
 type Joined = { accepted: boolean } & (
   | { ok: true; answer: WholeAnswer; status: number }
   | { ok: false; failure: AttemptFailure }
 );
 
-/** The exchanges of one attempt, which end together. */
+/** The exchanges of one attempt, which are aborted together. */
 class ExchangeBundle implements Abortable, ExchangeTie {
   private readonly open = new Set<Abortable>();
   private readonly abortScope: AbortScope;
@@ -457,8 +463,8 @@ class ExchangeBundle implements Abortable, ExchangeTie {
 }
 
 /**
- * Sends a request to a candidate piece by piece, some at once. The first failure is that of the
- * whole attempt and ends the pieces that are still under way.
+ * Sends a request to a candidate in pieces, some of them in parallel. The first failure fails the
+ * whole attempt and aborts the remaining pieces.
  */
 async function askInPieces(
   deps: InferenceDependencies,

@@ -27,24 +27,24 @@ import type { OpenedRoutes } from "./provider-credentials.ts";
 import type { TargetLookup } from "./upstream-targets.ts";
 import type { UpstreamClient } from "../upstream/upstream-client.ts";
 
-/** Everything that an answer, whole or streamed, is accompanied by. */
+/** What accompanies every answer, whole or streamed. */
 export interface Served {
   candidate: Candidate;
   /**
-   * What the translation to the upstream's dialect dropped or changed, and of a whole answer what
-   * the client's cannot carry.
+   * What the translation to the upstream's dialect dropped or changed and, for a whole answer, what
+   * the client's dialect cannot carry.
    */
   losses: readonly Loss[];
   attempts: readonly AttemptRecord[];
-  /** The balance that admission saw, in nano-USD; undefined when nothing had to be paid. */
+  /** The balance at admission, in nano-USD; undefined for a request that costs no credits. */
   balanceAtAdmissionNano: bigint | undefined;
   fallback: ModelFallback | undefined;
   /**
-   * The cap that the provider was given in place of a larger one, since the caller bears no more;
-   * undefined where none was lowered.
+   * The output cap that the provider was given in place of a larger one that the caller cannot
+   * afford; undefined where none was lowered.
    */
   outputCap: number | undefined;
-  /** Another provider than before served the request's session. */
+  /** Whether this session was served by another provider before. */
   sessionMoved: boolean;
   timing: Omit<RequestTiming, "settledMs">;
 }
@@ -63,50 +63,50 @@ export interface ServedStream extends Served {
   stream: RelayedStream;
 }
 
-/** What was lost of a request and of its answer, in one list. */
+/** Joins the losses of a request and of its answer in one list. */
 export const joinLosses = (
   asked: readonly Loss[],
   answered: readonly Loss[] | undefined,
 ): readonly Loss[] =>
   answered === undefined || answered.length === 0 ? asked : [...asked, ...answered];
 
-/** What one execution carries from step to step. */
+/** The state that one execution carries from step to step. */
 export interface Execution {
   deps: InferenceDependencies;
   call: InferenceCall;
   requestedModel: string;
-  /** The model that was asked for is a routing preset. */
+  /** Whether the requested model is a routing preset. */
   viaRouter: boolean;
-  /** The caller would rather be refused than lose a parameter (`provider.require_parameters`). */
+  /** Whether the caller prefers a refusal to a lost parameter (`provider.require_parameters`). */
   losesNothing: boolean;
   inputTokens: number;
   abortScope: AbortScope;
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
   failed: FailedAttempt[];
-  /**
-   * The last candidate whose model failed at its answer, with what its provider counted for that.
-   */
+  /** The last candidate whose model failed to answer, with the usage that its provider reported. */
   consumed: { candidate: Candidate; metered: MeteredUsage } | undefined;
-  /** Candidates that were not asked, since their providers have no retry budget left. */
+  /** Candidates that were not called because their providers have no retry budget left. */
   heldBack: LeftOut[];
-  /** Candidates that were not asked, since the request cannot be said to them. */
+  /**
+   * The errors of candidates that were not called because their dialect cannot express the request.
+   */
   unsayable: GatewayError[];
   balanceAtAdmissionNano: bigint | undefined;
   /**
-   * The largest window that the request did not fit, in tokens; undefined while no provider said
-   * so.
+   * The largest context window, in tokens, that the prompt overflowed; undefined while no provider
+   * has reported an overflow.
    */
   overflownTokens: number | undefined;
-  /** What is held of the worst case, where that was too dear to be held whole. */
+  /** What the request may use, where its worst case was too expensive to be held whole. */
   allowance: Allowance | undefined;
   firstSendMs: number;
-  /** A provider has answered with success, so it may charge for the input. */
+  /** Whether a provider has answered with success, so that it may charge for the input. */
   accepted: boolean;
 }
 
 /**
- * The fallback that a client sees: only where another model than the one asked for serves.
+ * Returns the fallback that a client sees: only where another model than the requested one serves.
  */
 export function fallbackOf(
   execution: Execution,
@@ -120,7 +120,10 @@ export function fallbackOf(
   return { requestedModel: execution.requestedModel, reason, attempts };
 }
 
-/** Remembers who serves the request's session; true when another provider did before. */
+/**
+ * Remembers which provider serves the request's session. Returns true when another provider did
+ * before.
+ */
 export function noteSession(
   { deps, call, requestedModel }: Execution,
   candidate: Candidate,
@@ -132,8 +135,9 @@ export function noteSession(
 }
 
 /**
- * Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be
- * served. A promise where processes share the ledger, or where sessions were.
+ * Plans a request and takes its hold. Throws `GatewayError` when the request is not allowed, cannot
+ * be served, or needs no provider. Returns a promise only where processes share the ledger or
+ * sessions.
  */
 export const prepare = (
   deps: InferenceDependencies,
@@ -142,8 +146,8 @@ export const prepare = (
   call.admission === undefined ? prepared(deps, call) : admitted(deps, call, call.admission);
 
 /**
- * Prepares a request while its rate windows are counted. Their refusal comes before any other, and
- * leaves nothing held.
+ * Prepares a request while its rate windows are counted. A refusal by a rate window takes
+ * precedence over any other, and leaves no hold.
  */
 async function admitted(
   deps: InferenceDependencies,
@@ -172,7 +176,8 @@ function prepared(
 }
 
 /**
- * What `prepare` finds for a request that is not served yet; nothing stays held. Throws as it does.
+ * Returns what `prepare` would find for a request, without serving it and without leaving a hold.
+ * Throws as `prepare` does.
  */
 export async function tryOut(deps: InferenceDependencies, call: InferenceCall): Promise<Execution> {
   const execution = await prepare(deps, call);
@@ -202,8 +207,8 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
 }
 
 /**
- * While the database takes no charges, nothing is asked of a provider: it would cost us and could
- * not be charged.
+ * Builds the refusal for the time when the database takes no charges: a provider's answer would
+ * cost the operator and could not be charged.
  */
 const stallRefusal = (): GatewayError =>
   new GatewayError(
@@ -212,17 +217,16 @@ const stallRefusal = (): GatewayError =>
     { retryAfterSeconds: 2 },
   );
 
-/** A request as a candidate is sent it. */
+/** A request as it is sent to one candidate. */
 export interface Told {
   adapter: Adapter;
-  /** The cap that stands in it in place of a larger one; undefined where it was not lowered. */
+  /** The output cap in it that replaces a larger one; undefined where none was lowered. */
   outputCap: number | undefined;
 }
 
 /**
- * The request as this candidate is sent it; undefined where it cannot express it or is too dear,
- * which is
- * noted.
+ * Adapts the request to a candidate; undefined where the candidate cannot express it or is too
+ * expensive, which is noted in the execution.
  */
 export function adapterFor(execution: Execution, candidate: Candidate): Told | undefined {
   const { call, losesNothing, unsayable } = execution;
@@ -252,22 +256,29 @@ function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError 
   });
 }
 
-/** The window that is assumed where the catalog names none: that of the largest models. */
+/**
+ * The context window, in tokens, that is assumed where the catalog names none: that of the largest
+ * models.
+ */
 const windowTokensDefault = 2_000_000;
 
-/** Tokens that a candidate can take in, and can give out, in one request. */
+/** Returns how many tokens a candidate can take in and generate in one request. */
 export const windowTokensOf = ({ route, model }: AdaptedRoute): number =>
   route.contextLength || model.contextLength || windowTokensDefault;
 
 /**
- * The usage to settle with: the provider's as far as it can be true, or an estimate from the texts.
+ * Returns the usage to settle with: the provider's, as far as it is plausible, or an estimate from
+ * the texts.
  */
 export const meteredOf = (
   { metered, outputCharacters }: WholeAnswer,
   { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
 ): MeteredUsage => boundOrEstimated(metered, { inputTokens, windowTokens, outputCharacters });
 
-/** What a lost client does to its upstream: stop it, or read on to its own usage under a cap. */
+/**
+ * What happens to the upstream request when its client leaves: it is aborted, or read on to its
+ * usage, within a limit.
+ */
 export type DisconnectPolicy = "abort" | "drain";
 
 /** Everything that serving a request needs, built once. */
@@ -276,16 +287,16 @@ export interface InferenceDependencies {
   ledger: LedgerPort;
   /** Whether the database has stopped taking charges. */
   chargesStall(): boolean;
-  /** Where charges go that the database refused. */
+  /** Keeps the charges that the database refused. */
   uncollected: Pick<UncollectedCharges, "keep" | "count" | "stop">;
-  /** Callers' own keys at providers, and those that were donated. */
+  /** Callers' own provider keys, and the donated ones. */
   providerKeys: ProviderKeys;
   openedRoutes: OpenedRoutes;
   upstream: UpstreamClient;
   health: HealthWindows;
   observer: InferenceObserver;
   /**
-   * Takes the records of requests that are not settled: failed ones and those answered from a
+   * Writes the records of requests that are not settled: failed ones, and those answered from a
    * cache.
    */
   unsettled: { write(record: GenerationRecord): void };
@@ -294,31 +305,34 @@ export interface InferenceDependencies {
   keepAlive: KeepAliveTicker;
   callSignatures: CallSignatures;
   sessions: StickySessions;
-  /** What the workspace and the key of a caller demand of every provider. */
+  /** Returns what a caller's workspace and key demand of every provider. */
   privacyOf(caller: LlmKeyCaller): Privacy;
-  /** Takes prompts and answers of workspaces that ask for it; absent where there is no archive. */
+  /** Takes prompts and answers of workspaces that keep them; absent where there is no archive. */
   contents?: ContentPort | undefined;
   /**
-   * Whether a workspace has credits for signing up that are held until something happens; absent
-   * where there are none.
+   * Returns whether a workspace has sign-up credits that are held until a condition is met; absent
+   * where there are no such credits.
    */
   holdsBonus: ((workspaceId: string) => Promise<boolean>) | undefined;
   disconnect: DisconnectPolicy;
   /** Returns the address where an error code is explained. */
   errorAddress(code: ErrorCode): string;
-  /** Where a route's requests go, whole or streamed; the same object for the same route. */
+  /**
+   * Returns where a route's requests are sent, whole or streamed; the same object for the same
+   * route.
+   */
   targetOf: TargetLookup;
-  /** Whether this process can call a route with a platform credential and bill for it. */
+  /** Returns whether this process can call a route with a platform credential and bill for it. */
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
 }
 
-/** Told of what happened, for metrics and traces; must not throw and must not wait. */
+/** Receives events for metrics and traces. Its methods must not throw and must not block. */
 export interface InferenceObserver {
-  /** An attempt at a provider ended. */
+  /** Called when an attempt at a provider has ended. */
   attemptEnded(attempt: AttemptRecord): void;
-  /** A request was settled and its record written. */
+  /** Called when a request was settled and its record written. */
   settled(record: GenerationRecord, timing: RequestTiming): void;
-  /** A request ended with an error and was not settled. */
+  /** Called when a request ended with an error and was not settled. */
   failed(request: {
     error: GatewayError;
     traceId: string;
@@ -329,21 +343,21 @@ export interface InferenceObserver {
     attempts: readonly AttemptRecord[];
     durationMs: number;
   }): void;
-  /** A settlement failed; the caller received an error, and nothing was charged. */
+  /** Called when a settlement failed: the caller received an error, and nothing was charged. */
   settlementFailed(error: unknown, generationId: string): void;
-  /** An answer was given and charged, but could not be stored for later. */
+  /** Called when an answer was given and charged, but could not be stored. */
   responseNotKept(error: unknown, responseId: string): void;
   streamOpened(): void;
   streamClosed(): void;
 }
 
-/** Where the time of a request went, in milliseconds of the monotonic clock. */
+/** When the phases of a request began or ended, in milliseconds of the monotonic clock. */
 export interface RequestTiming {
   startedMs: number;
-  /** Sending of the first upstream request. */
+  /** When the first upstream request was sent. */
   firstSendMs: number;
   firstContentMs: number | null;
-  /** The last byte of the upstream's answer. */
+  /** When the last byte of the upstream's answer arrived. */
   upstreamEndMs: number;
   settledMs: number;
 }

@@ -31,7 +31,7 @@ const messages: Partial<Record<ErrorCode, string>> = {
   bad_gateway: "The provider could not be reached or its answer could not be read",
 };
 
-/** What is said where a provider key was sent, the caller's own or a donated one. */
+/** The messages for failures with a provider key, the caller's own or a donated one. */
 const keyMessages: Readonly<Record<string, Partial<Record<ErrorCode, string>>>> = {
   own_byok: {
     upstream_401: "The provider did not accept your own key",
@@ -44,7 +44,10 @@ const keyMessages: Readonly<Record<string, Partial<Record<ErrorCode, string>>>> 
   },
 };
 
-/** The code for several failures: their common one where it says more than that all failed. */
+/**
+ * Returns the code for several failures: the code they share, where it says more than that all of
+ * them failed.
+ */
 function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
   const last = attempts.at(-1)?.failure.code ?? "service_unavailable";
   if (attempts.length <= 1 || !attempts.at(-1)?.failure.failover) return last;
@@ -53,8 +56,8 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
 }
 
 /**
- * Whether the same request may succeed later: never where the code says no, the account has to be
- * mended, or all have been asked.
+ * Returns whether the same request may succeed later: not where the code rules it out, where the
+ * account has to be fixed first, or where every candidate was tried.
  */
 const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
   errorCatalog[code].retry &&
@@ -62,18 +65,21 @@ const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolea
   code !== "upstream_exhausted" &&
   reason !== "credential_error";
 
-/** What an error is made from beside its attempts. */
+/** What an error is built from, beside its attempts. */
 export interface FailureContext {
-  /** Who was not asked. */
+  /** The candidates that were not called. */
   heldBack?: readonly LeftOut[];
-  /** The client's body, whose fields a provider may name. */
+  /** The client's body, whose fields a provider's error may name. */
   body?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
-  /** What was charged all the same, since a model generated but no answer. */
+  /**
+   * What was charged in spite of the failure, because a model generated tokens but no usable
+   * answer.
+   */
   charge?: { generationId: string; chargedNano: bigint; usage: Usage } | undefined;
 }
 
-/** The charge of a failed request, as its error tells it. */
+/** Returns the charge of a failed request in the form in which its error reports it. */
 function chargeMetadata({
   generationId,
   chargedNano,
@@ -89,8 +95,8 @@ function chargeMetadata({
 }
 
 /**
- * The field of the client's that a provider complains of; undefined where the client sent none of
- * that name.
+ * Returns the client's field that a provider's error names; undefined where the client sent no
+ * field of that name.
  */
 function paramOf(
   { upstreamError, failover }: AttemptFailure,
@@ -102,8 +108,8 @@ function paramOf(
 }
 
 /**
- * The error for the caller when the last attempt has failed: who refused, with which words, every
- * attempt, and who was not asked.
+ * Builds the caller's error when the last attempt has failed. It says who refused and in which
+ * words, and lists every attempt and every candidate that was not called.
  */
 export function errorOfAttempts(
   attempts: readonly FailedAttempt[],
@@ -157,12 +163,12 @@ export function errorOfAttempts(
   });
 }
 
-/** Credentials of local servers, such as `none`, are ordinary words and no secrets. */
+/** Credentials of local servers, such as `none`, are ordinary words and not secret. */
 const secretLengthMin = 8;
 
 /**
- * The failure without the platform's credential: some providers repeat the key that they refuse,
- * and callers read their words.
+ * Removes the platform's credential from a failure's texts: some providers repeat the key that they
+ * refuse, and callers read those texts.
  */
 export function withoutCredential(failure: AttemptFailure, { apiKey }: Provider): AttemptFailure {
   if (apiKey === undefined || apiKey.length < secretLengthMin) return failure;
@@ -178,7 +184,9 @@ export function withoutCredential(failure: AttemptFailure, { apiKey }: Provider)
 const isFailure = (value: unknown): value is AttemptFailure =>
   typeof value === "object" && value !== null && "failover" in value;
 
-/** The error that the client of a stream receives, for any failure that broke it. */
+/**
+ * Returns the error that the client of a stream receives, for any failure that broke the stream.
+ */
 export function asStreamError(
   failure: unknown,
   {

@@ -18,51 +18,56 @@ import {
 } from "../dialects/requirements.ts";
 import { adapt } from "./adapt.ts";
 
-/** What a request asks for, as far as routing and holds look at it. */
+/** What a request asks for, as far as it matters to routing and holds. */
 export interface RequestRequirements {
   stream: boolean;
   /**
-   * Most output tokens that the caller allows; undefined where it says nothing, or where nothing is
+   * The output cap that the caller set, in tokens; undefined where it set none, or where nothing is
    * generated.
    */
   maxOutputTokens: number | undefined;
   /**
-   * Tokens that the gateway may add to the cap for thoughts, where an upstream counts them within;
-   * absent means none.
+   * Reasoning tokens that the gateway may add to the cap for an upstream that counts them within
+   * it; absent means none.
    */
   thoughtTokens?: number | undefined;
   /**
-   * The output cap that a route has to allow ("only providers supporting that length are routed
-   * to"); undefined where none has to.
+   * The output cap that a route must allow ("only providers supporting that length are routed to");
+   * undefined where any will do.
    */
   neededOutputTokens: number | undefined;
   /**
-   * The output cap that a route had better allow: others are asked last, and given the most that
-   * they allow.
+   * The output cap that a route should allow. Other routes are tried last, with the largest cap
+   * that they allow.
    */
   wishedOutputTokens: number | undefined;
   /**
-   * Tokens that the caller's words allow for thoughts, where an upstream takes such a budget;
-   * absent means that they name none.
+   * The reasoning budget, in tokens, that the caller's settings imply for upstreams that take one;
+   * absent where they imply none.
    */
   thoughtBudget?: number | undefined;
-  /** Whether the model is to think; undefined where the caller does not say. */
+  /** Whether the model is to reason; undefined where the caller does not say. */
   thinks?: boolean | undefined;
-  /** Whether tokens may be used that few requests use; absent means that none are. */
+  /**
+   * Returns whether a rarely used part of the usage may occur; absent means that none of those do.
+   */
   mayUse?(part: UsagePart): boolean;
-  /** The length of the answer follows from the request, so that nothing of it can be lowered. */
+  /** Whether the length of the answer follows from the request, so that it cannot be capped. */
   isUncut?: boolean;
-  /** How many answers are wanted. */
+  /** The number of answers that are asked for. */
   choices: number;
-  /** How many texts the model sees, each of which may fill its window; absent means one. */
+  /**
+   * The number of texts that are sent to the model, each of which may fill its context window;
+   * absent means one.
+   */
   texts?: number;
-  /** Parameters that a route had better support; one that does not declare them is tried last. */
+  /** Parameters that a route should support. Routes that do not declare them are tried last. */
   wishedParameters: readonly string[];
-  /** Only tool-capable providers may serve. */
+  /** Whether only providers that support tools may serve. */
   needsTools: boolean;
-  /** Names of the declared parameters that the request sets. */
+  /** Returns the names of the declared parameters that the request sets. */
   parameters(): string[];
-  /** Input tokens, for holds and for usage that no provider reported. */
+  /** Estimates the input tokens, for holds and for usage that no provider reported. */
   estimateInputTokens(): number;
 }
 
@@ -70,57 +75,59 @@ export interface RequestRequirements {
 export interface CallOrigin {
   /** 32 hexadecimal digits. */
   traceId: string;
-  /** `gen_` id of the record and its hold; has the digits of the trace id. */
+  /** The `gen_` id of the record and of its hold, made of the digits of the trace id. */
   generationId: string;
   /**
-   * Id of the answer as the client sees it: the surface's prefix and the digits of the trace id.
+   * The id of the answer as the client sees it: the surface's prefix and the digits of the trace
+   * id.
    */
   shownId: string;
   caller: LlmKeyCaller;
-  /** Monotonic time at which the request was seen, in milliseconds. */
+  /** When the gateway received the request, in milliseconds of the monotonic clock. */
   startedMs: number;
-  /** The signal that fires when the client goes away; made when it is asked for. */
+  /** Returns the signal that fires when the client disconnects. It is created on the first call. */
   signalOf: (() => AbortSignal) | undefined;
-  /** The caller asked for the charge and the balance after it. */
+  /** Whether the caller asked for the charge and for the balance after it. */
   wantsBalance: boolean;
-  /** Backends named by header, in order. */
+  /** Providers named by header, in order. */
   forcedProviders: readonly string[] | undefined;
   /**
-   * Receives the sum of all tokens that were used, once they are settled; undefined where no window
-   * counts them.
+   * Receives the total tokens used, once they are settled; undefined where no rate window counts
+   * them.
    */
   tokensUsed: ((total: number) => void) | undefined;
   /**
-   * Session that the request belongs to, named in the body or by header; undefined when in neither.
+   * The session that the request belongs to, named in the body or by header; undefined where it
+   * names none.
    */
   sessionId: string | undefined;
-  /** Attribution that the caller sent along. */
+  /** The attribution that the caller sent. */
   origin: string | undefined;
   appTitle: string | undefined;
   /** The caller's `traceparent` header (W3C Trace Context). */
   traceParent: string | undefined;
-  /** Its rate windows, where they are still being counted; absent means that they have room. */
+  /** The request's rate windows while they are being counted; absent means that they have room. */
   admission?: Admission | undefined;
 }
 
-/** One request for an answer as the spine sees it, on whichever surface it came. */
+/** One inference request, in the form that is the same for every surface. */
 export interface InferenceCall extends CallOrigin {
   surface: Surface;
-  /** What the surface is called in records and metrics, such as `messages`. */
+  /** The surface's name in records and metrics, such as `messages`. */
   recordedAs: string;
-  /** The body as it came. */
+  /** The body as it was received. */
   text: string;
-  /** The body parsed and its envelope checked; only read, never changed. */
+  /** The parsed body, whose envelope was checked. It is never changed. */
   body: Readonly<Record<string, unknown>>;
   requirements: RequestRequirements;
-  /** Preset that the request named as its model. */
+  /** The preset that the request named as its model. */
   presetId?: string | undefined;
-  /** How routes are to be sorted; takes precedence over the body. */
+  /** The order of routes; takes precedence over the body. */
   sort?: SortKey | undefined;
-  /** The caller pays nothing for what is used (contract: decisions). */
+  /** Whether the caller pays nothing for the usage (contract: decisions). */
   unbilled?: true;
   /**
-   * Writes the request in a route's dialect. Throws `GatewayError` for what the route cannot
+   * Encodes the request in a route's dialect. Throws `GatewayError` for what the route cannot
    * express.
    */
   adapt(route: AdaptedRoute): Adapter;
@@ -128,28 +135,28 @@ export interface InferenceCall extends CallOrigin {
   assertServes(model: CatalogModel): void;
 }
 
-/** A request on one of the surfaces that are shaped like chat. */
+/** A request on one of the chat-like surfaces. */
 export interface ChatCall extends InferenceCall, ClientRequest {}
 
-/** The signature of a tool call, with its maker. */
+/** The signature of a tool call, and the provider that made it. */
 interface CallSignature {
   signature: string;
   provenance?: Provenance;
 }
 
-/** What a request may know of signatures. */
+/** Reads and keeps the call signatures of one workspace. */
 export interface WorkspaceSignatures {
   keep(callId: string, signature: CallSignature): void;
   find(callId: string): CallSignature | undefined;
 }
 
-/** A request as its client wrote it, which can be translated. */
+/** A request in its client's dialect, which can be translated. */
 export interface ClientRequest extends OriginalRequest {
-  /** What is kept of tool calls for clients that cannot keep it themselves. */
+  /** Keeps the signatures of tool calls for clients that cannot return them. */
   signatures: WorkspaceSignatures;
   /**
-   * Returns the canonical form of the request, decoded at the first call. Throws `GatewayError`
-   * `bad_request`.
+   * Returns the canonical form of the request, which is decoded on the first call. Throws
+   * `GatewayError` `bad_request`.
    */
   canonical(): CanonicalRequest;
 }
@@ -159,65 +166,72 @@ export interface AdaptedRoute {
   model: CatalogModel;
   route: UpstreamRoute;
   /**
-   * The most output tokens of each answer, below what was asked for: what the caller can bear at
-   * the route's price.
+   * The most output tokens of each answer, where that is less than requested: what the caller can
+   * pay for at the route's price.
    */
   outputCap?: number;
 }
 
-/** The whole answer of a stream of events, or the error that ended it. */
+/** The whole answer that a stream's events add up to, or the error that ended it. */
 export type ToldAnswer = { ok: true; text: string } | { ok: false; error: ErrorPart };
 
-/** What an upstream may do beside answering as it was asked, by its dialect. */
+/** The deviations to expect from the answers of an upstream, by its dialect. */
 export interface AnswerDeviations {
   /**
-   * The whole answer that a stream adds up to which was not asked for; absent where there are no
+   * Assembles the whole answer from a stream that was sent unasked; absent where there are no
    * streams.
    */
   wholeOfEvents?(text: string): ToldAnswer;
   /**
-   * The events that a whole answer says which came in place of a stream; absent where there are no
+   * Converts a whole answer that was sent in place of a stream to events; absent where there are no
    * streams.
    */
   eventsOfWhole?(text: string): string;
-  /** The status that an error answer means, where it is not the one that it came with. */
+  /**
+   * Returns the status that an error answer means, where that differs from the status that was
+   * sent.
+   */
   meantStatus?(status: number, text: string): number;
 }
 
-/** The requests that one call is sent in, where its upstream takes it only piece by piece. */
+/** The requests that one call is split into, for an upstream that takes it only in pieces. */
 export interface RequestPieces {
-  /** At least two; each reads its own answer. */
+  /** At least two. Each reads its own answer. */
   readonly each: readonly Adapter[];
-  /** How many are under way at once. */
+  /** The number of pieces that are in flight at once. */
   readonly parallel: number;
-  /** The one answer that those to all pieces add up to, once each was read. */
+  /** Joins the answers to all pieces, once each was read. */
   join(): WholeAnswer;
 }
 
-/** A request as one candidate is sent it, and how that candidate's answer is read for the client. */
+/**
+ * A client's request as one candidate is sent it, and how that candidate's answer is read for the
+ * client.
+ */
 export interface Adapter extends Passthrough {
   readonly answerDeviations: AnswerDeviations;
   /**
-   * What is sent in place of `requestText` where the upstream takes a request only piece by piece.
+   * The pieces that are sent in place of `requestText`, where the upstream takes a request only in
+   * pieces.
    */
   readonly pieces?: RequestPieces;
   /**
-   * The code that the caller receives for an answer that cannot be used, where that is not
-   * `empty_stream` or `bad_gateway`.
+   * The code that the caller receives for an unusable answer, where it is neither `empty_stream`
+   * nor `bad_gateway`.
    */
   readonly unusableCode?: ErrorCode;
-  /** What was used for an answer that `readWhole` refuses since the model failed at it. */
+  /** Returns the usage of an answer that `readWhole` refuses because the model failed. */
   usageOfFailure?(body: object): MeteredUsage | undefined;
 }
 
 /**
- * How a client's dialect meets an upstream's: by keeping the bytes where both speak the same,
- * through the canonical form otherwise. Throws `GatewayError` `unsupported_content` for what must
- * not be dropped in silence.
+ * Adapts a client's request to a route: the bytes are kept where both speak the same dialect, and
+ * translated through the canonical form otherwise. Throws `GatewayError` `unsupported_content` for
+ * content that must not be dropped silently.
  */
 export type Adapt = (request: ClientRequest, route: AdaptedRoute) => Adapter;
 
-/** A chat-shaped request as its route has read it. */
+/** A chat-like request as its endpoint has read it. */
 interface ReadChat
   extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
   dialect: ClientDialect;
@@ -225,8 +239,8 @@ interface ReadChat
 }
 
 /**
- * The call of a chat-shaped request. Members are named one by one: copying objects of this size
- * costs a microsecond.
+ * Builds the call of a chat-like request. Its members are named one by one because spreading
+ * objects of this size costs a microsecond.
  */
 export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
   const { dialect } = read;
@@ -266,9 +280,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
 /** A request's body and its text. */
 type AskingRequest = Pick<ClientRequest, "body" | "text">;
 
-/**
- * What a chat-shaped request asks for; what few requests need is worked out when it is asked for.
- */
+/** What a chat-like request asks for. Members that few requests need are computed on access. */
 class ChatRequirements implements RequestRequirements {
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;
@@ -313,32 +325,36 @@ class ChatRequirements implements RequestRequirements {
   }
 }
 
-/** What a chat-shaped request asks for. */
+/** Returns what a chat-like request asks for. */
 export const chatRequirements = (
   { requirements }: Pick<ClientDialect, "requirements">,
   request: AskingRequest,
 ): RequestRequirements => new ChatRequirements(requirements, request);
 
-/** Chat-shaped routes serve chat models alone. */
+/** Throws where the model does not serve chat, since chat-like routes serve chat models alone. */
 export function assertServesChat({ id, surface }: CatalogModel): void {
   if (surface === "chat") return;
   const message = `The model ${id} does not chat; it serves ${surface}. Call that endpoint, or another model.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });
 }
 
-/** Calls whose signatures are kept: some hundred bytes each, and an agent's turn has a few. */
+/**
+ * The most calls whose signatures are kept: each takes some hundred bytes, and an agent's turn has
+ * a few.
+ */
 const keptMax = 20_000;
 
 /**
- * Signatures that providers put on tool calls (Gemini) and want to see again, for clients whose
- * dialect has no place for them. In memory and bounded: where one is gone, the request goes out
- * without it, which costs the model its thought and nothing else.
+ * Signatures that providers put on tool calls (Gemini) and expect back, kept for clients whose
+ * dialect has no field for them. They are in memory and bounded. Where one is lost, the request is
+ * sent without it, and the model loses only the reasoning behind that call.
  */
 export class CallSignatures {
   private readonly kept = new Map<string, CallSignature>();
 
   /**
-   * The signatures of one workspace's calls, since ids of calls are the providers' and no secret.
+   * Returns the signatures of one workspace's calls. They are kept apart because call ids are
+   * chosen by providers and not secret.
    */
   of(workspaceId: string): WorkspaceSignatures {
     return new SignaturesOfWorkspace(this, workspaceId);

@@ -5,34 +5,37 @@ import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
 import type { WholeAnswer } from "../dialects/passthrough.ts";
 
-/** Most characters that are kept of a request, and of an answer. */
+/** The most characters that are kept of a request, and of an answer. */
 const keptCharactersMax = 256 * 1024;
 
-/** Where prompts and answers go that a workspace asks to be kept. */
+/** Stores prompts and answers for workspaces that keep them. */
 export interface ContentPort {
   /**
-   * The wall time since when a caller's workspace asks for it; undefined where it does not, or
-   * where it or the key forbids it.
+   * Returns the wall time, in milliseconds, since which the caller's workspace keeps contents;
+   * undefined where it does not, or where the workspace or the key forbids it.
    */
   keptSinceMs(caller: LlmKeyCaller): number | undefined;
-  /** Takes a content; never waits. */
+  /** Takes a content; never blocks. */
   write(content: Content): void;
 }
 
-/** What keeping looks at. */
+/** The dependencies of keeping contents. */
 interface KeepingDependencies {
   contents?: ContentPort | undefined;
   clock: Clock;
 }
 
-/** Whether a request asks for zero data retention, or that its answer is not stored. */
+/** Returns whether a request asks for zero data retention, or for its answer not to be stored. */
 function asksForNone({ provider, store }: InferenceCall["body"]): boolean {
   const zdr =
     typeof provider === "object" && provider !== null && "zdr" in provider && provider.zdr === true;
   return zdr || store === false;
 }
 
-/** Since when contents such as a request's are kept; undefined where its own is not. */
+/**
+ * Returns since when contents are kept for a request's workspace; undefined where this request is
+ * not to be kept.
+ */
 export const keptSinceMs = (
   { contents }: KeepingDependencies,
   call: InferenceCall,
@@ -41,18 +44,18 @@ export const keptSinceMs = (
     ? undefined
     : contents.keptSinceMs(call.caller);
 
-/** The beginning of a text, with whole characters only. */
+/** Returns the beginning of a text, cut between whole characters. */
 const keptText = (text: string): KeptText =>
   text.length <= keptCharactersMax
     ? { text, isCut: false }
     : { text: text.slice(0, keptCharactersMax).toWellFormed(), isCut: true };
 
-/** The frames of a stream as far as they are kept. */
+/** The frames of a stream, as far as they are kept. */
 export class KeptFrames {
   private text = "";
   private isFull = false;
 
-  /** Adds frames that the client gets. */
+  /** Adds frames that the client is sent. */
   add(frames: string): void {
     if (this.isFull) return;
     this.isFull = this.text.length + frames.length > keptCharactersMax;
@@ -67,20 +70,20 @@ export class KeptFrames {
   }
 }
 
-/** Keeps what a settled request asked and was answered, where its workspace asks for it. */
+/** Keeps the prompt and the answer of a settled request, where its workspace keeps them. */
 export function keepContent(
   deps: KeepingDependencies,
   { call, streamed }: Pick<Settlement, "call" | "streamed">,
   answer: () => KeptText,
 ): void {
-  // Asked for again when it is settled: it may have been turned off meanwhile.
+  // Asked again at settlement, since it may have been turned off during the request.
   const sinceMs = keptSinceMs(deps, call);
   if (sinceMs === undefined) return;
   deps.contents?.write({
     generationId: call.generationId,
     workspaceId: call.caller.workspace.id,
     keyId: call.caller.key.id,
-    // Where the clock was set back, it belongs to the time since when contents are kept all the same.
+    // Where the clock was set back, the content still counts as created while contents were kept.
     createdAtMs: Math.max(sinceMs, deps.clock.nowMs()),
     surface: call.recordedAs,
     streamed,
@@ -89,7 +92,10 @@ export function keepContent(
   });
 }
 
-/** A whole answer as its client gets it, without what the gateway adds about who served it. */
+/**
+ * Returns a whole answer as its client gets it, without the members that the gateway adds about who
+ * served it.
+ */
 export const wholeKept = (
   { call, candidate, metered, answer }: Settlement & { answer: WholeAnswer },
   { chargedNano, free, isByok }: Settled,

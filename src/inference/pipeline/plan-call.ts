@@ -18,22 +18,22 @@ import { isModelAllowed, resolveModel, type ResolvedModel } from "../routing/res
 import type { Session } from "../routing/sticky-sessions.ts";
 import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
 
-/** Who may serve a call, in order. */
+/** The candidates that may serve a call, in order. */
 export interface CallPlan {
-  /** Canonical id of the model that was asked for. */
+  /** The canonical id of the requested model. */
   requestedModel: string;
-  /** The model that was asked for is a routing preset: whichever member serves is no fallback. */
+  /** Whether the requested model is a routing preset, so that no member counts as a fallback. */
   viaRouter: boolean;
-  /** The estimate of the input. */
+  /** The estimated input tokens. */
   inputTokens: number;
   /** At least one. */
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
-  /** The caller would rather be refused than lose a parameter (`provider.require_parameters`). */
+  /** Whether the caller prefers a refusal to a lost parameter (`provider.require_parameters`). */
   losesNothing: boolean;
 }
 
-/** Allow-lists of the key: models that it may not use are refused before anything is planned. */
+/** Refuses models that the key's allowlists exclude, before anything is planned. */
 function assertModelAllowed({ key }: LlmKeyCaller, model: CatalogModel): void {
   if (isModelAllowed(key.allowedModels, model)) return;
   const why = model.router === undefined ? "do not list it" : "list none of its members";
@@ -45,8 +45,8 @@ function assertModelAllowed({ key }: LlmKeyCaller, model: CatalogModel): void {
 }
 
 /**
- * Backends named by header of which the catalog knows none are a mistake, not a condition that
- * does not occur.
+ * Refuses forced providers of which the catalog knows none: that is a mistake of the caller, not a
+ * temporary condition.
  */
 function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): void {
   if (names.some((name) => providerIdIn(catalog, name) !== undefined)) return;
@@ -56,7 +56,7 @@ function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): voi
 }
 
 /**
- * Characters that a model id may have: no catalog has longer ones, and unknown ids are repeated in
+ * The most characters of a model id. No catalog has longer ones, and unknown ids are repeated in
  * errors and logs.
  */
 const modelIdLengthMax = 256;
@@ -68,8 +68,8 @@ function assertPlausibleId(id: string): void {
 }
 
 /**
- * The model that an id means to a caller on a surface. Throws `GatewayError` when there is none
- * that it may ask for here.
+ * Resolves a model id for a caller on a surface. Throws `GatewayError` where the caller may not ask
+ * for it here, or it does not exist.
  */
 export function modelFor(
   deps: Pick<InferenceDependencies, "catalog">,
@@ -82,10 +82,7 @@ export function modelFor(
   return resolved;
 }
 
-/**
- * A fallback model that may be asked for here; its error names its place in
- * `models`.
- */
+/** Resolves a fallback model. Its error names its place in `models`. */
 function fallbackFor(
   deps: PlanDependencies,
   { id, call }: { id: string; call: InferenceCall },
@@ -102,7 +99,7 @@ function fallbackFor(
 
 /** A plan with everything that led to it, even where no candidate is left. */
 export interface PlanTrail extends RoutePlan {
-  /** Ids as they were asked for, in order. */
+  /** The requested ids, in order. */
   ids: readonly string[];
   requestedModel: string;
   viaRouter: boolean;
@@ -110,21 +107,19 @@ export interface PlanTrail extends RoutePlan {
   inputTokens: number;
 }
 
-/** What planning looks at; it asks no database and no provider. */
+/** The dependencies of planning, which asks no database and no provider. */
 export type PlanDependencies = Pick<
   InferenceDependencies,
   "catalog" | "privacyOf" | "providerKeys" | "isServable" | "health" | "random" | "sessions"
 >;
 
-/** The models that a request names, each once. */
+/** Returns the models that a request names, each once. */
 function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[] {
   const first = String(model);
   return Array.isArray(models) ? [...new Set([first, ...(models as string[])])] : [first];
 }
 
-/**
- * Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all.
- */
+/** Plans a call as far as possible. Throws `GatewayError` when it may not be served at all. */
 export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail {
   const { body, requirements } = call;
   checkTrace(body["trace"]);
@@ -151,7 +146,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
   const plan = planRoute(
     {
       models: resolved.map(({ model }) => model),
-      // Which credential is the first to be tried is chosen below.
+      // The credential that is tried first is chosen below.
       preferences: choice === undefined ? preferences : { ...preferences, allowFallbacks: true },
       needsTools: requirements.needsTools,
       parameters: losesNothing ? requirements.parameters() : [],
@@ -198,7 +193,7 @@ const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan =
 });
 
 /**
- * Plans a call: which candidates may serve it. Throws `GatewayError` when it may not or cannot be
+ * Plans which candidates may serve a call. Throws `GatewayError` when it may not or cannot be
  * served.
  */
 export function planCall(deps: PlanDependencies, call: InferenceCall): CallPlan {
@@ -207,7 +202,9 @@ export function planCall(deps: PlanDependencies, call: InferenceCall): CallPlan 
   return trail;
 }
 
-/** The session whose provider is to be kept; undefined where the request belongs to none. */
+/**
+ * Returns the session whose provider is to be kept; undefined where the request belongs to none.
+ */
 export const sessionOf = ({ sessionId, caller }: InferenceCall): Session | undefined =>
   sessionId === undefined ? undefined : { workspaceId: caller.workspace.id, id: sessionId };
 
@@ -221,9 +218,9 @@ const permissionRules: ReadonlySet<string> = new Set([
   "allowed_models",
 ]);
 
-/** The error of a request that no candidate can serve. */
+/** Builds the error of a request that no candidate can serve. */
 export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
-  // The model is served, and will be again: tomorrow, or when the operator allows more.
+  // The model is served and will be again: tomorrow, or when the operator raises the budget.
   const spent = emptiedBy === "budget_exhausted";
   const code = spent
     ? "service_unavailable"
@@ -242,8 +239,8 @@ export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
 }
 
 /**
- * What a request asks of providers, with what its workspace and its key demand: each can ask for
- * more, and none for less.
+ * Merges a request's demands on providers with those of its workspace and its key: each can tighten
+ * them, and none can relax them.
  */
 export function withPrivacy(filter: ProviderFilter, privacy: Privacy): ProviderFilter {
   if (privacy === noPrivacy) return filter;
@@ -277,9 +274,8 @@ function minContextOf(value: unknown): number {
 }
 
 /**
- * The `provider` object of a request with the top-level aliases merged in: parameter lists are
- * unioned, the higher minimum counts. What is wrong inside `provider` itself is left for its own
- * check.
+ * Merges the top-level aliases into a request's `provider` object: lists of parameters are joined,
+ * and the higher minimum counts. Mistakes inside `provider` itself are left to its own check.
  */
 function providerWithAliases(provider: unknown, aliases: Aliases): unknown {
   const params = requireParamsOf(aliases.require_params);
@@ -310,13 +306,13 @@ const mergedParams = (own: unknown, params: readonly string[]): unknown =>
       ? [...new Set([...own, ...params])]
       : own;
 
-/** Characters that `trace` may have as JSON: its five names fit many times over. */
+/** The most characters of `trace` as JSON: many times what its five names need. */
 const traceCharactersMax = 8_192;
 
 /**
  * Refuses a `trace` that cannot be kept. It is stored with the record of the charge, so one that is
- * too large to be written would keep its request from being charged at all. How deep a body may be
- * nested is bounded before.
+ * too large to be written would keep its request from being charged. The nesting depth of a body
+ * was bounded before.
  */
 export function checkTrace(trace: unknown): void {
   if (trace === undefined || trace === null) return;

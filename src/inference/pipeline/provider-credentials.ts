@@ -17,16 +17,16 @@ import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { KeyVerdict, ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 
-/** Keys of one provider that a request tries at most. */
+/** The most keys of one provider that a request tries. */
 const ownKeysMax = 8;
 const pooledKeysMax = 3;
 
 type Services = Pick<InferenceDependencies, "providerKeys" | "isServable" | "health">;
 
 /**
- * Whose credentials a request may go with: its workspace's own keys, the platform's, and where
- * neither exists the donated ones (docs/decisions/0024). Made for one request, since keys come and
- * go.
+ * The credentials that a request may be sent with: its workspace's own keys, the platform's, and,
+ * where neither exists, donated ones (docs/decisions/0024). Built for each request, since keys
+ * change.
  */
 export class CredentialChoice {
   private readonly services: Services;
@@ -34,7 +34,7 @@ export class CredentialChoice {
   private readonly preferences: ProviderFilter;
   private readonly uses = new Map<string, readonly KeyUse[]>();
 
-  /** The choice for a request; undefined where the platform's credentials are all there are. */
+  /** Returns the choice for a request; undefined where only the platform's credentials apply. */
   static of(
     services: Services,
     request: { workspaceId: string; preferences: ProviderFilter },
@@ -53,21 +53,21 @@ export class CredentialChoice {
     this.preferences = preferences;
   }
 
-  /** Whether any of the credentials serves a route. */
+  /** Returns whether any of the credentials serves a route. */
   readonly isServable = (route: UpstreamRoute, model: CatalogModel): boolean =>
     this.services.isServable(route, model) || this.hasKey(route, model);
 
-  /** Whether a provider key serves a route. */
+  /** Returns whether a provider key serves a route. */
   readonly hasKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
     this.keysFor(route, model).length > 0;
 
-  /** Whether an own key of the caller's workspace serves a route. */
+  /** Returns whether an own key of the caller's workspace serves a route. */
   readonly hasOwnKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
     this.keysFor(route, model)[0]?.source === "own_byok";
 
   /**
-   * Candidates that the platform's credential would serve, too, were the provider well or within
-   * its budget.
+   * Returns the candidates that the platform's credential would serve too, were the provider
+   * healthy and within its budget.
    */
   platformLeftOut(planned: readonly Candidate[]): LeftOut[] {
     return planned.flatMap(({ route, model }) => {
@@ -87,9 +87,9 @@ export class CredentialChoice {
   }
 
   /**
-   * The candidates with each credential that may be tried, in order: of one model those with an own
-   * key come first, unless the request orders providers itself; of one provider the own keys, then
-   * the platform's credential.
+   * Returns the candidates with each credential that may be tried, in order. Among routes to one
+   * model, those with an own key come first, unless the request orders providers itself. At one
+   * provider, own keys come before the platform's credential.
    */
   candidates(planned: readonly Candidate[]): Candidate[] {
     const expanded = runsOfModels(planned).flatMap((run) => {
@@ -101,7 +101,10 @@ export class CredentialChoice {
     return this.preferences.allowFallbacks ? expanded : expanded.slice(0, 1);
   }
 
-  /** Why a provider that has an own key serves nothing with it now; undefined where it has none. */
+  /**
+   * Returns the reason why a provider that has an own key serves nothing with it now; undefined
+   * where it has none.
+   */
   ruleFor(providerId: string): string | undefined {
     const { providerKeys } = this.services;
     return providerKeys.hasOwn(this.workspaceId, providerId)
@@ -109,7 +112,10 @@ export class CredentialChoice {
       : undefined;
   }
 
-  /** What goes before others' routes to the same model, and what keeps the route's own place. */
+  /**
+   * Splits a candidate by credential into those that go ahead of other routes to the same model,
+   * and those that keep the route's place.
+   */
   private withCredentials(candidate: Candidate): { first: Candidate[]; later: Candidate[] } {
     const { route, model } = candidate;
     const { providerKeys, health } = this.services;
@@ -132,7 +138,7 @@ export class CredentialChoice {
       : { first: [], later: [...rested, ...platform, ...resting] };
   }
 
-  /** Why the platform's credential is not used beside an own key. */
+  /** Returns the reason why the platform's credential is not used beside an own key. */
   private platformState(route: UpstreamRoute, model: CatalogModel): BarringState | undefined {
     return this.hasOwnKey(route, model)
       ? barring(this.services.health.stateOf(route.provider.id))
@@ -142,7 +148,7 @@ export class CredentialChoice {
   private keysFor(route: UpstreamRoute, model: CatalogModel): readonly KeyUse[] {
     if (model.comingSoon || !isSendable(route, model, sendableDialects)) return [];
     const keys = this.keysAt(route);
-    // What a donor pays has to be bounded, which takes a price.
+    // A donor's spending has to be bounded, which needs a price.
     return keys[0]?.source === "pool" && route.price === undefined ? [] : keys;
   }
 
@@ -160,7 +166,7 @@ export class CredentialChoice {
         .slice(0, ownKeysMax)
         .map((key) => ({ key, source: "own_byok" }));
     }
-    // Prompts that must not be retained are not sent through a stranger's account.
+    // Prompts that must not be retained are not sent through a donor's account.
     if (
       hasCredential(provider) ||
       this.preferences.zdr === true ||
@@ -172,7 +178,7 @@ export class CredentialChoice {
   }
 }
 
-/** Neighbours of the same model together, in their order. */
+/** Groups neighbouring candidates of the same model, in their order. */
 function runsOfModels<T extends Pick<Candidate, "model">>(candidates: readonly T[]): T[][] {
   const runs: T[][] = [];
   let run: T[] = [];
@@ -188,9 +194,9 @@ function runsOfModels<T extends Pick<Candidate, "model">>(candidates: readonly T
 }
 
 /**
- * The candidate as it can be sent to, with its provider key taken for the request and opened;
- * undefined where nothing is left of the key, or another key at the same place has met a failure
- * that no key mends.
+ * Takes the candidate's provider key for the request and opens it. Returns undefined where the
+ * key's quota is used up, or where another key at the same provider met a failure that no other key
+ * avoids.
  */
 export function takeKey(execution: Execution, candidate: Candidate): Candidate | undefined {
   const { deps, call, failed, inputTokens, unsayable } = execution;
@@ -217,7 +223,10 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
   return undefined;
 }
 
-/** A failure as it is judged with the key that was sent, which learns of it and is given back. */
+/**
+ * Records a failure with the key that was sent, gives the key back, and returns the failure as it
+ * is judged for provider keys.
+ */
 export function noteKeyFailure(
   { deps, call }: Execution,
   {
@@ -234,8 +243,8 @@ export function noteKeyFailure(
 }
 
 /**
- * Tells a provider key that it served; false where the candidate has none, and the platform's own
- * health is concerned.
+ * Records that a provider key served; returns false where the candidate has none, so that the
+ * outcome counts for the platform's own health.
  */
 export function noteKeyServed(deps: InferenceDependencies, { credential }: Candidate): boolean {
   if (credential === undefined) return false;
@@ -244,13 +253,14 @@ export function noteKeyServed(deps: InferenceDependencies, { credential }: Candi
 }
 
 /**
- * Statuses that vendors answer with when nothing is left to spend; OpenAI 429, Anthropic 400,
- * others 402 and 403.
+ * Statuses that vendors answer with when an account has no funds: OpenAI 429, Anthropic 400, others
+ * 402 and 403.
  */
 const billingStatuses: ReadonlySet<number | null> = new Set([400, 403, 429]);
 const billingCode = /insufficient_quota|insufficient_(?:funds|credits?|balance)|billing/i;
 /**
- * Google's words for a rate limit speak of quota and billing as well, so neither word alone counts.
+ * Matches texts about missing funds. Google's texts for a rate limit mention both quota and
+ * billing, so neither word alone counts.
  */
 const billingWords =
   /credit balance|insufficient (?:credit|balance|fund)|billing (?:hard limit|is not active|has been)|payment (?:required|method)/i;
@@ -261,7 +271,10 @@ const credentialCode = /api_key_invalid|invalid_api_key/i;
 const credentialWords =
   /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
 
-/** Why a provider refused the key that was sent; undefined where the failure is another. */
+/**
+ * Returns why a provider refused the key that was sent; undefined where the failure has another
+ * cause.
+ */
 function refusalOf({
   upstreamStatus: status,
   upstreamMessage,
@@ -276,7 +289,7 @@ function refusalOf({
   return undefined;
 }
 
-/** What a failure says of the key that was sent; undefined where it says nothing of it. */
+/** Returns what a failure says about the key that was sent; undefined where it says nothing. */
 export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
   if (refusalOf(failure) !== undefined) return { kind: "refused" };
   return failure.reason === "rate_limited"
@@ -285,9 +298,9 @@ export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
 }
 
 /**
- * The failure as it is judged where a provider key was sent: what is wrong with a key is no reason
- * not to try the next, and no outage of the provider. What a provider says of a donated key is its
- * owner's business.
+ * Judges a failure where a provider key was sent: a key's problem is a reason to try the next
+ * candidate, and no outage of the provider. The provider's words about a donated key are withheld,
+ * since they concern its owner alone.
  */
 export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]): AttemptFailure {
   const refusal = refusalOf(failure);
@@ -304,27 +317,27 @@ export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]):
 }
 
 /**
- * Whether another key at the same provider may do better: models and limits differ between
+ * Returns whether another key at the same provider may succeed: models and limits differ between
  * accounts.
  */
 export const isMendedByAnotherKey = ({ reason }: AttemptFailure): boolean =>
   reason === "credential_error" || reason === "rate_limited" || reason === "model_unavailable";
 
-/** How long an opened key stays in memory after its last use. */
+/** Milliseconds that an opened key stays in memory after its last use. */
 const keptMs = 60_000;
 
 interface OpenedKey {
   sealed: string;
   secret: string;
   usedMs: number;
-  /** The catalog's routes to those with the key. */
+  /** The catalog's routes, each mapped to its copy with the key. */
   routes: Map<UpstreamRoute, UpstreamRoute>;
 }
 
 /**
  * Routes with callers' own keys in place of the platform's credential. A key is opened when a
- * request is about to be sent with it, and forgotten a minute after the last one: what is not in
- * use is in memory sealed alone.
+ * request is about to be sent with it, and forgotten a minute after its last use, so that idle keys
+ * are in memory only sealed.
  */
 export class OpenedRoutes {
   private readonly options: {
@@ -340,12 +353,14 @@ export class OpenedRoutes {
   }
 
   /**
-   * The candidate as it can be sent to; undefined where its key cannot be opened, which is logged.
+   * Returns the candidate with its key opened; undefined where the key cannot be opened, which is
+   * logged.
    */
   open(candidate: Candidate): Candidate | undefined {
     if (candidate.credential === undefined) return candidate;
     const { key, source } = candidate.credential;
-    // Routes are what answers' headers hang on, and those tell the owner's requests from others'.
+    // Response headers are cached by route, and they tell the owner's requests from those of
+    // others.
     const name = `${source} ${key.id}`;
     let opened = this.keys.get(name);
     if (opened?.sealed !== key.sealed) {
@@ -374,7 +389,7 @@ export class OpenedRoutes {
     if (this.keys.size === 0) this.stop();
   }
 
-  /** Ends the timer. */
+  /** Stops the timer. */
   stop(): void {
     clearInterval(this.timer);
     this.timer = undefined;
@@ -388,7 +403,7 @@ function routeWith({ routes, secret }: OpenedKey, route: UpstreamRoute): Upstrea
   return opened;
 }
 
-/** A provider with a key in place of the platform's credential. */
+/** Returns a provider with a key in place of the platform's credential. */
 function withKey({ signing: _, ...provider }: Provider, apiKey: string): Provider {
   return { ...provider, apiKey };
 }

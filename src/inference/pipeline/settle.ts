@@ -26,15 +26,15 @@ import { type Candidate, type LeftOut, notServable } from "../routing/candidate.
 import { tagsOf } from "./hold/take-hold.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
 
-/** What an answer, whole or cut, has to be settled with. */
+/** What an answer, whole or cut, is settled with. */
 export interface Settlement {
   call: InferenceCall;
   candidate: Candidate;
   /** What the translation to the upstream's dialect dropped or changed. */
   losses: readonly Loss[];
-  /** The cap that the provider was given in place of a larger one. */
+  /** The output cap that the provider was given in place of a larger one. */
   outputCap: number | undefined;
-  /** Why the request went where it went; undefined where there was only one way. */
+  /** Why the request was routed as it was; undefined where there was only one route. */
   routing: GenerationDetail["routing"];
   requestedModel: string;
   metered: MeteredUsage;
@@ -46,17 +46,17 @@ export interface Settlement {
   timing: Omit<RequestTiming, "settledMs">;
 }
 
-/** A settled request: what was charged, durable before this is handed on. */
+/** A settled request and its charge, which is durable before this is returned. */
 export interface Settled extends PostedCharge {
   free: boolean;
-  /** The caller's own provider key paid. */
+  /** Whether the caller's own provider key paid. */
   isByok: boolean;
   settledMs: number;
 }
 
 /**
- * What a provider key that served paid, at list price; nothing where it was the platform's
- * credential.
+ * Returns what the provider key that served has paid, at list price; 0 where the platform's
+ * credential served.
  */
 const listedNanoOf = ({
   candidate: {
@@ -68,9 +68,9 @@ const listedNanoOf = ({
   credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage);
 
 /**
- * Prices the usage, charges the hold and writes the record in one commit. Settles when the charge
+ * Prices the usage, charges the hold and writes the record in one commit. Resolves when the charge
  * is durable; a free request does not wait, since nothing is charged. Throws `service_unavailable`
- * when the database refused, and then nothing stands.
+ * when the database refused the commit, which leaves nothing charged.
  */
 export async function settle(
   deps: InferenceDependencies,
@@ -120,10 +120,10 @@ export async function settle(
   };
 }
 
-/** A charge on its way to the disk. */
+/** A charge that is being written to the database. */
 interface Posting {
   /**
-   * What was charged, and its record, as soon as the ledger knows; undefined where the hold was
+   * The charge and its record, as soon as the ledger knows them; undefined where the hold was
    * settled before.
    */
   posted: PostedCharge | undefined;
@@ -131,7 +131,7 @@ interface Posting {
   durable: Promise<unknown>;
 }
 
-/** Charges the hold, and hands charge, record and what counts them to the database. */
+/** Charges the hold, and passes the charge, the record and their counters to the database. */
 function post(
   deps: InferenceDependencies,
   {
@@ -153,7 +153,7 @@ function post(
     holdId: generationId,
     amountNano,
     tags: () => tagsOf(settlement.call, [settlement.candidate]),
-    // What counts against limits that include callers' own keys.
+    // What counts towards limits that include callers' own keys.
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {
       const record = generationRecord(deps, { settlement, posted, price });
@@ -161,12 +161,12 @@ function post(
       posting.record = record;
       const adds = usageAdds(record);
       if (credential === undefined) return { inserts: [generationRow(record)], adds };
-      // Asked for again where the ledger charges another amount than it first meant to.
+      // The ledger calls this again where it charges another amount than it first intended.
       counted ??= deps.providerKeys.settle(generationId, credential, listedNano);
       return { inserts: [generationRow(record)], adds: [...adds, ...counted.adds] };
     },
   });
-  // What the database refuses, the key gets back.
+  // A key is given back what the database refused to write.
   if (credential !== undefined) posting.durable.catch(() => counted?.undo());
   return posting;
 }
@@ -219,7 +219,7 @@ function refused(
   );
 }
 
-/** Texts of price vectors, which are the same objects for as long as a catalog lives. */
+/** The JSON forms of price vectors, which are the same objects for as long as a catalog lives. */
 const priceTexts = new WeakMap<PriceVector, Record<string, string>>();
 
 function priceText(row: PriceRow | undefined, inputTokens: number): Record<string, string> | null {
@@ -236,8 +236,8 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
 }
 
 /**
- * A provider's word as it is kept: short, and without characters that a database refuses (U+0000 on
- * Postgres).
+ * Cuts a provider's text to the length that is kept, and removes characters that a database refuses
+ * (U+0000 on Postgres).
  */
 const keptText = (text: string | null): string | null =>
   text === null || (text.length <= 200 && !/\p{Cc}/u.test(text))
@@ -280,7 +280,7 @@ function generationRecord(
   };
 }
 
-/** What explains the charge: what every record has, then what few have. */
+/** Returns the detail that explains a charge: first what every record has, then what few have. */
 function detailOf(
   { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
   {
@@ -300,7 +300,7 @@ function detailOf(
   if (metered.clamped) detail.usageClamped = true;
   if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;
   if (credential !== undefined) {
-    // Of donated keys nothing else is recorded.
+    // Nothing else is recorded of donated keys.
     detail.credentialSource = credential.source;
     if (credential.source === "own_byok") detail.providerKeyId = credential.key.id;
   }
@@ -312,7 +312,7 @@ function detailOf(
   return detail;
 }
 
-/** Notes where a request came from, as far as its caller told. */
+/** Notes where a request came from, as far as its caller said. */
 function noteOrigin(
   detail: GenerationDetail,
   call: CallOrigin & Pick<InferenceCall, "body" | "presetId">,
@@ -328,7 +328,7 @@ function noteOrigin(
 
 type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled">;
 
-/** What tells one unsettled record from another. */
+/** What distinguishes one unsettled record from another. */
 interface Unsettled
   extends Pick<GenerationRecord, "status" | "requestedModel">,
     Partial<Pick<GenerationRecord, "model" | "provider" | "upstreamModel" | "attempts">> {
@@ -376,7 +376,7 @@ const streamedOf = (call: InferenceCall): Unsettled["call"] => ({
   streamed: call.requirements.stream,
 });
 
-/** Records a request that providers were asked for and none answered. */
+/** Records a request that was sent to providers and answered by none. */
 export function recordFailed(execution: Execution, error: GatewayError): void {
   const { deps, call, failed, requestedModel } = execution;
   const last = failed.at(-1)?.record;
@@ -393,7 +393,7 @@ export function recordFailed(execution: Execution, error: GatewayError): void {
 }
 
 /**
- * Plans a call as `planCall` does; a request that no route can serve leaves a record, unless its
+ * Plans a call as `planCall` does. A request that no route can serve leaves a record, unless its
  * rate windows refuse it.
  */
 export function planOrRecord(deps: InferenceDependencies, call: InferenceCall): CallPlan {
@@ -431,12 +431,15 @@ export function recordCached(
 }
 
 /**
- * Entries of each kind that a record keeps: enough to see why, few enough to write with every
+ * The most entries of each kind in a record: enough to see why, few enough to write with every
  * request.
  */
 const entriesMax = 8;
 
-/** Why a request went where it went, for its record; undefined where there was only one way. */
+/**
+ * Returns why a request was routed as it was, for its record; undefined where there was only one
+ * route.
+ */
 export function routingTrail(
   execution: Pick<Execution, "candidates" | "leftOut" | "heldBack">,
 ): GenerationDetail["routing"] {
@@ -451,8 +454,8 @@ export function routingTrail(
 }
 
 /**
- * Texts of routes without a credential: they are left out of every request alike, as the same
- * objects for as long as a catalog lives.
+ * Texts of routes that lack a credential. They are left out of every request alike, and are the
+ * same objects for as long as a catalog lives.
  */
 const knownTexts = new WeakMap<LeftOut, string>();
 

@@ -29,26 +29,26 @@ import type { SmokeAnswer, SmokePort } from "../../insights/health/smoke-tests.t
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
 import { openaiChat } from "../dialects/openai-chat/index.ts";
 
-/** How many tokens a prompt has, and who counted. */
+/** The number of tokens in a prompt, and who counted them. */
 interface TokenCount {
   inputTokens: number;
-  /** The provider's own count, or our estimate. */
+  /** The provider's own count, or the gateway's estimate. */
   source: "native" | "estimated";
 }
 
 const countAnswerBytesMax = 64 * 1024;
 
 /**
- * Whether a route's provider counts tokens itself: the endpoint is one of the dialect's own path,
- * and only paths of Messages deviate.
+ * Returns whether a route's provider counts tokens itself: the counting endpoint lies under the
+ * dialect's own path, and Messages is the only dialect whose path deviates.
  */
 const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
   chatDialectOf(route) === dialect && route.provider.deviations.messagesPath === undefined;
 
 /**
- * Counts the input tokens of a request: by the provider that would serve it where it counts, else
- * by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what may not be
- * asked, and for what the provider says is wrong with the request.
+ * Counts the input tokens of a request: by the provider that would serve it, where it can count, or
+ * else by estimate. Nothing is charged or recorded. Throws `GatewayError` for requests that are not
+ * allowed, and for what the provider finds wrong with the request.
  */
 export async function countTokens(
   deps: InferenceDependencies,
@@ -66,7 +66,7 @@ export async function countTokens(
   return { inputTokens: inputCount.estimate(call.body), source: "estimated" };
 }
 
-/** A request that is counted, and where. */
+/** A request to count, and the route to count it on. */
 interface CountRequest {
   call: InferenceCall;
   candidate: Candidate;
@@ -74,7 +74,7 @@ interface CountRequest {
   read: InputCount["read"];
 }
 
-/** The provider's count; undefined where it cannot be had now. */
+/** Returns the provider's count; undefined where it is not available now. */
 async function askProvider(
   deps: InferenceDependencies,
   { call, candidate, plan, read }: CountRequest,
@@ -89,7 +89,7 @@ async function askProvider(
     purpose: "count-tokens",
   });
   if (!sent.ok) {
-    // A request that the provider calls wrong would be wrong when it is sent in earnest, too.
+    // A request that the provider refuses here would be refused for generation, too.
     const failure = withoutCredential(sent.failure, candidate.route.provider);
     if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded")
       return undefined;
@@ -111,10 +111,15 @@ async function askProvider(
 
 const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 20_000;
-/** What is read of an answer: enough for an error's words, and for most lists of models. */
+/**
+ * The most bytes that are read of an answer: enough for an error's text, and for most lists of
+ * models.
+ */
 const probeAnswerBytesMax = 1024 * 1024;
 
-/** Lists a provider's models with a key, which every vendor has and none charges for. */
+/**
+ * Probes a key by listing the provider's models, which every vendor offers and none charges for.
+ */
 export const probeKeyThrough =
   ({ catalog, upstream }: { catalog(): CatalogSnapshot; upstream: UpstreamClient }): ProbeKey =>
   async ({ providerId, secret }) => {
@@ -167,7 +172,9 @@ interface SmokeRoute {
   route: UpstreamRoute;
 }
 
-/** The smallest request that any chat model can answer; the cap leaves room for a few thoughts. */
+/**
+ * The smallest request that any chat model can answer. The cap leaves room for a little reasoning.
+ */
 const smallest = {
   messages: [{ role: "user", content: "Reply with the word OK." }],
   max_tokens: 64,
@@ -179,8 +186,8 @@ type Needs = Pick<
 >;
 
 /**
- * Real requests for smoke tests: sent like any caller's, at the platform's own cost, recorded and
- * charged to no caller.
+ * Sends real requests for smoke tests: like any caller's, but at the platform's own cost. They are
+ * recorded and charged to no caller.
  */
 export function smokePort(dependencies: () => Needs): SmokePort {
   return {
@@ -200,8 +207,8 @@ const routesBySnapshot = new WeakMap<
 >();
 
 /**
- * The route to test each provider by; undefined where it has none that chats. Simulated providers
- * are left out.
+ * Returns the route that each provider is tested by; undefined for a provider without chat models.
+ * Simulated providers are left out.
  */
 function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRoute | undefined> {
   const snapshot = catalog();
@@ -222,7 +229,10 @@ function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRout
   return routes;
 }
 
-/** A model without thoughts answers a small request; among equals the cheapest does. */
+/**
+ * Returns whether a route is better for a smoke test: a model without reasoning answers a small
+ * request, and among equals the cheapest does.
+ */
 function isBetter(route: SmokeRoute, than: SmokeRoute | undefined): boolean {
   if (route.model.surface !== "chat") return false;
   if (than === undefined) return true;
@@ -272,8 +282,8 @@ function requestFor({ model }: SmokeRoute, { clock, callSignatures }: Needs): Cl
 }
 
 /**
- * What the provider's own failure, or a credential that it refuses, says; a refused or rationed
- * request says nothing of it.
+ * Returns the outcome of a smoke test. Only the provider's own failure or a refused credential
+ * counts against it; a refused or rate-limited request says nothing about it.
  */
 function answerOf({ outage, reason, upstreamStatus, observation }: AttemptFailure): SmokeAnswer {
   const message = observation ?? `it answered ${upstreamStatus ?? "nothing"}`;

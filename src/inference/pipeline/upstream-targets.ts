@@ -18,28 +18,30 @@ import {
   type UpstreamTarget,
 } from "../upstream/upstream-client.ts";
 
-/** What a provider is asked for: an answer, or how many tokens the prompt has (Messages alone). */
+/**
+ * The purpose of an upstream call: an answer, or a count of the prompt's tokens (Messages alone).
+ */
 export type Purpose = "answer" | "count-tokens";
 
-/** What a target depends on beside its route. */
+/** What a target depends on, beside its route. */
 interface TargetOptions {
   surface: Surface;
   stream: boolean;
   purpose: Purpose;
 }
 
-/** Where requests of a route go, whole or streamed. */
+/** Returns where requests of a route are sent, whole or streamed. */
 export type TargetLookup = (route: UpstreamRoute, options: TargetOptions) => UpstreamTarget;
 
 /**
- * What is known of routes, each of which belongs to one model; a catalog's routes never change, and
- * planning asks of each.
+ * What is known of routes. Each belongs to one model and never changes within a catalog, and
+ * planning asks about every route.
  */
 const servable = new WeakMap<UpstreamRoute, boolean>();
 
 /**
- * Whether a route serves callers without a key of their own: callable with a platform credential,
- * and billable.
+ * Returns whether a route serves callers without a key of their own: it can be called with a
+ * platform credential, and billed.
  */
 export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
   let is = servable.get(route);
@@ -48,8 +50,8 @@ export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
 }
 
 /**
- * Builds the look-up of where a chat route's requests go: the constant part of their head is made
- * once a route.
+ * Creates the lookup of where a chat route's requests are sent. The constant part of their head is
+ * built once for each route.
  */
 export function createTargetLookup(services: {
   clock: Clock;
@@ -72,7 +74,7 @@ export function createTargetLookup(services: {
   };
 }
 
-/** One signer a provider, since it keeps its token. */
+/** Returns signers by provider, one for each, since a signer keeps its token. */
 function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamClient }) {
   const signers = new WeakMap<Provider, RequestSigner>();
   return (provider: Provider): RequestSigner | undefined => {

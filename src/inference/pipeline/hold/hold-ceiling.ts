@@ -12,42 +12,49 @@ import type { UpstreamDialect } from "../../dialects/dialect.ts";
 import { upstreamDialects } from "../../dialects/index.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 
-/** Output tokens that a hold begins with where its worst case is too dear to be held whole. */
+/** Output tokens that a hold starts with where the worst case is too expensive to be held whole. */
 const beginTokens = 4_096;
-/** An answer of fewer tokens than this is not worth its input: the request is refused. */
+/** The fewest output tokens for which a request is worth its input; with fewer it is refused. */
 const answerTokensMin = 16;
-/** The least budget for thoughts (Anthropic's), and so the least that a cap above one can be. */
+/**
+ * The smallest reasoning budget (Anthropic's), and so the smallest output cap that leaves room for
+ * one.
+ */
 const thoughtBudgetMin = 1_024;
-/** The window that is assumed of a model where the catalog names none. */
+/** The context window, in tokens, that is assumed where the catalog names none. */
 const windowTokensDefault = 131_072;
 
-/** Whether a candidate costs the caller no credits: the model is free, or a provider key pays. */
+/**
+ * Returns whether a candidate costs the caller no credits: the model is free, or a provider key
+ * pays.
+ */
 export const isFree = ({ model, route, credential }: Candidate): boolean =>
   credential !== undefined || isFreeRoute(model, route);
 
-/** What is known beforehand of how much a request uses. */
+/** What is known in advance of how much a request will use. */
 export interface ExpectedUse {
   inputTokens: number;
-  /** The cap that the client set; undefined where it set none. */
+  /** The output cap that the client set; undefined where it set none. */
   maxOutputTokens: number | undefined;
-  /** What may be added to the cap for thoughts; absent means nothing. */
+  /** Reasoning tokens that may be added to the cap; absent means none. */
   thoughtTokens?: number | undefined;
-  /** How many answers it asks for. */
+  /** The number of answers that it asks for. */
   choices: number;
-  /** Whether tokens of a part may be used that few requests use; absent means that none are. */
+  /**
+   * Returns whether a rarely used part of the usage may occur; absent means that none of those do.
+   */
   mayUse?(part: UsagePart): boolean;
   /**
-   * The answer's length follows from the request and cannot be lowered, or its caller does not want
-   * it to be.
+   * Whether the answer must not be shortened: its length follows from the request, or its caller
+   * does not want it cut.
    */
   isUncut?: boolean | undefined;
-  /** Tokens that the caller allows the model to think with. */
+  /** The reasoning budget, in tokens, that the caller allows. */
   thoughtBudget?: number | undefined;
 }
 
 /**
- * What a request costs at a candidate, in pico-USD: before its first token of output, and for each
- * of its tokens.
+ * A request's cost at a candidate, in pico-USD: before the first output token, and for each one.
  */
 interface UnitCosts {
   fixed: PicoUsd;
@@ -65,8 +72,8 @@ const rareInputParts = [
 const rareOutputParts = ["outputAudioTokens", "outputImageTokens"] as const;
 
 /**
- * The dearest price of tokens of one side; parts without a price of their own cost what the others
- * do.
+ * Returns the highest token price of one side, input or output. Parts without a price of their own
+ * cost what the others do.
  */
 function dearestPrice(
   vector: PriceVector,
@@ -80,7 +87,10 @@ function dearestPrice(
   return dearest;
 }
 
-/** Output tokens that may turn out to be thoughts are held at whichever price is higher. */
+/**
+ * Returns the unit costs of a request. Output tokens that may turn out to be reasoning are priced
+ * at the higher of the two prices.
+ */
 function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCosts {
   const { price } = route;
   if (price === undefined || isFreeRoute(model, route)) return noCosts;
@@ -94,13 +104,13 @@ function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCost
   };
 }
 
-/** What the dialect of a chat route declares; undefined where the route serves no chat. */
+/** Returns the upstream dialect of a chat route; undefined where the route serves no chat. */
 const chatDialectOf = ({ route }: Candidate): UpstreamDialect | undefined =>
   dialectsById[routeDialect(route, "chat") ?? ""];
 
 const dialectsById: Readonly<Record<string, UpstreamDialect | undefined>> = upstreamDialects;
 
-/** The most tokens of one answer: the client's cap, else the model's largest. */
+/** Returns the most tokens of one answer: the client's cap, or else the model's maximum. */
 function outputCap(
   candidate: Candidate,
   { maxOutputTokens, thoughtTokens = 0, inputTokens }: ExpectedUse,
@@ -120,32 +130,32 @@ function outputCap(
   return largest ?? Math.max(beginTokens, windowTokens - inputTokens);
 }
 
-/** The price of the input and so many tokens of each answer. */
+/** Returns the price of the input and of `tokens` tokens of each answer. */
 const costOf = ({ fixed, perToken }: UnitCosts, tokens: number): PicoUsd =>
   fixed + BigInt(tokens) * perToken;
 
-/** Rounded up, so that what costs as much can be afforded with it. */
+/** Converts to nano-USD, rounded up, so that an amount equal to the price is always enough. */
 const nanoUp = (pico: PicoUsd): NanoUsd => (pico + picoUsdPerNanoUsd - 1n) / picoUsdPerNanoUsd;
 
 const worstCase = (candidate: Candidate, expected: ExpectedUse): PicoUsd =>
   costOf(unitCosts(candidate, expected), outputCap(candidate, expected));
 
 /**
- * The worst case in nano-USD that a request can reach on a route, at list price; 0 where no price
- * is known.
+ * Returns the worst case of a request on a route, in nano-USD at list price; 0 where no price is
+ * known.
  */
 export const listCeiling = (candidate: Candidate, expected: ExpectedUse): NanoUsd =>
   nanoFromPico(worstCase(candidate, expected));
 
-/** Tells which candidates a hold counts. */
+/** Selects the candidates that a hold counts. */
 export type Counts = (candidate: Candidate) => boolean;
 
-/** Those that cost credits. */
+/** Selects the candidates that cost credits. */
 export const isPaid: Counts = (candidate) => !isFree(candidate);
-/** Those that the caller's own provider key pays. */
+/** Selects the candidates that the caller's own provider key pays for. */
 export const isOnOwnKey: Counts = ({ credential }) => credential?.source === "own_byok";
 
-/** The worst case in nano-USD of the dearest of those candidates that are counted. */
+/** Returns the worst case, in nano-USD, of the most expensive of the counted candidates. */
 export function holdCeiling(
   candidates: readonly Candidate[],
   expected: ExpectedUse,
@@ -160,8 +170,8 @@ export function holdCeiling(
 }
 
 /**
- * The fewest tokens that an answer of a candidate may be lowered to. A cap on a budget for thoughts
- * leaves one of the least size.
+ * Returns the fewest tokens that a candidate's answer may be capped at. Where the cap includes a
+ * reasoning budget, it leaves room for the smallest one.
  */
 function leastTokens(candidate: Candidate, expected: ExpectedUse): number {
   const { isUncut, thoughtBudget } = expected;
@@ -173,13 +183,13 @@ function leastTokens(candidate: Candidate, expected: ExpectedUse): number {
   );
 }
 
-/** Whether thoughts are bounded by a budget that counts against the cap. */
+/** Returns whether reasoning is bounded by a budget that counts against the cap. */
 const sendsBudget = (candidate: Candidate): boolean =>
   chatDialectOf(candidate)?.thinkingBudget === true;
 
 /**
- * What is held where the worst case is too dear to be held whole: begun for the dearest candidate,
- * refused below the cheapest's least.
+ * Returns the hold for a request whose worst case is too expensive to be held whole: enough to
+ * begin at the most expensive candidate, and at least the minimum of the cheapest.
  */
 export function tightHold(
   candidates: readonly Candidate[],
@@ -203,8 +213,8 @@ export function tightHold(
 }
 
 /**
- * Owners whose models show their thoughts as they think them, wherever they are served in a dialect
- * that has a field for them.
+ * Owners whose models show their reasoning in full, wherever they are served in a dialect with a
+ * field for it.
  */
 const openThinkers: ReadonlySet<string> = new Set([
   "deepseek",
@@ -220,8 +230,8 @@ const openThinkers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a stream of the candidate's may cost more than what is seen of it tells: its model
- * thinks, and the thoughts are counted but not shown, or shown as summaries.
+ * Returns whether a candidate's stream may cost more than its visible text shows: the model
+ * reasons, and the reasoning is counted but hidden or summarised.
  */
 export function hidesThoughts(
   candidate: Candidate,
@@ -239,17 +249,17 @@ export function hidesThoughts(
   );
 }
 
-/** What an amount affords of a candidate's answer. */
+/** How long a candidate's answer an amount can pay for. */
 export interface Afforded {
   /** The most tokens that each answer may have. */
   askedTokens: number;
-  /** How many of them the amount pays; below 0 where it does not even pay the input. */
+  /** How many of them the amount pays for; below 0 where it does not even pay for the input. */
   tokens: number;
-  /** Whether the answer would become shorter than it may be. */
+  /** Whether the answer would be shorter than is allowed. */
   isTooFew: boolean;
 }
 
-/** How much of a candidate's answer an amount affords. */
+/** Computes how long a candidate's answer an amount can pay for. */
 export function affordedBy(
   amountNano: NanoUsd,
   candidate: Candidate,
@@ -265,7 +275,7 @@ export function affordedBy(
   return { askedTokens, tokens, isTooFew: tokens < leastTokens(candidate, expected) };
 }
 
-/** The price in nano-USD of so many tokens of output, those of all answers together. */
+/** Returns the price, in nano-USD, of this many output tokens over all answers together. */
 export function costOfTokens(tokens: number, candidate: Candidate, expected: ExpectedUse): NanoUsd {
   const { fixed, perToken } = unitCosts(candidate, { ...expected, choices: 1 });
   return nanoUp(fixed + BigInt(tokens) * perToken);

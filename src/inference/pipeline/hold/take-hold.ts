@@ -23,24 +23,31 @@ import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/pass
 import type { EventReader } from "../../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
-/** What a request may use, where its worst case was too dear to be held whole. */
+/** What a request may use, where its worst case was too expensive to be held whole. */
 export interface Allowance {
-  /** What is held of it, and what the balance and the limits would have borne when it came. */
+  /**
+   * The amount held, and the amount that the balance and the limits could have paid at admission.
+   */
   heldNano: bigint;
   freeNano: bigint;
-  /** The hold grows with the stream, so that its cap is what was free; otherwise what is held. */
+  /**
+   * Whether the hold grows with the stream. Its cap is then `freeNano`; otherwise it is `heldNano`.
+   */
   grows: boolean;
   /**
-   * The amount that the limits bear which count the caller's own provider keys; undefined where
-   * none does.
+   * The amount left under the limits that count the caller's own provider keys; undefined where
+   * there is no such limit.
    */
   byokNano: bigint | undefined;
 }
 
-/** A candidate that neither credits nor limits have to bear. */
+/** Returns whether a candidate counts against neither credits nor limits. */
 const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isOnOwnKey(candidate);
 
-/** Which candidates are still borne, with less left to hold from one to the next. */
+/**
+ * Which candidates remain when too little is left to hold for all of them, from least to most
+ * restrictive.
+ */
 const fallbackPolicies: readonly ((candidate: Candidate) => boolean)[] = [
   () => true,
   isFree,
@@ -50,8 +57,8 @@ const fallbackPolicies: readonly ((candidate: Candidate) => boolean)[] = [
 type Refused = NotReserved & { expected: ExpectedUse };
 
 /**
- * What a request may use of its candidates. A caller who wants no parameter lost is not given a
- * shorter answer than was asked for.
+ * Returns what a request may use of its candidates. A caller who requires all parameters is not
+ * given a shorter answer than requested.
  */
 function expectedUse({
   call: { requirements },
@@ -73,10 +80,11 @@ function expectedUse({
 }
 
 /**
- * Holds what the request may cost over all candidates. With too little left to hold, those that
- * cost no credits and come before any that does may still serve: provider keys and free models, and
- * with a limit that counts provider keys the latter alone. A request for a paid model is refused.
- * Throws `GatewayError`. A promise only where processes share the ledger.
+ * Holds the amount that the request may cost over all candidates. Where too little is left, only
+ * the candidates that cost no credits and come before every paid one may serve: those on provider
+ * keys and free models, or, under a limit that counts provider keys, free models alone. A request
+ * for a paid model is refused. Throws `GatewayError`. Returns a promise only where processes share
+ * the ledger.
  */
 export function takeHold(
   execution: Execution,
@@ -129,7 +137,10 @@ export function takeHold(
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
 }
 
-/** The budget tags that a request counts for, with the candidates that may cost credits. */
+/**
+ * Returns the budget tags that a request counts towards, given the candidates that may cost
+ * credits.
+ */
 export function tagsOf(
   { caller: { key, parent } }: Pick<InferenceCall, "caller">,
   candidates: readonly Candidate[],
@@ -144,8 +155,8 @@ export function tagsOf(
 }
 
 /**
- * The candidates that a budget of a model or a provider does not count; none where it counts them
- * all.
+ * Returns the candidates that a model's or provider's budget does not count; none where it counts
+ * all of them.
  */
 function beside(
   { scope, subject }: Budget,
@@ -157,7 +168,10 @@ function beside(
   return candidates.filter((candidate) => !isPaid(candidate) || subjectOf(candidate) !== subject);
 }
 
-/** Undefined where the worst case is held whole, so that nothing has to be lowered. */
+/**
+ * Returns the allowance of a request; undefined where the worst case is held whole and nothing has
+ * to be lowered.
+ */
 function allowanceOf(
   { heldNano, freeNano, byokHeldNano }: Reserved,
   { ceilingNano, byokNano, grows }: { ceilingNano: bigint; byokNano: bigint; grows: boolean },
@@ -167,7 +181,9 @@ function allowanceOf(
   return { heldNano, freeNano, grows, byokNano: byokHeldNano };
 }
 
-/** What an allowance pays of a candidate; undefined where nothing bounds it. */
+/**
+ * Returns the amount that an allowance can spend on a candidate; undefined where it is unbounded.
+ */
 function amountFor(
   { heldNano, freeNano, grows, byokNano }: Allowance,
   candidate: Candidate,
@@ -178,9 +194,8 @@ function amountFor(
 }
 
 /**
- * The cap that a candidate is to be given in place of a larger one, by its own price; undefined
- * where nothing is lowered. Throws `insufficient_balance` where the candidate is too dear for an
- * answer of any use.
+ * Returns the lower cap that a candidate has to be given at its price; undefined where none is
+ * needed. Throws `insufficient_balance` where the candidate is too expensive for a useful answer.
  */
 export function outputCapFor(execution: Execution, candidate: Candidate): number | undefined {
   const { allowance, call } = execution;
@@ -200,8 +215,8 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
 }
 
 /**
- * Says why nothing was held. A workspace whose credits for signing up are still held learns of
- * those.
+ * Throws the reason why nothing was held. A workspace whose sign-up credits are still held learns
+ * that.
  */
 function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
   if (refused.reason === "exists" || refused.reason === "away") throw heldElsewhere(refused.reason);
@@ -213,8 +228,8 @@ function refuse({ deps, call, candidates }: Execution, refused: Refused): Promis
 }
 
 /**
- * What the contract calls a held sign-up bonus: credits are on their way, and the caller can do
- * something for it.
+ * Builds the error for a held sign-up bonus (contract: `signup_bonus_pending`): the caller has
+ * credits and can release them.
  */
 const bonusRefusal = (): GatewayError =>
   new GatewayError(
@@ -233,10 +248,10 @@ const heldElsewhere = (reason: "exists" | "away"): GatewayError =>
     { retryAfterSeconds: 2 },
   );
 
-/** How long other requests hold what this one lacks: most answers have come by then. */
+/** How long other requests may hold what this one lacks: most of them end within this time. */
 const retryAfterSeconds = 5;
 
-/** What is wrong with the balance or the limit, and what can be done for it. */
+/** For each shortage, the words that name it and what the caller can do about it. */
 const shortages = {
   insufficient_balance: {
     reason: "balance_too_low",
@@ -255,7 +270,7 @@ const shortages = {
   },
 } as const;
 
-/** A budget as its refusals name it. */
+/** Returns the members that name a budget in its refusals. */
 const budgetFacts = ({ id, name, scope, subject, period }: Budget) => ({
   budget_id: id,
   budget_name: name,
@@ -265,8 +280,8 @@ const budgetFacts = ({ id, name, scope, subject, period }: Budget) => ({
 });
 
 /**
- * The refusal of a request whose answer would be too short to be of use, or shorter than its caller
- * takes.
+ * Builds the refusal of a request whose answer would be too short to be useful, or shorter than its
+ * caller accepts.
  */
 function unaffordable(
   candidates: readonly Candidate[],
@@ -313,19 +328,16 @@ function unaffordable(
   });
 }
 
-/** Tokens that a hold grows ahead of what has come. */
+/** Tokens by which a hold grows ahead of the stream. */
 const stepTokens = 4_096;
 
 /**
- * Characters that make a token at the least where text is counted before its provider has counted
- * it.
+ * The fewest characters that a token is assumed to have, for text that its provider has not counted
+ * yet.
  */
 const charactersPerToken = 3;
 
-/**
- * Characters that are as likely a token each: those of scripts beyond ASCII, as they are or
- * escaped.
- */
+/** Matches characters that may be a token each: those beyond ASCII, literal or escaped. */
 const wideCharacter = /[^\x00-\x7f]|\\u[0-9a-fA-F]{4}/g;
 
 type Speaking = Pick<StreamRelay, "finished" | "outputCharacters" | "metered">;
@@ -336,13 +348,10 @@ export class StreamAllowance {
   private readonly holdId: string;
   private readonly allowance: Allowance;
   private readonly costOf: (tokens: number) => bigint;
-  /**
-   * What the stream costs at the cap that its provider was given: beyond that nothing has to be
-   * held.
-   */
+  /** The stream's cost at the cap that its provider was given. The hold never has to exceed it. */
   private readonly mostNano: bigint;
   private wideCharacters = 0;
-  /** Tokens of output that the hold is known to pay. */
+  /** Output tokens that the hold is known to cover. */
   private coveredTokens = 0;
 
   private constructor(
@@ -361,8 +370,8 @@ export class StreamAllowance {
   }
 
   /**
-   * The allowance of a stream whose hold has to grow; undefined where what is held pays for all
-   * that can come.
+   * Returns the allowance of a stream whose hold has to grow; undefined where the hold covers all
+   * that can be generated.
    */
   static of(
     execution: Execution,
@@ -386,9 +395,10 @@ export class StreamAllowance {
   }
 
   /**
-   * The frames of the next event where it is paid for; otherwise its upstream is left, and they end
-   * the answer at its limit. A promise for the last event, and where several processes are asked to
-   * raise the hold; the events between make none.
+   * Returns the frames of the next event where the hold covers it. Otherwise aborts the upstream
+   * and returns frames that end the answer at its limit. Returns a promise for the last event, and
+   * where several processes take part in raising the hold; other events are passed on
+   * synchronously.
    */
   next({
     reader,
@@ -411,8 +421,8 @@ export class StreamAllowance {
   }
 
   /**
-   * Whether an event may be passed on: the hold pays for what was said with it, or could be raised
-   * as far.
+   * Returns whether an event may be passed on: the hold covers the output so far, or could be
+   * raised to.
    */
   private admits(relay: Speaking, data: string): boolean | Promise<boolean> {
     if (this.isWhole || relay.finished || !saysSomething(data)) return true;

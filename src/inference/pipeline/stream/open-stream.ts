@@ -27,7 +27,7 @@ import type { MeteredUsage } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { ModelFallback } from "../../dialects/gateway-facts.ts";
 
-/** A request for a stream as a candidate has answered it. */
+/** A streamed request that a candidate has answered. */
 interface SentStream extends Told {
   candidate: Candidate;
   response: UpstreamResponse;
@@ -35,7 +35,7 @@ interface SentStream extends Told {
   startedMs: number;
 }
 
-/** A stream whose first content has come, or the failure that came in its place. */
+/** Opens a stream up to its first content, or returns the failure that came in its place. */
 export async function openStream(
   execution: Execution,
   sent: SentStream,
@@ -52,16 +52,16 @@ export async function openStream(
   return { ok: true, served: opened.served(stream) };
 }
 
-/** What is known of a stream from its head until it is settled. */
+/** The state of a stream from its head until it is settled. */
 class OpenedStream {
   private readonly execution: Execution;
   private readonly sent: SentStream;
-  /** Every try of the request, the one that serves it last. */
+  /** The attempts of the request, ending with the one that serves it. */
   private readonly attempts: AttemptRecord[];
   private readonly attempt: AttemptRecord;
   private readonly fallback: ModelFallback | undefined;
   private firstContentMs: number | null = null;
-  /** What the client gets; undefined where it is not kept. */
+  /** What the client is sent; undefined where contents are not kept. */
   private readonly frames: KeptFrames | undefined;
 
   constructor(execution: Execution, sent: SentStream) {
@@ -80,7 +80,7 @@ class OpenedStream {
     this.frames = isKept ? new KeptFrames() : undefined;
   }
 
-  /** The stream as the client pulls it. */
+  /** Returns the stream as the client pulls it. */
   relayed(decoder: EventDecoder | undefined): RelayedStream {
     const { execution, sent, fallback } = this;
     const { deps, call, inputTokens } = execution;
@@ -115,7 +115,7 @@ class OpenedStream {
     });
   }
 
-  /** The stream and what accompanies it, once its first content has come. */
+  /** Returns the stream and what accompanies it, once its first content has come. */
   served(stream: RelayedStream): ServedStream {
     const { execution, sent, attempts, fallback } = this;
     const { candidate, adapter, outputCap } = sent;
@@ -219,22 +219,22 @@ class OpenedStream {
 
 const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;
 
-/** The decoder of Amazon's binary messages; undefined for server-sent events. */
+/** Returns the decoder of Amazon's binary messages; undefined for server-sent events. */
 async function binaryDecoder(route: UpstreamRoute): Promise<EventDecoder | undefined> {
   const form = exceptionFormOf(route);
   return form === undefined ? undefined : openEventStream(form);
 }
 
-/** Bytes that a whole answer may have which comes in place of a stream. */
+/** The most bytes of a whole answer that comes in place of a stream. */
 const wholeAnswerBytesMax = 64 * 1024 * 1024;
 
-/** A whole body of an upstream's dialect as the event stream that says the same. */
+/** Converts a whole body of an upstream's dialect to the equivalent event stream. */
 type EventsOfWhole = (text: string) => string;
 
 /**
- * The answer to a request for a stream, as one. Some servers answer with a whole completion or with
- * an error as JSON all the same: the gateway turns that into events (litellm#25492). What is
- * labelled or begins as a stream goes through as it comes.
+ * Returns the answer to a streamed request as an event stream. Some servers answer with a whole
+ * completion or with an error as JSON (litellm#25492), which is converted to events. An answer that
+ * is labelled as a stream, or begins as one, passes through unchanged.
  */
 export function asEventStream(
   response: UpstreamResponse,

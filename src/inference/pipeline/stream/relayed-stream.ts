@@ -18,16 +18,16 @@ import type { StreamAllowance } from "../hold/take-hold.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
-/** Bytes and time that a drained stream may still take after its client has left. */
+/** Limits on how much of a stream is drained after its client has left. */
 const drainChunksMax = 20_000;
 
-/** Characters that may be held back while no content has come. */
+/** The most characters that are held back while no content has come. */
 const openingCharactersMax = 4 * 1024 * 1024;
 
 /**
- * A stream under way, in whichever dialects: pulls from the upstream what the client has room for,
- * asks the relay what each event is to the client, and settles exactly once, however the stream
- * ends.
+ * A stream in progress, in any pair of dialects. It pulls from the upstream as the client reads,
+ * asks the relay for the client's frames of each event, and settles exactly once, however the
+ * stream ends.
  */
 export class RelayedStream implements FrameSource {
   private readonly options: RelayedStreamOptions;
@@ -37,14 +37,14 @@ export class RelayedStream implements FrameSource {
   private settlement: Promise<Settled> | undefined;
   private settled: Settled | undefined;
   /**
-   * The client's wait for frames, and whether they are being pulled: for it, or since a ping was
-   * given in their place.
+   * The client's wait for frames, and whether frames are being pulled: for that wait, or for a
+   * later one after a ping answered it.
    */
   private readonly wait: FrameWait;
   private pulling = false;
   /**
-   * Events that have come and wait behind one whose frames wait, such as those of a charge for its
-   * commit.
+   * Events that wait behind one whose frames are not ready, such as the frames of a charge that is
+   * being committed.
    */
   private held: Promise<void> | undefined;
   private ended = false;
@@ -64,8 +64,8 @@ export class RelayedStream implements FrameSource {
   }
 
   /**
-   * Reads up to the first content, before anything is sent to the client. A failure up to here is
-   * returned, so that the next candidate can be tried with nothing lost.
+   * Reads up to the first content, before anything is sent to the client. A failure up to that
+   * point is returned, so that the next candidate can be tried and nothing is lost.
    */
   async prime(): Promise<FailureWithUsage | undefined> {
     const { response } = this.options;
@@ -78,7 +78,8 @@ export class RelayedStream implements FrameSource {
         }
       }
     } catch (error) {
-      // What was charged belongs to the client: it gets what came, and no other candidate is asked.
+      // A charged answer belongs to the client: it is sent as it came, and no other candidate is
+      // tried.
       if (this.settled !== undefined) {
         await this.breakOff(error);
         return undefined;
@@ -91,14 +92,14 @@ export class RelayedStream implements FrameSource {
     return undefined;
   }
 
-  /** The next frames; pings while the upstream is silent. */
+  /** Returns the next frames, or a ping while the upstream is silent. */
   next(): Promise<string | undefined> {
     return new Promise((resolve) => this.tellNext(resolve));
   }
 
   tellNext(give: (frames: string | undefined) => void): void {
     if (this.pending !== "" && !this.clientGone) give(this.take());
-    // A client that left before its answer began leaves the upstream to be drained.
+    // Where the client left before its answer began, the upstream is drained instead.
     else if (this.ended || this.clientGone) give(undefined);
     else {
       this.wait.begin(give);
@@ -114,7 +115,7 @@ export class RelayedStream implements FrameSource {
     return this.clientGone || (this.ended && this.pending === "");
   }
 
-  /** The client has left. */
+  /** Notes that the client has left. */
   cancel(): void {
     if (this.clientGone) return;
     this.clientGone = true;
@@ -126,8 +127,8 @@ export class RelayedStream implements FrameSource {
   }
 
   /**
-   * Cancels the stream and tells what it came to, once that is settled: the frames that end it with
-   * `error`, and the charge. Undefined where the settlement failed.
+   * Cancels the stream and returns its outcome once that is settled: the frames that end it with
+   * `error`, and the charge. Resolves with undefined where the settlement failed.
    */
   async abandon(error: GatewayError): Promise<AbandonedStream | undefined> {
     this.cancel();
@@ -147,7 +148,7 @@ export class RelayedStream implements FrameSource {
     return frames;
   }
 
-  /** Works on until there are frames, or no more to come. */
+  /** Works until there are frames, or no more to come. */
   private readonly pull = (): void => {
     this.pulling = true;
     try {
@@ -165,7 +166,10 @@ export class RelayedStream implements FrameSource {
     this.serve();
   };
 
-  /** Takes what the upstream's socket has read: an event goes on in the turn in which it came. */
+  /**
+   * Takes what was read from the upstream's socket. An event is passed on in the same turn of the
+   * event loop in which it arrived.
+   */
   private readonly arrival: PieceReader = {
     resolve: (chunk) => {
       try {
@@ -181,7 +185,7 @@ export class RelayedStream implements FrameSource {
 
   private readonly fall = (error: unknown): void => void this.breakOff(error).then(this.serve);
 
-  /** Gives what was pulled to the client, if it still waits, and is there. */
+  /** Gives what was pulled to the client, if it is still connected and waiting. */
   private readonly serve = (): void => {
     this.pulling = false;
     if (this.wait.isOpen) this.wait.give(this.pending === "" ? undefined : this.take());
@@ -189,8 +193,8 @@ export class RelayedStream implements FrameSource {
   };
 
   /**
-   * Works on what is held, else on the next piece of the answer; what came before an event that
-   * waits can be taken at once.
+   * Advances what is held, or else reads the next piece of the answer. What came before an event
+   * that waits can be taken at once.
    */
   private advance(): Promise<void> | undefined {
     if (this.held !== undefined) return this.held;
@@ -206,12 +210,12 @@ export class RelayedStream implements FrameSource {
     const rest = this.accept({ isEnd: chunk === undefined });
     if (rest === undefined) return;
     this.held = rest.then(() => void (this.held = undefined));
-    // A failure is kept until the next read.
+    // The failure is reported by the next read, which awaits the same promise.
     this.held.catch(() => undefined);
   };
 
   /**
-   * Asks the relay about the events that were read, in their order; a promise where one of them
+   * Asks the relay about the events that were read, in order. Returns a promise where one of them
    * waits.
    */
   private accept(read: { isEnd: boolean }): Promise<void> | undefined {
@@ -229,7 +233,9 @@ export class RelayedStream implements FrameSource {
     return undefined;
   }
 
-  /** The frames of the next event, or of several that the relay knows by their text. */
+  /**
+   * Returns the frames of the next event, or of several that the relay recognises by their text.
+   */
   private nextFrames(): string | Promise<string> | undefined {
     const {
       reader,
@@ -257,7 +263,8 @@ export class RelayedStream implements FrameSource {
   }
 
   /**
-   * After the last finish heartbeats keep a stream open no longer; another choice that begins does.
+   * After the last choice has finished, heartbeats no longer keep the stream open. A further choice
+   * reopens it.
    */
   private noteFinished(finished: boolean): void {
     this.endAwaited = finished;
@@ -269,7 +276,7 @@ export class RelayedStream implements FrameSource {
     this.options.response.abort();
     if (this.clientGone) return;
     try {
-      // Every choice has finished: what broke afterwards took nothing from the answer.
+      // Every choice has finished, so a later failure took nothing from the answer.
       if (error instanceof UpstreamFailure && this.relay.finished) {
         await this.finish();
         return;
@@ -306,12 +313,12 @@ export class RelayedStream implements FrameSource {
   }
 
   private async close(status: StreamEnd): Promise<void> {
-    // A settlement that fails was reported by the settling side, and the client has left.
+    // A failed settlement was reported where it failed, and the client has left.
     await this.settleOnce(status).catch(() => undefined);
     this.end();
   }
 
-  /** Reads on for the upstream's own usage after the client has left. */
+  /** Reads on to the upstream's own usage after the client has left. */
   private async drain(): Promise<void> {
     try {
       for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
@@ -319,7 +326,7 @@ export class RelayedStream implements FrameSource {
         this.pending = "";
       }
     } catch {
-      // What was delivered until here is what there is to settle.
+      // What was delivered up to here is what is settled.
     }
     if (!this.ended) this.options.response.abort();
     await this.close("cancelled");
@@ -334,10 +341,10 @@ export class RelayedStream implements FrameSource {
   }
 }
 
-/** How a stream ended, for its settlement. */
+/** How a stream ended. */
 export type StreamEnd = "completed" | "cut" | "cancelled";
 
-/** How a stream ended, as its settlement needs to know it. */
+/** The end of a stream, as its settlement needs it. */
 export interface EndedStream {
   status: StreamEnd;
   finishReason: string | null;
@@ -346,58 +353,59 @@ export interface EndedStream {
   answerLosses: readonly Loss[];
 }
 
-/** What a relay is given beside what it is made of: see `RelayOptions`. */
+/** What the stream provides to a relay: see `RelayOptions`. */
 interface RelayServices {
   settle(): Promise<Settled>;
   metadataText(): string;
 }
 
-/** What a stream is made of, and whom it tells. */
+/** What a stream is built from, and its callbacks. */
 export interface RelayedStreamOptions {
   response: UpstreamResponse;
-  /** Finds the events in the bytes, where they are no server-sent events. */
+  /** Finds the events in the bytes; absent for server-sent events. */
   decoder: EventDecoder | undefined;
-  /** Makes the relay between the two dialects. */
+  /** Builds the relay between the two dialects. */
   relay(services: RelayServices): StreamRelay;
   drainOnCancel: boolean;
   keepAlive: KeepAliveTicker;
   /**
-   * Says of each event whether what is held pays for it; absent where it does for all that can
-   * come.
+   * Says of each event whether the hold covers it; absent where the hold covers all that can come.
    */
   allowance?: Pick<StreamAllowance, "next"> | undefined;
-  /** Told of all frames but those that end a stream early; absent where they are not kept. */
+  /**
+   * Called with all frames but those that end a stream early; absent where contents are not kept.
+   */
   onFrames?(frames: string): void;
-  /** Told once, when the first content has come. */
+  /** Called once, when the first content has come. */
   onFirstContent(): void;
   /** Settles what was metered; called at most once. */
   settle(metered: MeteredUsage, end: EndedStream): Promise<Settled>;
   /**
-   * JSON text of `service_metadata` for the final frame; `answerLosses` are what the client's
-   * dialect could not carry of the answer.
+   * Returns the JSON text of `service_metadata` for the final frame. `answerLosses` are what the
+   * client's dialect could not carry of the answer.
    */
   metadataText(settled: Settled, answerLosses: readonly Loss[]): string;
-  /** The error that the client receives for a failure. */
+  /** Returns the error that the client receives for a failure. */
   asError(failure: AttemptFailure | unknown): GatewayError;
   onClosed(): void;
 }
 
-/** What a stream that was cancelled came to. */
+/** The outcome of a stream that was cancelled. */
 interface AbandonedStream {
   /** The frames that end it, with everything that was delivered. */
   frames: string;
   metered: MeteredUsage;
   settled: Settled;
-  /** JSON text of `service_metadata`. */
+  /** The JSON text of `service_metadata`. */
   metadataText: string;
 }
 
-/** Silence after which the client is sent a sign that its stream is alive. */
+/** Milliseconds of silence after which the client is sent a ping. */
 const silenceMs = 10_000;
 
 /**
- * One timer for all streams: clients that have waited for ten seconds get a ping of their
- * dialect.
+ * Sends pings with one timer for all streams: a client that has waited for ten seconds gets a ping
+ * of its dialect.
  */
 export class KeepAliveTicker {
   private readonly waits = new PassingSet<FrameWait>();
@@ -408,7 +416,7 @@ export class KeepAliveTicker {
     this.nowMs = nowMs;
   }
 
-  /** A client waits from now on; its wait is looked after until `forget`. */
+  /** Starts watching a client's wait, until `forget`. */
   watch(wait: FrameWait): void {
     this.timer ??= setInterval(this.tick, silenceMs / 4);
     wait.sinceMs = this.nowMs();
@@ -437,8 +445,8 @@ export class KeepAliveTicker {
 }
 
 /**
- * A client's wait for the next frames of its stream, which may begin again and again; in place of
- * late ones it gets a ping.
+ * A client's wait for the next frames of its stream. It can begin again any number of times, and is
+ * answered with a ping where the frames are late.
  */
 export class FrameWait implements Passing {
   place = -1;
@@ -458,7 +466,7 @@ export class FrameWait implements Passing {
     return this.reader !== undefined;
   }
 
-  /** Passes to the reader what `give` receives, or a ping. */
+  /** Starts a wait: `reader` receives what is given to `give`, or a ping. */
   begin(reader: (frames: string | undefined) => void): void {
     this.reader = reader;
     this.ticker.watch(this);
@@ -475,7 +483,7 @@ export class FrameWait implements Passing {
     this.give(this.pingFrame);
   }
 
-  /** The stream is over and is not waited for again. */
+  /** Ends the wait for good, when the stream is over. */
   end(): void {
     this.ticker.forget(this);
   }

@@ -25,7 +25,7 @@ import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "../inference-call.ts";
 
-/** What a relay between two dialects is made of. */
+/** What a relay between two dialects is built from. */
 interface TranslatedRelayOptions extends RelayOptions {
   decoder: StreamDecoder;
   encoder: StreamEncoder;
@@ -37,8 +37,8 @@ interface TranslatedRelayOptions extends RelayOptions {
 }
 
 /**
- * Relays a stream between two dialects: each event becomes canonical parts, each part the client's
- * frames, at once. The usage waits for the charge, since the client sees both together.
+ * Relays a stream between two dialects: each event becomes canonical parts, and each part the
+ * client's frames, at once. The usage waits for the charge, since the client is sent both together.
  */
 export class TranslatedRelay implements StreamRelay {
   ended = false;
@@ -125,7 +125,7 @@ export class TranslatedRelay implements StreamRelay {
     return frames;
   }
 
-  /** The start with a time, which Messages and the Gemini API do not tell. */
+  /** Returns the start with a creation time, which Messages and the Gemini API do not report. */
   private dated(part: StreamPart): StreamPart {
     if (part.type !== "response-start" || part.createdAtSeconds > 0) return part;
     return { ...part, createdAtSeconds: this.options.nowSeconds() };
@@ -175,13 +175,13 @@ export class TranslatedRelay implements StreamRelay {
 }
 
 /**
- * Counts what a translated answer says: for estimates where nothing is reported, and to tell an
- * answer from silence.
+ * Counts what a translated answer contains: for estimates where no usage is reported, and to tell
+ * an answer from silence.
  */
 export class SpokenMeter {
   /** Characters of text, calls, refusals and the like. */
   visibleCharacters = 0;
-  /** Characters of thoughts. */
+  /** Characters of reasoning. */
   thoughtCharacters = 0;
   finishReason: FinishReason | null = null;
   private readonly open = new Set<number>();
@@ -218,7 +218,7 @@ export class SpokenMeter {
     }
   }
 
-  /** Observes a whole answer, as if its parts had come one by one. */
+  /** Observes a whole answer as if its parts had come one by one. */
   observeWhole({ choices }: CanonicalResponse): void {
     for (const { index, parts, finish } of choices) {
       for (const part of parts) this.observeItem(index, part);
@@ -250,7 +250,7 @@ export class SpokenMeter {
     }
   }
 
-  /** The choices that have not said how they finished; the first where none has said anything. */
+  /** Returns the choices that have not finished; the first where none has begun. */
   unfinished(): number[] {
     return this.open.size === 0 && this.finishReason === null ? [0] : [...this.open];
   }
@@ -259,19 +259,19 @@ export class SpokenMeter {
     return this.visibleCharacters + this.thoughtCharacters;
   }
 
-  /** Anything that a client could show or act on has come. */
+  /** Whether anything has come that a client could show or act on. */
   get hasContent(): boolean {
     return this.outputCharacters > 0;
   }
 
-  /** Every choice that said something has said how it finished. */
+  /** Whether every choice that began has finished. */
   get finished(): boolean {
     return this.finishReason !== null && this.open.size === 0;
   }
 
   /**
-   * There is content, or an end without any that still tells the client something: cut by its own
-   * limit, or filtered.
+   * Whether there is content, or an end without any that is meaningful to the client: cut by its
+   * own limit, or filtered.
    */
   get isAcceptable(): boolean {
     const { finishReason } = this;
@@ -299,7 +299,7 @@ export class SpokenMeter {
   }
 }
 
-/** Keeps what a call is signed with, where it is. */
+/** Keeps the signature of a tool call, where it has one. */
 export function keepSignature(
   call: { id: string; signature?: string; provenance?: Provenance },
   signatures: WorkspaceSignatures,
@@ -309,7 +309,9 @@ export function keepSignature(
     signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
 }
 
-/** The conversation with the kept signatures on those calls that came back without theirs. */
+/**
+ * Returns the conversation with the kept signatures on those calls that came back without theirs.
+ */
 export function withSignatures(
   messages: readonly Message[],
   signatures: WorkspaceSignatures,
