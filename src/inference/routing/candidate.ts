@@ -7,31 +7,30 @@ import type { RequestNeeds } from "../canonical/request.ts";
 import type { Session } from "./sticky-sessions.ts";
 
 /**
- * One way to serve a request: a model on a provider, with the reason for its place in the order.
+ * One way to serve a request: a model at a provider, with the reason for its place in the order.
  */
 export interface Candidate {
   model: CatalogModel;
   route: UpstreamRoute;
   /**
-   * 0 for the model that was asked for, then its fallbacks in order; all members of a router have
-   * the router's.
+   * 0 for the requested model, then its fallbacks in order. All members of a router have the
+   * router's index.
    */
   modelIndex: number;
-  /** The router whose member this is; undefined where the model itself was named. */
+  /** The router that this is a member of; undefined where the model itself was named. */
   router: CatalogModel | undefined;
   /**
-   * Pico-USD for one input and one output token at the request's size: what "price" means where
-   * routes are compared.
+   * Pico-USD for one input and one output token at the request's size. Routes are compared by it.
    */
   price: number;
   reason: string;
-  /** Why the member stands where it does in its router's order; empty where there is no router. */
+  /** The reason for the member's place in its router's order; empty where there is no router. */
   memberReason: string;
-  /** The provider key that it is tried with; absent where it is the platform's own credential. */
+  /** The provider key that it is tried with; absent for the platform's own credential. */
   credential?: KeyUse;
 }
 
-/** A route that a rule took out, and which rule. */
+/** A route that cannot serve, and the rule that excluded it. */
 export interface LeftOut {
   provider: string;
   model: string;
@@ -40,40 +39,40 @@ export interface LeftOut {
 
 /** The facts of a request that routing looks at. */
 export interface RoutingRequest {
-  /** Catalog models, or routers, in the order in which they may serve. */
+  /** Catalog models or routers, in the order in which they may serve. */
   models: readonly CatalogModel[];
   preferences: ProviderFilter;
   needsTools: boolean;
-  /** Names of the parameters that the request sets. */
+  /** The names of the parameters that the request sets. */
   parameters: readonly string[];
-  /** The output cap that a route has to allow. */
+  /** The output cap that a route must allow. */
   maxOutputTokens: number | undefined;
-  /** The output cap that a route had better allow: one that does not comes last. */
+  /** The output cap that a route should allow; routes that do not come last. */
   wishedOutputTokens?: number | undefined;
   /**
-   * Parameters that a route had better support: one that does not declare them comes last
-   * (reasoning rule 6).
+   * Parameters that a route should support; routes that do not declare them come last (reasoning
+   * rule 6).
    */
   wishedParameters?: readonly string[] | undefined;
   /**
-   * The estimate of the input; decides which price tier counts, and which members of a router are
-   * long enough.
+   * The estimated input tokens. They decide which price tier applies, and which members of a router
+   * have a large enough window.
    */
   inputTokens?: number | undefined;
-  /** What else the request needs; asked for only where a router has to choose. */
+  /** Returns what else the request needs; called only where a router has to choose. */
   needs?: (() => RequestNeeds) | undefined;
-  /** Lower-case ids that the key may use; absent or null means every model. */
+  /** Lower-case ids of the models that the key may use; absent or null allows every model. */
   allowedModels?: readonly string[] | null | undefined;
   /** The session that the request belongs to. */
   session?: Session | undefined;
 }
 
-/** Preferences after the request's suffix and headers were merged in. */
+/** A request's preferences among providers, with those of its suffix and headers merged in. */
 export interface ProviderFilter {
   order?: readonly string[] | undefined;
   only?: readonly string[] | undefined;
   ignore?: readonly string[] | undefined;
-  /** Providers that the caller's workspace or key never sends anything to. */
+  /** Providers that the caller's workspace or key excludes from all its requests. */
   blocked?: readonly string[] | undefined;
   allowFallbacks: boolean;
   sort?: SortKey | undefined;
@@ -88,22 +87,25 @@ export interface ProviderFilter {
   requireParameters?: boolean | undefined;
   requireParams?: readonly string[] | undefined;
   minContext?: number | undefined;
-  /** Tokens a second; a route that misses one moves to the end. */
+  /** Tokens per second. A route below any of these bounds moves to the end. */
   minThroughput?: readonly Cutoff[] | undefined;
-  /** Milliseconds to the first token; a route that misses one moves to the end. */
+  /** Milliseconds to the first token. A route above any of these bounds moves to the end. */
   maxLatencyMs?: readonly Cutoff[] | undefined;
 }
 
 /**
- * Pico-USD for one input and one output token of a request with so many input tokens; infinite
- * where no price is known.
+ * Returns the pico-USD for one input and one output token at this input size; infinite where no
+ * price is known.
  */
 export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): number {
   if (price === undefined) return Number.POSITIVE_INFINITY;
   return comparable(price.tiers === undefined ? price.base : effectivePrice(price, inputTokens));
 }
 
-/** Vectors live as long as a catalog, and planning compares them for every request. */
+/**
+ * Cached because planning compares prices for every request. A price vector lives as long as its
+ * catalog.
+ */
 const comparablePrices = new WeakMap<PriceVector, number>();
 
 function comparable(vector: PriceVector): number {
@@ -114,7 +116,7 @@ function comparable(vector: PriceVector): number {
 }
 
 /**
- * What a request is expected to cost on a candidate, in nano-USD; undefined where no price is
+ * Returns the expected cost of a request on a candidate, in nano-USD; undefined where no price is
  * known.
  */
 export function estimatedCostNano(
@@ -125,14 +127,14 @@ export function estimatedCostNano(
   return route.price === undefined ? undefined : chargeFor(route.price, expected);
 }
 
-/** What all candidates of one requested model, or router, have in common. */
+/** What all candidates of one requested model or router share. */
 export type Requested = Pick<Candidate, "modelIndex" | "router"> &
   Pick<RoutingRequest, "inputTokens">;
 
 /**
- * A candidate of a plan under way. The explanations of its place are texts that many candidates
- * share; they are joined when the reason is read, which for most candidates never
- * happens. A copy by spread has to name `reason`.
+ * A candidate while its plan is being made. The explanations of its place are shared texts, which
+ * are joined only when `reason` is read; for most candidates it never is. A copy by spread has to
+ * name `reason`.
  */
 export class PlannedCandidate implements Candidate {
   readonly row: RouteRow;
@@ -142,13 +144,16 @@ export class PlannedCandidate implements Candidate {
   readonly router: CatalogModel | undefined;
   readonly price: number;
   memberReason = "";
-  /** Why it stands where it does among the routes that it was compared with. */
+  /** The reason for its place among the routes that it was compared with. */
   place = "only route";
-  /** What matters more than its place. */
+  /** A reason that takes precedence over its place. */
   note = "";
-  /** The soft preference that it misses. */
+  /** The soft preference that it does not meet. */
   missed: string | undefined;
-  /** What it is sorted by, the lowest first: the price, unless the request says otherwise. */
+  /**
+   * The value that it is sorted by, lowest first: the price, unless the request sorts by something
+   * else.
+   */
   cost: number;
 
   constructor(row: RouteRow, { modelIndex, router, inputTokens }: Requested) {
@@ -167,48 +172,48 @@ export class PlannedCandidate implements Candidate {
   }
 }
 
-/** What planning knows of a route before any request. */
+/** What planning knows of a route independent of any request. */
 export interface RouteRow {
   model: CatalogModel;
   route: UpstreamRoute;
   provider: ProviderWindows;
-  /** By which routes are compared; undefined where it depends on the size of the input. */
+  /** The price that routes are compared by; undefined where it depends on the size of the input. */
   price: number | undefined;
   isServable: boolean;
   takesTools: boolean;
-  /** The provider's slug and display name in lower case. */
+  /** The provider's slug and display name, in lower case. */
   names: readonly [slug: string, displayName: string];
 }
 
 /** What planning knows of a model's routes, in the catalog's order. */
 export interface ModelRows {
   all: readonly RouteRow[];
-  /** Those that this process can call with a credential of its own. */
+  /** The routes that this process can call with a platform credential. */
   servable: readonly RouteRow[];
   /**
-   * The others. In most gateways they are the most, since the catalog knows many more providers
-   * than an operator has keys of.
+   * The other routes. They are the majority in most gateways, since the catalog knows many more
+   * providers than an operator has keys for.
    */
   notServable: readonly LeftOut[];
 }
 
-/** Where rows come from. */
+/** The sources that rows are built from. */
 export interface RowSources {
   health: HealthWindows;
   /**
-   * Whether this process can call a route with a credential of its own; the same for as long as the
-   * route is in a catalog.
+   * Returns whether this process can call a route with a platform credential. The answer is
+   * constant while the route is in a catalog.
    */
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
 }
 
-/** What is said of routes that no credential serves. */
+/** The rule that is reported for routes that no credential serves. */
 export const notServable = "not servable with a platform credential";
 
-/** Models are never changed in place, and live as long as their catalog. */
+/** Cached by model: models are never changed in place, and live as long as their catalog. */
 const knownRows = new WeakMap<CatalogModel, ModelRows & RowSources>();
 
-/** The routes of a model as planning sees them: worked out once a catalog. */
+/** Returns the routes of a model as planning sees them, computed once for each catalog. */
 export function rowsOf(model: CatalogModel, sources: RowSources): ModelRows {
   const known = knownRows.get(model);
   if (
@@ -247,7 +252,7 @@ function rowOf(
   };
 }
 
-/** The entry for a row that cannot be served. */
+/** Returns the entry for a row that cannot be served. */
 export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({
   provider: provider.id,
   model: model.id,
@@ -255,8 +260,8 @@ export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({
 });
 
 /**
- * Whether a name in `order`, `only` or `ignore` means the provider of a route: its slug or its
- * display name, in any case.
+ * Returns whether a name in `order`, `only` or `ignore` is the provider's slug or display name, in
+ * any case.
  */
 export function namesProvider(
   name: string,
@@ -268,8 +273,8 @@ export function namesProvider(
 }
 
 /**
- * Parameters that have two names, such as today's and yesterday's of OpenAI: a route that declares
- * one takes what the other says.
+ * Parameters with two names, such as OpenAI's current and former ones. A route that declares one of
+ * them accepts the other.
  */
 const otherName: Readonly<Record<string, string>> = {
   max_tokens: "max_completion_tokens",
@@ -279,8 +284,8 @@ const otherName: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a candidate keeps the strict demand for a parameter: its route's list decides, and where
- * there is none the model's (contract: reasoning rule 6). What neither declares is permitted.
+ * Returns whether a candidate supports a required parameter: the route's list decides, or else the
+ * model's (contract: reasoning rule 6). Where neither has a list, the parameter is permitted.
  */
 export const supports = (
   { model, route }: Pick<Candidate, "model" | "route">,
@@ -288,8 +293,8 @@ export const supports = (
 ): boolean => isDeclared(route.supportedParameters ?? model.supportedParameters, parameter);
 
 /**
- * Whether a route may be sent a parameter; one without a list of its own is permissive, even if
- * others declare for the model.
+ * Returns whether a route may be sent a parameter. A route without a list of its own permits
+ * everything, even if the model has one.
  */
 export const permits = ({ route }: Pick<Candidate, "route">, parameter: string): boolean =>
   isDeclared(route.supportedParameters, parameter);

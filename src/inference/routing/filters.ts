@@ -17,7 +17,7 @@ import {
 import { barring, type HealthMoment, type BarringState } from "./health-windows.ts";
 
 /**
- * A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most
+ * A hard rule: a route that fails it cannot serve. Pure. `applies` lets most requests skip most
  * rules.
  */
 export interface RouteRule {
@@ -33,8 +33,8 @@ const rule = (
 ): RouteRule => ({ name, applies, keeps });
 
 /**
- * Bounds are on the price that the request would be charged: the tier of its input counts, as far
- * as it is known.
+ * Returns whether a route keeps the price bounds. They bound the price that the request would be
+ * charged, in the tier of its input as far as that is known.
  */
 const keepsPrice = (
   { route }: Candidate,
@@ -52,7 +52,7 @@ const keepsPrice = (
   );
 };
 
-/** Every hard rule, a line each; their order is the order of the explanation. */
+/** Every hard rule, one per line, in the order in which exclusions are explained. */
 export const routeRules: readonly RouteRule[] = [
   rule(
     "allowed_models",
@@ -140,27 +140,27 @@ export const routeRules: readonly RouteRule[] = [
   ),
 ];
 
-/** What leaving out looks at. */
+/** The facts by which unhealthy providers are left out. */
 interface Facts {
   health: HealthMoment;
   /**
-   * Whether a caller's own key serves a route; what the platform's requests met says nothing of it.
+   * Returns whether a caller's own key serves a route, so that the health of the platform's
+   * requests does not apply to it.
    */
   hasOwnKey: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
 }
 
-/** Who may be asked, by the states of providers. */
+/** The candidates that may be tried, given the states of their providers. */
 interface Able {
   kept: PlannedCandidate[][];
-  /** No candidate is left, since every budget is spent. */
+  /** Set where no candidate is left because every budget is used up. */
   emptiedBy: "budget_exhausted" | undefined;
 }
 
 /**
- * Leaves out whom the platform does not ask at present. Budgets are the operator's word and hold;
- * exclusion and quarantine are guesses at a provider's health, so where they would leave no
- * candidate,
- * all of them are asked all the same.
+ * Leaves out candidates whose providers the platform does not use at present. Budgets are set by
+ * the operator and always apply. Exclusion and quarantine are guesses about a provider's health, so
+ * they are ignored where they would leave no candidate.
  */
 export function leaveOutUnwell(
   members: PlannedCandidate[][],
@@ -202,7 +202,7 @@ function countUnwell(members: readonly PlannedCandidate[][], facts: Facts): numb
   return count;
 }
 
-/** Why the platform does not ask a candidate; undefined where it does. */
+/** Returns the state for which the platform does not use a candidate; undefined where it does. */
 function stateOf(
   { row, route, model }: PlannedCandidate,
   { health, hasOwnKey }: Facts,
@@ -211,16 +211,16 @@ function stateOf(
   return state === undefined || hasOwnKey?.(route, model) === true ? undefined : state;
 }
 
-/** What happens to each of a list. */
+/** Decides which elements of a list are kept, and receives the others. */
 export interface Sieve<T> {
   keeps: (one: T) => boolean;
-  /** Told of each that is not kept, in order. */
+  /** Called with each element that is not kept, in order. */
   drop: (one: T) => void;
 }
 
 /**
- * Those of a list that are kept, in order: the list itself where that is all of them, as it mostly
- * is.
+ * Returns the kept elements in order. The list itself is returned where all are kept, which is the
+ * usual case.
  */
 export function sift<T>(all: T[], { keeps, drop }: Sieve<T>): T[] {
   if (all.every((one) => keeps(one))) return all;
@@ -231,7 +231,7 @@ export function sift<T>(all: T[], { keeps, drop }: Sieve<T>): T[] {
   });
 }
 
-/** Sifts each of several lists; those that have nothing left are gone. */
+/** Sifts each of several lists, and removes those that become empty. */
 export function siftEach<T>(lists: T[][], sieve: Sieve<T>): T[][] {
   return lists.map((list) => sift(list, sieve)).filter(({ length }) => length > 0);
 }

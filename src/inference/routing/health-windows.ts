@@ -2,23 +2,23 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { RollingDistribution, RollingCounts } from "./rolling-distribution.ts";
 
 /**
- * Models at providers that are measured at once; beyond it the one that was quiet for longest is
- * forgotten.
+ * The most pairs of model and provider that are measured at once. Beyond it, the pair without
+ * traffic for longest is forgotten.
  */
 const pairsMax = 1_024;
 
-/** What one gateway tells others of an outage that it sees: that it begins or lasts, or is over. */
+/** A message between gateways about an outage: it was seen, or is over. */
 export interface OutageNews {
   said: "seen" | "over";
   providerId: string;
-  /** Absent where it is the whole provider's. */
+  /** Absent where the outage concerns the whole provider. */
   modelId?: string | undefined;
 }
 
 /**
- * What was seen of each provider, and of each model at it, lately: outages of the last 30 seconds,
- * error rates and percentiles of the last five minutes. Recording is constant work and memory is
- * bounded.
+ * The recent health of each provider, and of each model at it: outages of the last 30 seconds, and
+ * error rates and percentiles of the last five minutes. Recording takes constant time, and memory
+ * is bounded.
  */
 export class HealthWindows {
   private readonly providers = new Map<string, ProviderWindows>();
@@ -26,7 +26,7 @@ export class HealthWindows {
   private pairs = 0;
   private moments = 0;
   private tellOthers: ((news: OutageNews) => void) | undefined;
-  /** The gravest state of a provider, as the health of the whole service has it. */
+  /** Returns the most severe state of a provider, as the health service reports it. */
   readonly stateOf: StateLookup;
 
   constructor(clock: Clock, stateOf: StateLookup = () => undefined) {
@@ -47,7 +47,8 @@ export class HealthWindows {
   }
 
   /**
-   * Counts a failure that is the provider's own: not a caller's mistake, not a client that left.
+   * Counts a failure that is the provider's own, as opposed to a caller's mistake or a client that
+   * left.
    */
   recordFailure(providerId: string, modelId?: string): void {
     const nowMs = this.clock.monotonicMs();
@@ -58,14 +59,14 @@ export class HealthWindows {
     if (this.tellOthers !== undefined) this.tell(windows, { modelId, nowMs });
   }
 
-  /** Tells other gateways of outages from now on. */
+  /** Starts to report outages to other gateways. */
   share(tellOthers: (news: OutageNews) => void): void {
     this.tellOthers = tellOthers;
   }
 
   /**
-   * Takes another gateway's word for an outage, for as long as an outage counts, or until the
-   * provider answers here.
+   * Accepts another gateway's report of an outage. It holds for as long as an outage counts, or
+   * until the provider answers here.
    */
   hear({ said, providerId, modelId }: OutageNews): void {
     const nowMs = this.clock.monotonicMs();
@@ -76,13 +77,16 @@ export class HealthWindows {
     if (window !== windows.own) windows.own.lookCloser(nowMs);
   }
 
-  /** Whether the provider, or the model at it, had a significant outage in the last 30 seconds. */
+  /**
+   * Returns whether the provider, or the model at it, had a significant outage in the last 30
+   * seconds.
+   */
   hasOutage(providerId: string, modelId?: string): boolean {
     const provider = this.providers.get(providerId);
     return provider !== undefined && this.moment().hasOutage(provider, modelId);
   }
 
-  /** What is known at present, for a plan that asks of many routes. */
+  /** Returns the present health, for a plan that asks about many routes. */
   moment(): HealthMoment {
     this.moments += 1;
     return new HealthMoment(this.stateOf, {
@@ -91,14 +95,14 @@ export class HealthWindows {
     });
   }
 
-  /** Whether a request that another candidate failed may be sent to the provider. */
+  /** Returns whether the provider has retry budget for a request that another candidate failed. */
   mayRetry(providerId: string): boolean {
     return this.providers.get(providerId)?.retries.mayRetry(this.clock.monotonicMs()) ?? true;
   }
 
   /**
-   * Attempts and failures over five minutes of a provider, or of one model at it; undefined without
-   * traffic.
+   * Returns the attempts and failures of five minutes at a provider, or of one model at it;
+   * undefined without traffic.
    */
   errorRate(providerId: string, modelId?: string): ErrorRate | undefined {
     const provider = this.providers.get(providerId);
@@ -106,14 +110,14 @@ export class HealthWindows {
   }
 
   /**
-   * Latency to the first token and throughput of a model at a provider; nothing in it is known
-   * without traffic.
+   * Returns the latency to the first token and the throughput of a model at a provider. Without
+   * traffic nothing in it is known.
    */
   measuresOf(providerId: string, modelId: string): RouteMeasures {
     return this.moment().measuresOf(this.providers.get(providerId), modelId);
   }
 
-  /** What is remembered of a provider, the same object for as long as the process lives. */
+  /** Returns what is remembered of a provider: the same object for as long as the process lives. */
   windowsOf(providerId: string): ProviderWindows {
     let windows = this.providers.get(providerId);
     if (windows === undefined)
@@ -154,48 +158,51 @@ export class HealthWindows {
   }
 }
 
-/** Failures and attempts of the last five minutes. */
+/** The failures and attempts of the last five minutes. */
 export interface ErrorRate {
   attempts: number;
   failures: number;
 }
 
 /**
- * Health at one moment: the clock is read once, and what concerns all models of a provider is found
- * out once, however many of its routes a plan looks at.
+ * The health at one moment. The clock is read once, and facts about a whole provider are computed
+ * once, however many of its routes a plan looks at.
  */
 export class HealthMoment {
   private readonly stateLookup: StateLookup;
   private readonly number: number;
   private readonly nowMs: number;
 
-  /** `number` is another than that of every moment before. */
+  /** `number` has to differ from that of every earlier moment. */
   constructor(stateLookup: StateLookup, { number, nowMs }: { number: number; nowMs: number }) {
     this.stateLookup = stateLookup;
     this.number = number;
     this.nowMs = nowMs;
   }
 
-  /** The gravest state of a provider; undefined for one that is well. */
+  /** Returns the most severe state of a provider; undefined for a healthy one. */
   stateOf(provider: ProviderWindows): ProviderState | undefined {
     return this.see(provider).state;
   }
 
-  /** Whether the provider, or the model at it, had a significant outage in the last 30 seconds. */
+  /**
+   * Returns whether the provider, or the model at it, had a significant outage in the last 30
+   * seconds.
+   */
   hasOutage(provider: ProviderWindows, modelId?: string): boolean {
     const { hasOutage, failedLately } = this.see(provider);
     if (hasOutage || !failedLately || modelId === undefined) return hasOutage;
     return provider.models.get(modelId)?.hasOutage(this.nowMs) ?? false;
   }
 
-  /** Whether the provider is in any state, or has an outage, or the model at it has. */
+  /** Returns whether the provider is in any state, or it or the model at it has an outage. */
   isTroubled(provider: ProviderWindows, modelId: string): boolean {
     return this.see(provider).state !== undefined || this.hasOutage(provider, modelId);
   }
 
   /**
-   * Attempts and failures over five minutes of a provider, or of one model at it; undefined without
-   * traffic.
+   * Returns the attempts and failures of five minutes at a provider, or of one model at it;
+   * undefined without traffic.
    */
   errorRate({ own, models }: ProviderWindows, modelId?: string): ErrorRate | undefined {
     const rate = (modelId === undefined ? own : models.get(modelId))?.rate;
@@ -206,8 +213,8 @@ export class HealthMoment {
   }
 
   /**
-   * Latency to the first token and throughput of a model at a provider; nothing in it is known
-   * without traffic.
+   * Returns the latency to the first token and the throughput of a model at a provider. Without
+   * traffic nothing in it is known.
    */
   measuresOf(provider: ProviderWindows | undefined, modelId: string): RouteMeasures {
     const model = provider?.models.get(modelId);
@@ -228,13 +235,13 @@ export class HealthMoment {
   }
 }
 
-/** A percentile's share of requests, such as 0.9, and the bound that it has to keep. */
+/** A percentile as a share, such as 0.9, and the bound that it has to keep. */
 export interface Cutoff {
   share: number;
   bound: number;
 }
 
-/** What is known of a route's speed at one moment. */
+/** The measured speed of a route at one moment. */
 export class RouteMeasures {
   private readonly latency: RollingDistribution | undefined;
   private readonly throughput: RollingDistribution | undefined;
@@ -250,35 +257,43 @@ export class RouteMeasures {
     this.nowMs = known.nowMs;
   }
 
-  /** Milliseconds within which a share of the answers began; undefined when nothing is known. */
+  /**
+   * Returns the milliseconds within which this share of the answers began; undefined when nothing
+   * is known.
+   */
   firstTokenMs(share: number): number | undefined {
     return this.latency?.at(share, this.nowMs);
   }
 
-  /** Tokens a second that a share of the answers reached; undefined when nothing is known. */
+  /**
+   * Returns the tokens per second that this share of the answers reached; undefined when nothing is
+   * known.
+   */
   tokensPerSecond(share: number): number | undefined {
     return this.throughput?.at(1 - share, this.nowMs);
   }
 
-  /** Whether a bound in milliseconds is kept; what is not known keeps every bound. */
+  /** Returns whether a bound in milliseconds is kept. An unmeasured route keeps every bound. */
   keepsLatency({ share, bound }: Cutoff): boolean {
     return this.latency?.isAtMost(bound, { share, nowMs: this.nowMs }) ?? true;
   }
 
-  /** Whether a bound in tokens a second is kept; what is not known keeps every bound. */
+  /**
+   * Returns whether a bound in tokens per second is kept. An unmeasured route keeps every bound.
+   */
   keepsThroughput({ share, bound }: Cutoff): boolean {
     return this.throughput?.isAtLeast(bound, { share, nowMs: this.nowMs }) ?? true;
   }
 }
 
-/** What a plan found of a provider at its moment. */
+/** What a plan found out about a provider at its moment. */
 interface Seen {
   /** The moment's number; 0 where no plan has looked yet. */
   moment: number;
   state: ProviderState | undefined;
   /**
-   * Anything failed within the window of outages; where nothing did, no model at the provider has
-   * an outage either.
+   * Whether anything failed within the outage window. Where nothing did, no model at the provider
+   * has an outage either.
    */
   failedLately: boolean;
   hasOutage: boolean;
@@ -290,10 +305,7 @@ export class ProviderWindows {
   readonly own = new RecentWindow();
   readonly retries: RetryBudget;
   readonly models = new Map<string, RecentWindow>();
-  /**
-   * Kept here rather than in a map of each plan, which would look every provider up by its id
-   * again.
-   */
+  /** Kept here because a map in each plan would look every provider up by its id again. */
   readonly seen: Seen = { moment: 0, state: undefined, failedLately: false, hasOutage: false };
 
   constructor(id: string, nowMs: number) {
@@ -302,31 +314,35 @@ export class ProviderWindows {
   }
 }
 
-/** Seconds over which an outage counts (contract, rule 1 of the provider object). */
+/** Seconds for which an outage counts (contract, rule 1 of the provider object). */
 const outageWindowSeconds = 30;
-/** A single failure may be chance; two within half a minute are a pattern. */
+/**
+ * The fewest failures of an outage: a single one may be chance, and two within half a minute are a
+ * pattern.
+ */
 const outageFailuresMin = 2;
 /**
- * Below one failure in two attempts most requests still get through, so the route stays primary.
+ * The smallest share of failures of an outage: below it most requests still succeed, so the route
+ * stays primary.
  */
 const outageFailureShareMin = 0.5;
-/** Error rates are over five minutes, as percentiles are. */
+/** Error rates cover five minutes, as percentiles do. */
 const rateWindow = { cells: 10, cellMs: 30_000 };
-/** Below these no provider differs noticeably from another. */
+/** The smallest values that are told apart: below them, providers do not differ noticeably. */
 const smallest = { firstTokenMs: 1, tokensPerSecond: 0.1 };
 
-/** What one answer showed; a whole answer shows no first token. */
+/** What one answer measured. A whole answer has no first token. */
 export interface HealthSample {
   firstTokenMs?: number;
   tokensPerSecond?: number;
   /**
-   * Catalog id of the model that answered. Samples without one stand for all models of the
+   * The catalog id of the model that answered. A sample without one counts for all models of the
    * provider.
    */
   model?: string;
 }
 
-/** How often an outage that lasts is said again. */
+/** Milliseconds between reports of an outage that lasts. */
 const tellAgainMs = 1_000;
 
 /** What is remembered of a provider, or of one model at it. */
@@ -337,9 +353,9 @@ export class RecentWindow {
   tokensPerSecond: RollingDistribution | undefined;
   lastMs = 0;
   private lastFailureMs = Number.NEGATIVE_INFINITY;
-  /** When an outage that is seen here was said last. */
+  /** When this gateway last reported its outage. */
   private toldMs = Number.NEGATIVE_INFINITY;
-  /** Until when another gateway's word for an outage holds. */
+  /** Until when another gateway's report of an outage holds. */
   private heardUntilMs = Number.NEGATIVE_INFINITY;
 
   count(nowMs: number, failed: boolean): void {
@@ -365,8 +381,8 @@ export class RecentWindow {
   }
 
   /**
-   * Whether anything failed within the window of outages; most providers are well, and planning
-   * asks of every route.
+   * Returns whether anything failed within the outage window. Cheap, because planning asks it of
+   * every route and most providers are healthy.
    */
   failedLately(nowMs: number): boolean {
     return nowMs - this.lastFailureMs <= (outageWindowSeconds + 1) * 1_000;
@@ -376,7 +392,7 @@ export class RecentWindow {
     return nowMs < this.heardUntilMs || this.seesOutage(nowMs);
   }
 
-  /** Takes another gateway's word for an outage. */
+  /** Accepts another gateway's report of an outage. */
   believe(nowMs: number): void {
     this.lastMs = nowMs;
     this.heardUntilMs = nowMs + outageWindowSeconds * 1_000;
@@ -387,12 +403,15 @@ export class RecentWindow {
     this.heardUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Makes plans look at the models of a provider, of which one has an outage elsewhere. */
+  /**
+   * Makes plans check each model of a provider, after another gateway reported an outage of one of
+   * them.
+   */
   lookCloser(nowMs: number): void {
     this.lastFailureMs = nowMs;
   }
 
-  /** What there is to say to others after an attempt; undefined where there is nothing new. */
+  /** Returns what to report to other gateways after an attempt; undefined where nothing changed. */
   news(nowMs: number): "seen" | "over" | undefined {
     const wasTold = this.toldMs > Number.NEGATIVE_INFINITY;
     if (this.seesOutage(nowMs)) {
@@ -414,15 +433,18 @@ export class RecentWindow {
   }
 }
 
-/** The numbers of the budget; docs/health.md shows the same. */
+/** The parameters of the retry budget; docs/health.md lists the same. */
 export const retryBudgetLimits = {
   /**
-   * Fallbacks that a provider may fail at once before it gets no more of them: ten seconds' worth
-   * of what comes back (as Finagle's retry budgets have it), so that single clients which are tried
-   * out never meet it.
+   * The fallbacks that a provider may fail in a row before it gets no more: ten seconds' worth of
+   * `perSecond`, as in Finagle's retry budgets, so that a single client that tests a provider never
+   * reaches it.
    */
   atOnce: 100,
-  /** What comes back by itself, so that a provider that is never asked first is asked again. */
+  /**
+   * Tokens per second that return by themselves, so that a provider that is never asked first is
+   * tried again.
+   */
   perSecond: 10,
 } as const;
 
@@ -430,14 +452,12 @@ const tokensMax: number = retryBudgetLimits.atOnce;
 const tokensPerMs = retryBudgetLimits.perSecond / 1_000;
 
 /**
- * How many fallbacks a provider may get, so that an outage is not multiplied: the first attempt of
- * a request is always made, the next ones only at providers with something left. Each failure, of a
- * first attempt too, takes a token, and each answer gives one back: a provider that answers every
- * second
- * request keeps its budget, one that fails more often gets ten fallbacks a second. What was under
- * way when
- * the last token went is owed when it fails, too, so that many requests at once get no more than a
- * few.
+ * Limits the fallbacks to a provider, so that they do not multiply an outage. The first attempt of
+ * a request is always made; fallbacks go only to providers that have tokens left. Each failure,
+ * also of a first attempt, takes one token, and each answer returns one: a provider that answers
+ * every second request keeps its budget, and one that fails more often gets ten fallbacks per
+ * second. Attempts that were in flight when the last token was taken also take theirs when they
+ * fail, so that many concurrent requests get only a few in excess.
  */
 export class RetryBudget {
   private tokens = tokensMax;
@@ -447,7 +467,7 @@ export class RetryBudget {
     this.countedMs = nowMs;
   }
 
-  /** Whether another provider's failure may be followed by an attempt here. */
+  /** Returns whether a request that failed at another provider may be tried at this one. */
   mayRetry(nowMs: number): boolean {
     this.refill(nowMs);
     return this.tokens >= 1;
@@ -470,17 +490,17 @@ export class RetryBudget {
 }
 
 /**
- * Why a provider is treated otherwise than others (contract, "Health and routing states";
+ * Why a provider is treated differently from others (contract, "Health and routing states";
  * docs/health.md says when).
  */
 export type ProviderState = "deprioritized" | "excluded" | "quarantined" | "budget_exhausted";
 
-/** Tells the gravest state of a provider; undefined for one that is well. */
+/** Returns the most severe state of a provider; undefined for a healthy one. */
 export type StateLookup = (providerId: string) => ProviderState | undefined;
 
-/** A state that a provider is not asked in. */
+/** A state in which a provider is not used. */
 export type BarringState = Exclude<ProviderState, "deprioritized">;
 
-/** The state if a provider is not asked in it; one that is deprioritized is asked last. */
+/** Returns the state where it bars a provider from use. A deprioritized provider is used last. */
 export const barring = (state: ProviderState | undefined): BarringState | undefined =>
   state === "deprioritized" ? undefined : state;

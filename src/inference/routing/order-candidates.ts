@@ -17,7 +17,7 @@ import {
 } from "./order-policies.ts";
 import type { InputKind, RequestNeeds } from "../canonical/request.ts";
 
-/** What ordering works with. */
+/** The inputs of ordering. */
 interface Ordering {
   request: RoutingRequest;
   facts: OrderFacts;
@@ -28,9 +28,9 @@ interface Ordering {
 type Lists = PlannedCandidate[][];
 
 /**
- * The candidates of each model in the order in which all of them are tried: model by model, or all
- * together where the partition is `none`. Members of a router count as one model. The lists are put
- * in order where they are, which spares copies.
+ * Orders the candidates in the sequence in which they are tried: model by model, or all together
+ * where the partition is `none`. The members of a router count as one model. The lists are sorted
+ * in place, which avoids copies.
  */
 export function orderCandidates(lists: Lists, ordering: Ordering): PlannedCandidate[] {
   for (const list of lists) sortByCost(list);
@@ -44,7 +44,7 @@ export function orderCandidates(lists: Lists, ordering: Ordering): PlannedCandid
   return orderTiers([groups.flatMap((group) => ranked(group, ordering).flat())], ordering);
 }
 
-/** The lists of one model, or those of a router's members in their rank. */
+/** Returns the list of one model, or those of a router's members in their rank. */
 function ranked(group: Lists, { request, leftOut }: Ordering): Lists {
   const router = group[0]?.[0]?.router?.router;
   return router === undefined ? group : rankMembers(group, { router, request, leftOut });
@@ -53,16 +53,17 @@ function ranked(group: Lists, { request, leftOut }: Ordering): Lists {
 function orderGroup(group: Lists, ordering: Ordering): PlannedCandidate[] {
   const members = ranked(group, ordering);
   const { preferences } = ordering.request;
-  // Member by member, unless the request sorts by a measure that members differ in, or names
-  // providers.
+  // Members are tried one after another, unless the request names providers, or sorts by a measure
+  // that differs between members.
   const keepsMembers =
     balancesLoad(preferences) || (preferences.sort === "exacto" && preferences.order === undefined);
   return orderTiers(members.length <= 1 || keepsMembers ? members : [members.flat()], ordering);
 }
 
 /**
- * First what is fine, then what misses a soft preference, then what has an outage or fails too
- * often, which counts under load balancing alone (rules 1 and 4). Within each, member by member.
+ * Orders candidates in tiers: first those without a drawback, then those that miss a soft
+ * preference, then those with an outage or a high error rate, which counts under load balancing
+ * alone (rules 1 and 4). Within each tier, member by member.
  */
 function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandidate[] {
   const { preferences } = request;
@@ -90,7 +91,7 @@ function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandid
   return slow.length + troubled.length === 0 ? first : [...first, ...slow, ...troubled];
 }
 
-/** Puts candidates in the order of the policy, where there is more than one in the whole plan. */
+/** Sorts candidates by the policy, where the whole plan has more than one. */
 function arrange(
   tier: PlannedCandidate[],
   {
@@ -103,7 +104,7 @@ function arrange(
   return tier;
 }
 
-/** Takes candidates out that are in trouble at the moment. */
+/** Removes the candidates that have an outage or fail too often at present. */
 function withoutTroubled(
   member: PlannedCandidate[],
   { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
@@ -124,19 +125,19 @@ function parted(
   });
 }
 
-/** Mostly all of them are well, and then nothing is allocated. */
+/** Returns whether any member has trouble. Usually none has, and then nothing is allocated. */
 function isAnyTroubled(member: readonly PlannedCandidate[], health: HealthMoment): boolean {
   for (const { row, model } of member) if (health.isTroubled(row.provider, model.id)) return true;
   return false;
 }
 
-/** Why a candidate is asked last where the load is balanced. */
+/** Returns why a candidate is tried last where load is balanced. */
 const troubleOf = ({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): string =>
   health.hasOutage(provider, model.id) || health.stateOf(provider) === undefined
     ? "outage in the last 30 seconds"
     : "deprioritized";
 
-/** Takes candidates out that miss a soft preference, and writes down which. */
+/** Removes the candidates that miss a soft preference, and notes which one. */
 function withoutLate(
   member: PlannedCandidate[],
   { wishes, health, late }: { wishes: Wishes; health: HealthMoment; late: PlannedCandidate[] },
@@ -148,20 +149,20 @@ function withoutLate(
   });
 }
 
-/** Efforts that say that little thought will do, and those that ask for much. */
+/** The reasoning efforts of a light request. */
 const lightEfforts: ReadonlySet<string> = new Set(["none", "minimal", "low"]);
 const heavyEfforts: ReadonlySet<string> = new Set(["high", "xhigh", "max"]);
-/** Input beyond this is too much for a request to count as light: about a dozen pages. */
+/** The most input tokens of a light request: about a dozen pages. */
 const lightInputTokensMax = 8_000;
-/** Output tokens that a request is taken to need beside its input when it names no cap. */
+/** Output tokens that a request without a cap is assumed to need beside its input. */
 const outputTokensDefault = 1_024;
 
 const noNeeds: RequestNeeds = { inputs: new Set(), effort: undefined };
 
-/** The candidates of each member, the cheapest first. */
+/** The candidates of each member, cheapest first. */
 type Members = PlannedCandidate[][];
 
-/** What ranking looks at. */
+/** The facts that ranking looks at. */
 interface Facts {
   router: RouterPool;
   request: RoutingRequest;
@@ -170,9 +171,9 @@ interface Facts {
 }
 
 /**
- * Leaves out members that cannot take the request's kinds of input, if any member can, and puts the
- * others, which come in the order of the pool, in the order that their quality and the request call
- * for: the candidates of each member, as they came.
+ * Ranks the members of a router. Members that cannot take the request's kinds of input are left
+ * out, if any member can. The others come in the order of the pool and are sorted by quality, as
+ * the request calls for. The candidates within each member keep their order.
  */
 function rankMembers(
   members: Members,
@@ -191,7 +192,7 @@ function withInputs(
   for (const kind of inputs) {
     const takesIt = ([first]: readonly PlannedCandidate[]): boolean =>
       first?.model.capabilities.includes(kind) === true;
-    // Where no member declares it, the catalog does not know, and the provider has the last word.
+    // Where no member declares this input, the catalog may be incomplete, and the provider decides.
     if (!able.some(takesIt)) continue;
     for (const { row, model } of able.filter((member) => !takesIt(member)).flat()) {
       leftOut.push({ provider: row.provider.id, model: model.id, rule: kind });
@@ -202,8 +203,7 @@ function withInputs(
 }
 
 /**
- * A light request asks for little: little thought, by name, no tools, text alone, and not much of
- * it.
+ * Returns whether a request is light: low reasoning effort, no tools, text alone, and little of it.
  */
 function isLight(
   router: RouterPool,
@@ -221,7 +221,8 @@ function isLight(
 }
 
 /**
- * Estimates refuse nothing: what may be too short, or thinks too little, goes behind the others.
+ * Sorts members. Estimates exclude none: a member whose window may be too small, or that reasons
+ * too little, goes behind the others.
  */
 function rank(members: Members, facts: Facts): Members {
   let isInOrder = !facts.isLight;
@@ -234,7 +235,7 @@ function rank(members: Members, facts: Facts): Members {
   return isInOrder ? members : inRank(members, facts);
 }
 
-/** Sorting is stable, so equals stay in the order of the pool. */
+/** Sorts by rank. Sorting is stable, so equal members stay in the order of the pool. */
 function inRank(members: Members, facts: Facts): Members {
   const ranked = members.map((candidates) => {
     const { model, price } = candidates[0] as PlannedCandidate;
@@ -251,7 +252,7 @@ function inRank(members: Members, facts: Facts): Members {
   return ranked.map(({ candidates }) => candidates);
 }
 
-/** Why a member goes behind the others; undefined where nothing speaks against it. */
+/** Returns why a member goes behind the others; undefined where it does not. */
 function drawbackOf(model: CatalogModel, facts: Facts): string | undefined {
   if (isShort(model, facts))
     return `may be too short for about ${facts.request.inputTokens} tokens of input`;
@@ -274,15 +275,15 @@ const isShort = (
 const isShallow = ({ capabilities }: CatalogModel, { needs: { effort } }: Facts): boolean =>
   effort !== undefined && heavyEfforts.has(effort) && !capabilities.includes("reasoning");
 
-/** The soft preferences of a request, which no route has to keep. */
+/** The soft preferences of a request, which no route has to meet. */
 interface Wishes extends Pick<ProviderFilter, "minThroughput" | "maxLatencyMs"> {
-  /** Parameters that a route had better declare. */
+  /** Parameters that a route should declare. */
   parameters: readonly string[];
-  /** The output cap that a route had better allow, as far as any of them does. */
+  /** The output cap that a route should allow, as far as any candidate does. */
   outputTokens: number | undefined;
 }
 
-/** What a candidate misses that allows less output than another. */
+/** The preference that a candidate misses when it allows less output than another. */
 const lengthMissed = "max_tokens";
 
 const noParameters: readonly string[] = [];
@@ -291,8 +292,8 @@ const largestCap = ({ route }: PlannedCandidate): number =>
   route.maxCompletionTokens ?? Number.POSITIVE_INFINITY;
 
 /**
- * The output that is wished for, or the most that any candidate allows; undefined where all of them
- * allow it.
+ * Returns the requested output cap, or the largest that any candidate allows; undefined where all
+ * of them allow the requested one.
  */
 function lengthAmong(
   members: readonly PlannedCandidate[][],
@@ -311,9 +312,9 @@ function lengthAmong(
 }
 
 /**
- * The soft preferences that may move one of these candidates to the end; undefined where none can,
- * as for most requests. Providers named in order, in the body, in a preset or by header, are asked
- * in that order. A `sort` is one among routes that allow the length.
+ * Returns the soft preferences that may move one of these candidates to the end; undefined where
+ * none can, as for most requests. Providers that are named in order, in the body, a preset or a
+ * header, are tried in that order. A `sort` applies among the routes that allow the length.
  */
 function wishesAmong(
   members: readonly PlannedCandidate[][],
@@ -335,8 +336,8 @@ function wishesAmong(
 }
 
 /**
- * The soft preference that a candidate misses (rule 4 of the provider object, rule 6 of reasoning);
- * undefined when it keeps them all, or nothing is known of it.
+ * Returns the soft preference that a candidate misses (rule 4 of the provider object, rule 6 of
+ * reasoning); undefined when it meets them all or is unmeasured.
  */
 function missedPreference(
   candidate: PlannedCandidate,
@@ -355,5 +356,5 @@ function missedPreference(
     : undefined;
 }
 
-/** Whether a candidate would cut an answer shorter than another has to. */
+/** Returns whether a candidate would cut an answer that another would not. */
 export const cutsShort = ({ missed }: PlannedCandidate): boolean => missed === lengthMissed;

@@ -1,16 +1,16 @@
 import { type ProviderFilter, type PlannedCandidate, namesProvider } from "./candidate.ts";
 import type { HealthMoment } from "./health-windows.ts";
 
-/** What order policies may look at beside the candidates. */
+/** The facts that order policies look at, beside the candidates. */
 export interface OrderFacts {
   health: HealthMoment;
-  /** Uniform random number from 0 (inclusive) to 1 (exclusive). */
+  /** Returns a uniform random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
 }
 
 /**
- * Puts candidates, of which there is one at least and the cheapest first, into the order in which
- * they are tried, and writes down why. Pure but for the injected randomness.
+ * Sorts candidates, at least one and cheapest first, into the order in which they are tried, and
+ * notes the reasons. Pure except for the injected randomness.
  */
 export type OrderPolicy = (
   candidates: PlannedCandidate[],
@@ -18,7 +18,7 @@ export type OrderPolicy = (
   facts: OrderFacts,
 ) => void;
 
-/** `order`: the named providers first, as named; the rest behind them by price. */
+/** `order`: the named providers first, as named, and the rest behind them by price. */
 const byOrder: OrderPolicy = (candidates, { order = [] }) => {
   for (const candidate of candidates) {
     const index = order.findIndex((name) => namesProvider(name, candidate.row));
@@ -29,7 +29,8 @@ const byOrder: OrderPolicy = (candidates, { order = [] }) => {
 };
 
 /**
- * Bits of a weight by what providers call it; what a provider does not say counts as the usual 16.
+ * Bits per weight for each quantization name. A route that does not declare one counts as the usual
+ * 16.
  */
 const precisions: Readonly<Record<string, number>> = {
   fp32: 32,
@@ -54,8 +55,8 @@ const precisionOf = ({ route: { quantization } }: PlannedCandidate): number =>
     : (precisions[quantization.toLowerCase()] ?? precisionUnknown);
 
 /**
- * The share of attempts that failed in the last five minutes; trouble of this moment counts for
- * more than any.
+ * Returns the share of attempts that failed in the last five minutes; a present outage counts as
+ * more than any share.
  */
 function troubleOf({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): number {
   if (health.isTroubled(provider, model.id)) return 2;
@@ -66,7 +67,10 @@ function troubleOf({ model, row: { provider } }: PlannedCandidate, health: Healt
   return failures / attempts;
 }
 
-/** What a route is sorted by, the lowest first; routes without a measurement come last. */
+/**
+ * Returns the value that a route is sorted by, lowest first. Routes without a measurement come
+ * last.
+ */
 function costOf(
   candidate: PlannedCandidate,
   { sort }: ProviderFilter,
@@ -91,7 +95,7 @@ function costOf(
   }
 }
 
-/** `sort`: what is best by one measure first. */
+/** `sort`: the best by one measure first. */
 const bySort: OrderPolicy = (candidates, filter, { health }) => {
   const place = `sort ${filter.sort}`;
   for (const candidate of candidates) {
@@ -105,7 +109,7 @@ const weightAt = (price: number, free: boolean): number =>
   free ? Number(price === 0) : 1 / (price * price);
 
 /**
- * The index drawn with weights of the inverse square of price; free routes, which come first, share
+ * Draws an index with weights of the inverse square of price. Free routes, which come first, share
  * the draw among themselves.
  */
 function drawByPrice(candidates: readonly PlannedCandidate[], random: () => number): number {
@@ -122,7 +126,8 @@ function drawByPrice(candidates: readonly PlannedCandidate[], random: () => numb
 }
 
 /**
- * The default (rule 1): one is drawn by the inverse square of price, the others follow by price.
+ * The default (rule 1): one candidate is drawn by the inverse square of price, and the others
+ * follow by price.
  */
 const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
   const index = drawByPrice(candidates, random);
@@ -133,25 +138,25 @@ const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
   drawn.place = "weighted by price";
 };
 
-/** Whether a request leaves the order to load balancing (rule 2). */
+/** Returns whether a request leaves the order to load balancing (rule 2). */
 export const balancesLoad = (filter: ProviderFilter): boolean =>
   filter.order === undefined && filter.sort === undefined;
 
-/** The policy that a request's preferences call for. */
+/** Returns the policy that a request's preferences call for. */
 export function orderPolicyFor(filter: ProviderFilter): OrderPolicy {
   if (filter.order !== undefined) return byOrder;
   return filter.sort === undefined ? byLoadBalance : bySort;
 }
 
 /**
- * Beyond this the runtime's sort is faster, although it copies the list and calls back for each
- * comparison.
+ * The longest list that is sorted by insertion. Beyond it the runtime's sort is faster, although it
+ * copies the list and calls back for each comparison.
  */
 const insertedMax = 64;
 
 /**
- * Sorts in place, the lowest cost first; equals stay as they are. Routes of one model are few, and
- * planning sorts for every request.
+ * Sorts in place by cost, lowest first and stable. Written by hand because a model has few routes
+ * and planning sorts them for every request.
  */
 export function sortByCost<T extends { readonly cost: number }>(all: T[]): void {
   if (all.length > insertedMax) {

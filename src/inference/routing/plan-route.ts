@@ -15,34 +15,39 @@ import type { HealthMoment } from "./health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
-/** Candidates in the order in which they are tried, and what was left out by which rule. */
+/**
+ * The candidates in the order in which they are tried, and the routes that were left out, with the
+ * rule.
+ */
 export interface RoutePlan {
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
   /**
-   * The rule that took the last candidate out; undefined while there is one, or where there never
-   * was.
+   * The rule that excluded the last candidate; undefined where candidates remain, or where there
+   * never was one.
    */
   emptiedBy: string | undefined;
-  /** The request's session was served before by a provider that is not the first candidate now. */
+  /**
+   * Whether the request's session was last served by another provider than the first candidate's.
+   */
   moved: boolean;
 }
 
-/** What planning may look at. */
+/** The facts that planning looks at. */
 export interface PlanFacts extends RowSources {
-  /** Uniform random number from 0 (inclusive) to 1 (exclusive). */
+  /** Returns a uniform random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
   /**
-   * Whether a provider key serves a route for this caller, with or without a credential of this
-   * process.
+   * Returns whether a provider key serves a route for this caller, with or without a platform
+   * credential.
    */
   hasKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
   /**
-   * Whether the caller's own key serves a route, so that states of the platform's providers do not
-   * concern it.
+   * Returns whether the caller's own key serves a route, so that the states of the platform's
+   * providers do not apply.
    */
   hasOwnKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
-  /** Where sessions were served last; without it no request depends on an earlier one. */
+  /** Where sessions were last served; absent where no request depends on an earlier one. */
   sessions?: StickySessions | undefined;
 }
 
@@ -71,8 +76,8 @@ interface Collecting {
 }
 
 /**
- * Every servable route of the requested models, those of routers through their members: a list for
- * each model that has any.
+ * Returns every servable route of the requested models, and of the members of requested routers: a
+ * list for each model that has any.
  */
 function candidatesOf(
   { models, inputTokens }: RoutingRequest,
@@ -104,7 +109,7 @@ function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): read
   return servable;
 }
 
-/** The rows that this process's credentials or provider keys serve. */
+/** Returns the rows that this process's credentials or provider keys serve. */
 function rowsWithKeys(
   rows: readonly RouteRow[],
   hasKey: NonNullable<PlanFacts["hasKey"]>,
@@ -117,7 +122,7 @@ function rowsWithKeys(
   });
 }
 
-/** A member of a router may be named beside it, too; the first place counts. */
+/** Removes duplicates, keeping the first: a member of a router may also be named beside it. */
 function eachOnce(lists: readonly PlannedCandidate[][]): PlannedCandidate[][] {
   const seen = new Set<CatalogModel>();
   return lists.filter(
@@ -145,8 +150,8 @@ function applyRules(
 }
 
 /**
- * The candidates that a rule keeps. A function of its own, since a closure in the loop over the
- * rules would cost each of its turns an object, and most rules do not apply.
+ * Returns the candidates that a rule keeps. It is a function of its own because a closure in the
+ * loop over the rules would allocate on each turn, and most rules do not apply.
  */
 const keptBy = (
   rule: RouteRule,
@@ -160,9 +165,9 @@ const keptBy = (
   });
 
 /**
- * Puts the provider that served the request's session last in front, so that its prompt cache is
- * hit: while it is well, cuts no answer that another would not, and the request names no order of
- * its own. Tells whether the session has to move.
+ * Moves the provider that last served the request's session to the front, so that its prompt cache
+ * is used. It does so while that provider is healthy and cuts no answer that another would not, and
+ * the request names no order of its own. Returns whether the session has to move.
  */
 function stayWithSession(
   ordered: PlannedCandidate[],

@@ -15,7 +15,7 @@ const cutoffs = z.union([
 const measures = ["price", "throughput", "latency", "cost", "ttft", "tps"] as const;
 
 /**
- * The `provider` object of a request (contract: "The provider object"); unknown fields are ignored.
+ * The `provider` object of a request (contract: "The provider object"). Unknown fields are ignored.
  */
 export const providerPreferencesSchema = z.object({
   order: slugs.nullish(),
@@ -44,18 +44,18 @@ export const providerPreferencesSchema = z.object({
 
 type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;
 
-/** Bounds by percentile as a request writes them: a number is that of the median. */
+/** Bounds by percentile, as a request writes them. A plain number bounds the median. */
 type WrittenCutoffs = NonNullable<ProviderPreferences["preferred_max_latency"]>;
 
 /**
- * What routes are sorted by once load balancing is off; `availability` has no name in
+ * What routes are sorted by once load balancing is off. `availability` has no name in
  * `provider.sort`.
  */
 export type SortKey = "price" | "throughput" | "latency" | "exacto" | "availability";
 
 const aliases: Record<string, SortKey> = { cost: "price", ttft: "latency", tps: "throughput" };
 
-/** The sort of a request with its aliases resolved; undefined leaves load balancing on. */
+/** Returns the sort of a request with its aliases resolved; undefined leaves load balancing on. */
 function sortOf(preferences: ProviderPreferences | undefined): SortKey | undefined {
   const { sort } = preferences ?? {};
   if (sort === null || sort === undefined) return undefined;
@@ -87,7 +87,10 @@ function priceBound(value: string | number | null | undefined, param: string): b
   return bound;
 }
 
-/** Cutoffs of a `preferred_*` field, each bound times `unit`; a number is that of the median. */
+/**
+ * Returns the cutoffs of a `preferred_*` field, each bound multiplied by `unit`. A plain number
+ * bounds the median.
+ */
 function cutoffsOf(written: WrittenCutoffs | null | undefined, unit: number): Cutoff[] | undefined {
   if (written === null || written === undefined) return undefined;
   if (typeof written === "number") return [{ share: 0.5, bound: written * unit }];
@@ -97,20 +100,20 @@ function cutoffsOf(written: WrittenCutoffs | null | undefined, unit: number): Cu
   });
 }
 
-/** What a request says of providers, in all the places where it can. */
+/** A request's preferences among providers, from all the places where it can state them. */
 export interface WrittenPreferences {
-  /** The `provider` object of the request, that of its preset merged in. */
+  /** The `provider` object of the request, with that of its preset merged in. */
   provider: unknown;
   /** The preference that the model id's suffix means. */
   suffixSort: SortKey | undefined;
   suffixMinContext?: number | undefined;
-  /** Backends named by header; they win over everything else. */
+  /** Providers named by header; they take precedence over everything else. */
   forcedProviders: readonly string[] | undefined;
 }
 
 /**
- * What routing filters and sorts by: the request's `provider` object, the model id's suffix, and
- * backends forced by header.
+ * Returns what routing filters and sorts by: the request's `provider` object, the model id's
+ * suffix, and the providers forced by header.
  */
 export function providerFilter(written: WrittenPreferences): ProviderFilter {
   const { provider, suffixSort, suffixMinContext, forcedProviders } = written;
@@ -146,22 +149,25 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
     requireParams: preferences.require_params ?? undefined,
     minContext: Math.max(preferences.min_context ?? 0, suffixMinContext ?? 0) || undefined,
     minThroughput: cutoffsOf(preferences.preferred_min_throughput, 1),
-    // Callers write seconds.
+    // Callers give seconds.
     maxLatencyMs: cutoffsOf(preferences.preferred_max_latency, 1_000),
   };
 }
 
 type Issue = z.core.$ZodIssue;
 
-/** A field, and what is wrong with it. */
+/** A field and its problem. */
 interface Problem {
   path: readonly PropertyKey[];
   message: string;
-  /** The value is of another kind than the alternative takes: text in place of a number. */
+  /**
+   * Whether the value has another type than the alternative takes, such as text in place of a
+   * number.
+   */
   isOtherKind?: boolean;
 }
 
-/** Checks a request's `provider` object; throws `bad_request` naming the field. */
+/** Checks a request's `provider` object. Throws `bad_request` that names the field. */
 function checkPreferences(value: unknown): ProviderPreferences {
   const result = providerPreferencesSchema.safeParse(value, { error: problemText });
   if (result.success) return result.data;
@@ -172,7 +178,10 @@ function checkPreferences(value: unknown): ProviderPreferences {
   throw new GatewayError("bad_request", `${param}: ${message}`, { param });
 }
 
-/** Of a union, the alternative that the value resembles speaks; when it resembles none, all do. */
+/**
+ * Returns the problem of the union's alternative that the value resembles, or of all of them where
+ * it resembles none.
+ */
 function problemOf(issue: Issue): Problem {
   const { path } = issue;
   if (issue.code === "unrecognized_keys")

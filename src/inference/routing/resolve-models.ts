@@ -4,21 +4,19 @@ import { routerId } from "../catalog/router-models.ts";
 import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
-/**
- * A model id as asked for: the catalog's model, and what the suffix shortcuts behind it stand for.
- */
+/** A requested model id: the catalog's model, and the meaning of the suffix shortcuts behind it. */
 export interface ResolvedModel {
   model: CatalogModel;
   sort?: SortKey;
-  /** Tokens; from a suffix such as `[1m]` on a router. */
+  /** Tokens, from a suffix such as `[1m]` on a router. */
   minContext?: number;
-  /** The model is a routing preset: a member of it serving is no fallback. */
+  /** Whether the model is a routing preset, so that no member counts as a fallback. */
   isRouter: boolean;
 }
 
 /**
- * A model by its id or one of its other names, in any case: the vendor's own name for it,
- * with or without the owner and a date. Undefined when there is none.
+ * Finds a model by its id or one of its other names, in any case: the vendor's own name for it,
+ * with or without the owner and a date. Returns undefined when there is none.
  */
 export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
   const exact = catalog.models.get(id);
@@ -38,7 +36,7 @@ const byName = ({ models, aliases }: CatalogSnapshot, id: string): CatalogModel 
 
 /**
  * Finds a model by id, with or without suffix shortcuts (rule 6 of the provider object). Throws
- * `model_unavailable` when there is no such model, also for the free copy of one that has none.
+ * `model_unavailable` when there is no such model, or it has no free copy and one was requested.
  */
 export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedModel {
   const exact = findModel(catalog, id);
@@ -59,8 +57,8 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
 }
 
 /**
- * Whether a key's `allowed_models` let it ask for a model: a router may be asked for where any of
- * its members may.
+ * Returns whether a key's `allowed_models` include a model. A router is allowed where any of its
+ * members is.
  */
 export const isModelAllowed = (
   allowedModels: readonly string[] | null,
@@ -83,7 +81,7 @@ function live(resolved: ResolvedModel): ResolvedModel {
 const freeEnding = ":free";
 
 /**
- * `service/auto:free` chooses among the models that cost nothing: it is another name of
+ * `service/auto:free` chooses among the models that cost nothing: it is another name for
  * `service/free`.
  */
 function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | undefined {
@@ -93,13 +91,13 @@ function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | unde
 }
 
 /**
- * What passes through to its maker; the free copy of a model is never passed to one that costs
- * something.
+ * Returns the model that an unknown id is passed to its maker as. A free copy never resolves to a
+ * model that costs something.
  */
 const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefined =>
   base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base);
 
-/** The refusal of `acme/large[1m]`: a model has the window that it has. */
+/** Builds the refusal of `acme/large[1m]`: a model's context window is fixed. */
 function noContextSuffix(id: string, model: CatalogModel): GatewayError {
   const message =
     `A context in brackets, as in ${JSON.stringify(id)}, is for ${routerId("auto")}: ask for ${model.id}` +
@@ -122,7 +120,7 @@ function unknownModel(
   const similar = (catalog.families?.get(familyOf(base.toLowerCase())) ?? []).slice(0, 3);
   if (similar.length === 0)
     return new GatewayError("model_unavailable", message, { param: "model" });
-  // The id of a known family may be newer than the facts that the gateway was installed with.
+  // The id may be of a known family and newer than the facts that the gateway was installed with.
   const ways =
     "Operators read newer models with `npm run catalog:refresh`, or let the ids of known makers pass with " +
     "`catalog.unknown_models: pass_through` in switchyard.yaml.";
@@ -136,7 +134,7 @@ function unknownModel(
   );
 }
 
-/** A model id without its suffix shortcuts, and what they stand for. */
+/** A model id without its suffix shortcuts, and the meaning of those. */
 export interface SplitId {
   base: string;
   sort: SortKey | undefined;
@@ -151,20 +149,19 @@ const sorts: Readonly<Record<string, SortKey>> = {
   exacto: "exacto",
 };
 
-/** Minimum context in brackets, such as `[1m]` or `[500k]`. */
+/** Matches a minimum context in brackets, such as `[1m]` or `[500k]`. */
 const contextEnding = /\[(\d{1,9})([km])\]$/i;
 
 const tokensOf = { k: 1_000, m: 1_000_000 } as const;
 
 /**
- * Takes the shortcuts off an id, in any order and case: `service/auto[1m]:exacto`
- * is
- * `service/auto` with a sort and a minimum. Throws `bad_request` where two of them contradict each
- * other.
+ * Removes the shortcuts from an id, in any order and case: `service/auto[1m]:exacto` is
+ * `service/auto` with a sort and a minimum context. Throws `bad_request` where two of them
+ * contradict each other.
  */
 export function splitShortcuts(id: string): SplitId {
   const split: SplitId = { base: id, sort: undefined, minContext: undefined };
-  // `:free` is part of the id itself, and other shortcuts may stand before it.
+  // `:free` is part of the id itself, and other shortcuts may come before it.
   let isFree = false;
   for (;;) {
     const { base } = split;

@@ -1,22 +1,29 @@
-/** The window is ten slices, so a sample counts for four and a half to five minutes. */
+/**
+ * The number of slices of the window. With ten, a sample counts for four and a half to five
+ * minutes.
+ */
 const slices = 10;
 const sliceMs = 30_000;
 /**
- * Buckets grow by 5.3 %, so that 256 of them span a factor of 500,000 and a percentile is true to
- * 2.6 %.
+ * The number of buckets. Each is 5.3 % wider than the one before, so that 256 of them span a factor
+ * of 500,000 and a percentile is accurate to 2.6 %.
  */
 const buckets = 256;
 const growth = 1.053;
 const logGrowth = Math.log(growth);
-/** Buckets are counted in groups, too, so that a percentile is found in some twenty steps. */
+/**
+ * The number of buckets in a group. Groups are counted as well, so that a percentile is found in
+ * some twenty steps.
+ */
 const groupSize = 16;
 /**
- * What one bucket of one slice can count; beyond it samples of the same size are no longer counted.
+ * The most samples that one bucket of one slice counts; further samples of the same size are
+ * ignored.
  */
 const countMax = 0xffff;
 
 /**
- * How a measure was distributed over the last five minutes, in bounded memory (6 KB) at any
+ * The distribution of a measure over the last five minutes, in bounded memory (6 KB) at any
  * traffic: a histogram for each slice of time, and their running sum.
  */
 export class RollingDistribution {
@@ -43,7 +50,8 @@ export class RollingDistribution {
   }
 
   /**
-   * The value that a share of the samples, such as 0.9, do not exceed; undefined without samples.
+   * Returns the value that this share of the samples, such as 0.9, does not exceed; undefined
+   * without samples.
    */
   at(share: number, nowMs: number): number | undefined {
     const bucket = this.bucketAt(share, nowMs);
@@ -51,8 +59,8 @@ export class RollingDistribution {
   }
 
   /**
-   * Whether a share of the samples are at most `bound`, as far as buckets tell; undefined without
-   * samples.
+   * Returns whether this share of the samples is at most `bound`, to the accuracy of a bucket;
+   * undefined without samples.
    */
   isAtMost(bound: number, at: { share: number; nowMs: number }): boolean | undefined {
     const bucket = this.bucketAt(at.share, at.nowMs);
@@ -60,8 +68,8 @@ export class RollingDistribution {
   }
 
   /**
-   * Whether a share of the samples are at least `bound`, as far as buckets tell; undefined without
-   * samples.
+   * Returns whether this share of the samples is at least `bound`, to the accuracy of a bucket;
+   * undefined without samples.
    */
   isAtLeast(bound: number, at: { share: number; nowMs: number }): boolean | undefined {
     const bucket = this.bucketAt(1 - at.share, at.nowMs);
@@ -76,7 +84,7 @@ export class RollingDistribution {
   private bucketAt(share: number, nowMs: number): number | undefined {
     this.advance(nowMs);
     if (this.count === 0) return undefined;
-    // Nearest rank; the tiny part keeps 0.9 * 10 at 9.
+    // The nearest rank; the small term keeps 0.9 * 10 at 9.
     let left = Math.max(1, Math.ceil(share * this.count - 1e-9));
     let group = 0;
     for (; left > (this.groupCounts[group] ?? left); group += 1)
@@ -116,8 +124,8 @@ export class RollingDistribution {
 }
 
 /**
- * Attempts and failures over a window that moves on cell by cell; recording and reading are
- * constant work.
+ * Counts of attempts and failures over a window that advances cell by cell. Recording and reading
+ * take constant time.
  */
 export class RollingCounts {
   private readonly cellMs: number;
@@ -127,7 +135,7 @@ export class RollingCounts {
   private attemptSum = 0;
   private failureSum = 0;
 
-  /** A window of `cells` cells, of which the youngest is not over yet. */
+  /** A window of `cells` cells, the youngest of which is still being filled. */
   constructor({ cells, cellMs }: { cells: number; cellMs: number }) {
     this.cellMs = cellMs;
     this.attemptCells = new Uint32Array(cells);

@@ -1,6 +1,6 @@
 import type { HealthWindows, OutageNews } from "./health-windows.ts";
 
-/** Words between the gateways that share a server. */
+/** The channel between the gateways that share a server. */
 interface OutageChannel {
   on(name: string, listener: (message: string) => void): void;
   say(name: string, message: string): void;
@@ -9,9 +9,9 @@ interface OutageChannel {
 const channelName = "outages";
 
 /**
- * Tells other gateways of outages as they are seen, and takes their word for theirs. Nothing is
- * kept on the server: what a gateway misses it hears again within a second while the outage lasts,
- * or sees for itself.
+ * Reports outages to other gateways as they are seen, and accepts their reports. Nothing is kept on
+ * the server: a gateway that misses a report receives it again within a second while the outage
+ * lasts, or sees the outage itself.
  */
 export function shareOutages(
   health: Pick<HealthWindows, "share" | "hear">,

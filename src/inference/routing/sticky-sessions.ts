@@ -3,22 +3,25 @@ import { withinTime } from "../../platform/kernel/within-time.ts";
 import type { Candidate } from "./candidate.ts";
 
 /**
- * Sessions that are remembered at once; beyond them the one that was quiet for longest is
+ * The most sessions that are remembered at once. Beyond it, the one without requests for longest is
  * forgotten.
  */
 const entriesMaxDefault = 50_000;
-/** No provider keeps a prompt cache for longer than this after its last use. */
+/**
+ * Milliseconds that a session is remembered. No provider keeps a prompt cache for longer than this
+ * after its last use.
+ */
 const lifetimeMsDefault = 60 * 60_000;
 
 /**
- * How long a request waits to hear where its session was at another gateway; what this one
- * remembers has to do then.
+ * Milliseconds that a request waits to learn where other gateways served its session. After that,
+ * this gateway's own memory decides.
  */
 const recallMsDefault = 25;
 
 /**
- * Where sessions were served last, as several gateways know it; what rejects is not known at the
- * moment.
+ * Where sessions were last served, shared between gateways. A rejection means that it is not known
+ * at the moment.
  */
 export interface SharedPlaces {
   get(key: string): Promise<SessionPlace | undefined>;
@@ -30,10 +33,10 @@ interface Entry extends SessionPlace {
 }
 
 /**
- * Which provider served a session's requests for a model last, so that the next one finds its
- * prompt cache. In memory and bounded; a process that forgets only costs a cache miss. Several
- * gateways tell each other over a shared server, and go by their own memory while it is away or
- * late.
+ * Remembers which provider last served a session's requests for a model, so that the next one finds
+ * its prompt cache. In memory and bounded; what is forgotten only costs a cache miss. Several
+ * gateways share their entries through a server, and use their own memory while it is unavailable
+ * or slow.
  */
 export class StickySessions {
   private readonly clock: Clock;
@@ -71,7 +74,7 @@ export class StickySessions {
   }
 
   /**
-   * Learns where other gateways served a session last, unless that takes too long. Never rejects.
+   * Learns where other gateways last served a session, unless that takes too long. Never rejects.
    */
   async recall(session: Session, requestedModel: string): Promise<void> {
     if (this.shared === undefined) return;
@@ -85,7 +88,8 @@ export class StickySessions {
   }
 
   /**
-   * Who served the session's last request for a model or router; undefined without a recent one.
+   * Returns where the session's last request for a model or router was served; undefined without a
+   * recent one.
    */
   lastPlace(session: Session, requestedModel: string): SessionPlace | undefined {
     const entry = this.entries.get(keyOf(session, requestedModel));
@@ -93,9 +97,9 @@ export class StickySessions {
   }
 
   /**
-   * Remembers who served, and tells whether the session had to move for it. A fallback to another
-   * model is a move that is not remembered: the session comes back when the requested model can
-   * serve again.
+   * Remembers where a session was served, and returns whether it had to move for that. A fallback
+   * to another model is a move that is not remembered: the session returns when the requested model
+   * can serve again.
    */
   recordServed(
     session: Session,
@@ -107,12 +111,12 @@ export class StickySessions {
     const moved = last !== undefined && !isAt(place, last);
     if (candidate.modelIndex > 0) return moved;
     this.remember(key, place);
-    // Not awaited: a gateway that does not hear of it in time goes by what it knows.
+    // Not awaited: a gateway that does not learn of it in time uses what it knows.
     this.shared?.set(sharedKey(key), place, this.lifetimeMs / 1000).catch(() => undefined);
     return moved;
   }
 
-  /** How many sessions are remembered. */
+  /** The number of sessions that are remembered. */
   get size(): number {
     return this.entries.size;
   }
@@ -127,18 +131,21 @@ export class StickySessions {
   }
 }
 
-/** Neither workspace nor model ids have line breaks, so no two sessions share a key. */
+/** Neither workspace ids nor model ids contain line breaks, so no two sessions share a key. */
 const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string =>
   `${workspaceId}\n${requestedModel}\n${id}`;
 
-/** Callers name sessions as they like; what is shared has one length and none of their words. */
+/**
+ * Hashes a key for sharing: callers choose session names, and what is shared has one length and
+ * reveals none of them.
+ */
 const sharedKey = (key: string): string =>
   new Bun.CryptoHasher("sha256").update(key).digest("base64url");
 
 const isAt = (left: SessionPlace, right: SessionPlace): boolean =>
   left.provider === right.provider && left.model === right.model;
 
-/** Whether a candidate of the requested model is where a session was served last. */
+/** Returns whether a candidate of the requested model is where a session was last served. */
 export const isAtPlace = ({ model, route, modelIndex }: Candidate, place: SessionPlace): boolean =>
   modelIndex === 0 && route.provider.id === place.provider && model.id === place.model;
 
@@ -148,9 +155,9 @@ export interface Session {
   id: string;
 }
 
-/** Who served a session last. */
+/** Where a session was last served. */
 export interface SessionPlace {
   provider: string;
-  /** Catalog id; another than the requested one where that is a router. */
+  /** The catalog id of the model; it differs from the requested one where that is a router. */
   model: string;
 }
