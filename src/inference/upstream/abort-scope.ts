@@ -1,24 +1,24 @@
-/** Something that can be given up. */
+/** Something that can be aborted. */
 export interface Abortable {
   abort(): void;
 }
 
-/** What an exchange is tied to for as long as it is under way. */
+/** The abort scope as an exchange sees it while it is in flight. */
 export interface ExchangeTie {
-  /** Whether the exchange has no reader any more. */
+  /** Whether the exchange has no reader any more. Checks the client's signal. */
   readonly clientGone: boolean;
-  /** The same as far as it is known already; does not look. */
+  /** Like `clientGone`, but without checking: what is known so far. */
   readonly heardClientLeave: boolean;
   attach(abortable: Abortable): void;
-  /** Waiting has begun: from now on the signals that may end it are listened to. */
+  /** Starts to listen to the client's signal, since the exchange has begun to wait. */
   listen(): void;
 }
 
 /**
- * Ties the exchange that is under way to the client: when the client goes away it is aborted. Once
- * the answer streams, its stream hears of the client itself and the tie is released. Listening
- * costs more than it is worth for an answer that takes a moment, so it begins with `listen`, when
- * waiting begins.
+ * Ties the exchange in flight to its client: when the client disconnects, the exchange is aborted.
+ * Once the answer streams, the stream notices the client itself and the tie is released. Listening
+ * costs too much for an answer that takes a moment, so it starts only with `listen`, when the
+ * exchange has begun to wait.
  */
 export class AbortScope implements ExchangeTie {
   private current: Abortable | undefined;
@@ -27,7 +27,7 @@ export class AbortScope implements ExchangeTie {
   private readonly signalOf: (() => AbortSignal) | undefined;
   private readonly aborts: boolean;
 
-  /** `aborts` is false where the policy is to read on although the client has left. */
+  /** `aborts` is false where the policy is to read on after the client has left. */
   constructor(signalOf: (() => AbortSignal) | undefined, options: { aborts: boolean }) {
     this.signalOf = signalOf;
     this.aborts = options.aborts;
@@ -39,12 +39,12 @@ export class AbortScope implements ExchangeTie {
     return this.gone;
   }
 
-  /** Whether it is known already that the client has left; does not look. */
+  /** Whether the client is already known to have left; does not check. */
   get heardClientLeave(): boolean {
     return this.gone;
   }
 
-  /** Hears from now on when the client leaves, and at once when it has left already. */
+  /** Starts to listen for the client's disconnect, and notices at once where it has happened. */
   listen(): void {
     if (this.listening || this.signalOf === undefined) return;
     this.listening = true;
@@ -58,8 +58,8 @@ export class AbortScope implements ExchangeTie {
   }
 
   /**
-   * Ties what is under way to the client; it is given up at once when the client is known to have
-   * left.
+   * Ties an exchange or connection to the client; it is aborted at once where the client is known
+   * to have left.
    */
   attach(abortable: Abortable): void {
     this.current = abortable;

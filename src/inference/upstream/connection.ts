@@ -3,7 +3,7 @@ import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
 import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
-/** Scheme, host and port that connections are pooled by. */
+/** The scheme, host and port of an upstream, by which connections are pooled. */
 export interface Origin {
   secure: boolean;
   host: string;
@@ -13,26 +13,26 @@ export interface Origin {
 /** Where a connection leads, and how. */
 export interface Place {
   origin: Origin;
-  /** Connections of one key can stand in for one another. */
+  /** Connections with the same key are interchangeable. */
   key: string;
-  /** What it goes through. */
+  /** The proxy that it goes through. */
   proxy: Proxy | undefined;
   /** Certificates in PEM that are trusted in place of the platform's own list. */
   trusted: readonly string[] | undefined;
 }
 
-/** A request as it goes over the wire. */
+/** A request in wire form. */
 export interface WireRequest {
   text: string;
-  /** Its length in UTF-8. */
+  /** The length in UTF-8. */
   byteLength: number;
 }
 
-/** One request in flight on a connection; told what happens, in order. */
+/** Receives the events of one request in flight on a connection, in order. */
 export interface ExchangeListener {
   onHead(head: ResponseHead): void;
   onBody(bytes: Buffer, start: number, end: number): void;
-  /** All of the body that one reading of the socket had was passed on. */
+  /** Called when all body bytes of one read of the socket were passed on. */
   onRead(): void;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
@@ -66,20 +66,17 @@ const socketHandlers = {
 };
 
 /**
- * One HTTP/1.1 client connection on a plain or TLS socket. Requests go over it one at a time; the
- * certificate must be valid for the host. Written on `Bun.connect` because `fetch` crosses a thread
- * per request and cannot tell a slow connect from a slow answer.
+ * One HTTP/1.1 client connection on a plain or TLS socket. It carries one request at a time, and
+ * the certificate must be valid for the host. Written on `Bun.connect` because `fetch` crosses a
+ * thread for each request and cannot tell a slow connect from a slow answer.
  */
 export class Connection {
   readonly place: Place;
-  /** Milliseconds of the monotonic clock since which it has been idle. */
+  /** When it became idle, in milliseconds of the monotonic clock. */
   idleSinceMs = 0;
-  /** Milliseconds of the monotonic clock at which an idle connection is no longer trusted. */
+  /** Until when an idle connection is trusted, in milliseconds of the monotonic clock. */
   idleUntilMs = 0;
-  /**
-   * How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said
-   * nothing.
-   */
+  /** The upstream's announced idle timeout in milliseconds; undefined where it announced none. */
   idleForMs: number | undefined;
   private socket: Socket<Connection> | undefined;
   private tunnel: ProxyTunnel | undefined;
@@ -104,7 +101,7 @@ export class Connection {
   }
 
   /**
-   * Opens the socket; rejects with `connect_failed`, `proxy_refused`, `tls_failed` or
+   * Opens the socket. Rejects with `connect_failed`, `proxy_refused`, `tls_failed` or
    * `connect_timeout`.
    */
   open(timeoutMs: number): Promise<Connection> {
@@ -174,13 +171,13 @@ export class Connection {
     };
   }
 
-  /** Gives up on a connection that is still being opened. */
+  /** Aborts a connection that is still being opened. */
   abort(): void {
     if (!this.closed)
       this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
   }
 
-  /** Sends one request, head and body already in wire form. */
+  /** Sends one request, whose head and body are in wire form. */
   send({ text, byteLength }: WireRequest, listener: ExchangeListener): void {
     this.listener = listener;
     this.written = false;
@@ -193,13 +190,13 @@ export class Connection {
     }
     const written = socket.write(text);
     this.written = written > 0;
-    // Bytes are made of the text only when the socket did not take it at once.
+    // The text is converted to bytes only when the socket did not take it at once.
     if (written < byteLength) this.unsent = Buffer.from(text).subarray(Math.max(0, written));
   }
 
   /**
-   * Trusts an idle connection no longer than the upstream's `Keep-Alive: timeout=N` says, with half
-   * a second to spare.
+   * Limits the trust in an idle connection to the upstream's `Keep-Alive: timeout=N`, less half a
+   * second.
    */
   noteKeepAlive(header: string | undefined): void {
     const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
@@ -210,7 +207,7 @@ export class Connection {
     return this.closed;
   }
 
-  /** Stops reading, so that the upstream feels a slow reader. */
+  /** Stops reading, so that TCP backpressure slows the upstream. */
   pause(): void {
     if (!this.paused) {
       this.paused = true;
@@ -225,12 +222,12 @@ export class Connection {
     }
   }
 
-  /** Drops the connection at once; the current exchange fails. */
+  /** Drops the connection at once; the exchange in flight fails. */
   breakOff(): void {
     this.fail(new UpstreamFailure("aborted", "the gateway is about to end", { sent: true }));
   }
 
-  /** Drops the connection at once; the current exchange hears nothing more. */
+  /** Drops the connection at once; the exchange in flight receives no further event. */
   destroy(): void {
     this.listener = undefined;
     this.unsent = undefined;
@@ -268,8 +265,8 @@ export class Connection {
 
   onData(bytes: Buffer): void {
     if (this.listener === undefined) {
-      // Bytes that were not asked for: the peer broke the protocol, so the connection is worth
-      // nothing.
+      // The peer sent bytes that were not asked for, which breaks the protocol: the connection
+      // cannot be reused.
       this.destroy();
       return;
     }
@@ -339,10 +336,13 @@ export class Connection {
   }
 }
 
-/** What a proxy may answer to CONNECT, in bytes. */
+/** The most bytes of a proxy's answer to CONNECT. */
 const answerBytesMax = 16 * 1024;
 
-/** What a tunnel reports: the socket through which the origin is reached, or why there is none. */
+/**
+ * Receives a tunnel's outcome: the socket that leads to the origin, or the reason why there is
+ * none.
+ */
 interface TunnelListener {
   onTunnel(socket: Socket<ProxyTunnel>): void;
   onFailure(failure: UpstreamFailure): void;
@@ -370,8 +370,8 @@ const handlers = {
 };
 
 /**
- * Asks a proxy for a tunnel to an origin (RFC 9110, 9.3.6). Once it is there, its socket belongs to
- * who received the failure.
+ * Asks a proxy for a tunnel to an origin (RFC 9110, 9.3.6). Once it is open, its socket belongs to
+ * the listener.
  */
 class ProxyTunnel {
   private readonly proxy: Proxy;
@@ -395,7 +395,7 @@ class ProxyTunnel {
     );
   }
 
-  /** Drops the connection to the proxy, and the tunnel in it; nothing is reported any more. */
+  /** Drops the connection to the proxy and the tunnel in it; nothing more is reported. */
   destroy(): void {
     this.settled = true;
     this.socket?.terminate();
@@ -415,7 +415,7 @@ class ProxyTunnel {
     socket.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${proof}\r\n`);
   }
 
-  /** Reads the proxy's answer; what comes after it is the origin's, whose TLS reads it. */
+  /** Reads the proxy's answer. Anything after it comes from the origin and is read by its TLS. */
   onData(socket: Socket<ProxyTunnel>, bytes: Buffer): void {
     if (this.settled) return;
     this.answer = Buffer.concat([this.answer, bytes]);
@@ -428,7 +428,7 @@ class ProxyTunnel {
     const status = statusOf(this.answer.toString("latin1", 0, end));
     if (status < 200 || status >= 300)
       this.fail("proxy_refused", `the proxy answered CONNECT with status ${status}`);
-    // The origin speaks after its client has, so bytes behind the answer are the proxy's own.
+    // The origin does not speak before its client, so bytes behind the answer are the proxy's own.
     else if (this.answer.length > end + 4)
       this.fail("proxy_refused", "the proxy sent bytes behind its answer to CONNECT");
     else {
@@ -448,7 +448,7 @@ class ProxyTunnel {
   }
 }
 
-/** The status of a proxy's answer; 0 where it is none. */
+/** Returns the status of a proxy's answer; 0 where it is not an HTTP answer. */
 function statusOf(head: string): number {
   try {
     return parseHead(head).status;

@@ -3,12 +3,12 @@ import type { EventDecoder, SseEvent } from "./sse-decoder.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /**
- * The form that an exception takes as an event: its own name behind `exception:`, or Anthropic's
- * event `error`.
+ * How an exception becomes an event: with its own name behind `exception:`, or as Anthropic's event
+ * `error`.
  */
 export type ExceptionForm = "named" | "messages-error";
 
-/** Opens a decoder for one stream; the codec is loaded when the first such stream comes. */
+/** Creates a decoder for one stream. The codec is loaded when the first such stream comes. */
 export async function openEventStream(form: ExceptionForm): Promise<EventStreamDecoder> {
   const { EventStreamCodec } = await import("@smithy/eventstream-codec");
   const toText = (bytes: Uint8Array | string): string =>
@@ -16,17 +16,17 @@ export async function openEventStream(form: ExceptionForm): Promise<EventStreamD
   return new EventStreamDecoder(new EventStreamCodec(toText, (text) => Buffer.from(text)), form);
 }
 
-/** Bytes that one message may have, so that a false length cannot fill the memory. */
+/** The most bytes of one message, so that a false length cannot exhaust the memory. */
 const maxMessageBytes = 16 * 1024 * 1024;
-/** Total length, length of the headers, and a checksum over both: three times four bytes. */
+/** The total length, the headers' length and a checksum over both: three times four bytes. */
 const preludeBytes = 12;
 const checksumBytes = 4;
 
 /**
- * Decodes an Amazon event stream (application/vnd.amazon.eventstream) into the events that its
- * payloads hold: with Claude on Bedrock each chunk is one event of Anthropic's in base64, Converse
- * names its events in a header. Throws `UpstreamFailure` for bytes that are no such stream. Source:
- * docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html (2026-11).
+ * Decodes an Amazon event stream (application/vnd.amazon.eventstream) into the events in its
+ * payloads: with Claude on Bedrock, each chunk holds one of Anthropic's events in base64; Converse
+ * names its events in a header. Throws `UpstreamFailure` for bytes that are not such a stream.
+ * Source: docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html (2026-11).
  */
 export class EventStreamDecoder implements EventDecoder {
   private readonly codec: EventStreamCodec;
@@ -38,7 +38,7 @@ export class EventStreamDecoder implements EventDecoder {
     this.form = form;
   }
 
-  /** The events that this chunk completes. The chunk may be reused by its owner afterwards. */
+  /** Returns the events that this chunk completes. The owner may reuse the chunk afterwards. */
   push(chunk: Uint8Array): SseEvent[] {
     let rest = this.held.byteLength === 0 ? chunk : Buffer.concat([this.held, chunk]);
     const events: SseEvent[] = [];
@@ -47,12 +47,12 @@ export class EventStreamDecoder implements EventDecoder {
       if (event !== undefined) events.push(event);
       rest = rest.subarray(length);
     }
-    // A copy; a Buffer's own `slice` is none.
+    // This copies; a Buffer's own `slice` would not.
     this.held = new Uint8Array(rest);
     return events;
   }
 
-  /** Ends the stream. A message that was cut is no event, so that its reader finds the stream cut. */
+  /** Ends the stream. A truncated message yields no event, so the reader finds the stream cut. */
   end(): SseEvent[] {
     this.held = new Uint8Array(0);
     return [];
@@ -73,7 +73,7 @@ export class EventStreamDecoder implements EventDecoder {
     return inner === undefined ? named(eventType, text) : named(field(inner, "type"), inner);
   }
 
-  /** The headers whose value is text, and the payload. */
+  /** Returns the headers with text values, and the payload. */
   private decode(bytes: Uint8Array): {
     headers: (name: string) => string | undefined;
     text: string;
@@ -102,7 +102,7 @@ export class EventStreamDecoder implements EventDecoder {
   }
 }
 
-/** What Amazon's exceptions are called by Anthropic; the others are an `api_error`. */
+/** Anthropic's error types for Amazon's exceptions; all others are an `api_error`. */
 const errorTypeByException: Readonly<Record<string, string>> = {
   throttlingException: "rate_limit_error",
   validationException: "invalid_request_error",
@@ -113,8 +113,8 @@ const errorTypeByException: Readonly<Record<string, string>> = {
 };
 
 /**
- * The length of the first message; undefined while it is not whole. The prelude is checked before
- * its length is waited for; the codec checks the rest.
+ * Returns the length of the first message; undefined while it is incomplete. The prelude is checked
+ * before the rest is awaited; the codec checks the rest.
  */
 function messageLength(bytes: Uint8Array): number | undefined {
   if (bytes.byteLength < preludeBytes) return undefined;
@@ -137,7 +137,7 @@ const named = (event: string | undefined, data: string): SseEvent => ({
   data,
 });
 
-/** The payload of a chunk: `{"bytes": base64}`, beside padding. */
+/** Returns the payload of a chunk, `{"bytes": base64}` beside padding. */
 function bytesOf(text: string): string | undefined {
   const bytes = field(text, "bytes");
   return bytes === undefined ? undefined : Buffer.from(bytes, "base64").toString("utf8");
@@ -146,7 +146,7 @@ function bytesOf(text: string): string | undefined {
 const messageOf = (text: string): string =>
   field(text, "message") ?? field(text, "Message") ?? field(text, "originalMessage") ?? text;
 
-/** A member of a JSON object that is text; undefined where there is none. */
+/** Returns a text member of a JSON object; undefined where there is none. */
 function field(text: string, name: string): string | undefined {
   try {
     const value = (JSON.parse(text) as Record<string, unknown> | null)?.[name];

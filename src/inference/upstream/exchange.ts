@@ -5,23 +5,21 @@ import { decodedResponse, type ResponseHead } from "./response-parser.ts";
 import type { ExchangeTie } from "./abort-scope.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
-/** Bounds on one exchange, in milliseconds. */
+/** The deadlines of one exchange, in milliseconds. */
 export interface ExchangeTimeouts {
-  /** Until the first content; heartbeats do not count. */
+  /** Until the first content. Heartbeats do not count. */
   firstTokenMs: number;
-  /** Between two pieces of the answer once content flows. */
+  /** Between two pieces of the answer, once content has begun. */
   idleMs: number;
   /** From sending to the last byte. */
   totalMs: number;
 }
 
-/** Bytes of an answer that may wait for a slow reader before the upstream is made to wait. */
+/** Bytes of an answer that may wait for a slow reader before the socket is paused. */
 const queuedBytesHigh = 256 * 1024;
 const queuedBytesLow = 64 * 1024;
 
-/**
- * How long an answer that has finished may take to report its usage and to end, in milliseconds.
- */
+/** Milliseconds that a finished answer may take to report its usage and to end. */
 const endGraceMs = 10_000;
 
 const faultText: Partial<Record<TransportFault, string>> = {
@@ -31,8 +29,8 @@ const faultText: Partial<Record<TransportFault, string>> = {
 };
 
 /**
- * Bytes of a body within the buffer that they came in; a view of them is made only where one is
- * needed.
+ * Bytes of a body within the buffer that they arrived in. A view of them is created only where one
+ * is needed.
  */
 interface Piece {
   bytes: Buffer;
@@ -51,13 +49,13 @@ interface Waiter<T> {
 /** Receives the next bytes of a body, its end, or the failure that ended it. */
 export type PieceReader = Waiter<Uint8Array | undefined>;
 
-/** What an exchange does with the connection that it has to itself. */
+/** The part of a connection that an exchange uses. */
 export type ExchangeConnection = Pick<
   Connection,
   "send" | "pause" | "resume" | "destroy" | "noteKeepAlive"
 >;
 
-/** What an exchange is made of. */
+/** What an exchange is built from. */
 interface ExchangeOptions {
   connection: ExchangeConnection;
   watch: DeadlineWatch;
@@ -65,8 +63,8 @@ interface ExchangeOptions {
   timeouts: ExchangeTimeouts;
   abortScope: ExchangeTie;
   /**
-   * Sends the request on another connection where this one, a kept one, turns out to have been
-   * closed before it took a byte.
+   * Sends the request on another connection, where this one was kept alive and turns out to have
+   * been closed before it took a byte.
    */
   onStale?: (() => Promise<UpstreamResponse>) | undefined;
 }
@@ -74,15 +72,15 @@ interface ExchangeOptions {
 const noHeaders: ResponseHead["headers"] = {};
 
 /**
- * One request and its answer, which it is itself once its head has come: the body as chunks that
- * are pulled, with backpressure to the upstream's socket and three deadlines. Aborting closes the
- * upstream connection at once.
+ * One request and, once its head has come, its answer. The body is pulled in chunks, with
+ * backpressure to the upstream's socket and three deadlines. Aborting closes the upstream
+ * connection at once.
  */
 export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   deadlineMs: number;
   place = -1;
   addedAtSweep = 0;
-  /** Status of the answer; 0 until its head has come. */
+  /** The status of the answer; 0 until its head has come. */
   status = 0;
   headers = noHeaders;
   private readonly connection: ExchangeConnection;
@@ -114,7 +112,10 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.watch.add(this);
   }
 
-  /** Sends the request; settles with the answer once its head has come, or with the failure. */
+  /**
+   * Sends the request. Resolves with the answer once its head has come, or rejects with the
+   * failure.
+   */
   start(wire: WireRequest): Promise<UpstreamResponse> {
     return new Promise((resolve, reject) => {
       this.headWaiter = { resolve, reject };
@@ -122,19 +123,22 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     });
   }
 
-  /** Waiting has lasted, so from now on the client is listened to. */
+  /** Called when the exchange has waited for a moment: from now on it listens to the client. */
   onLasting(): void {
     this.abortScope.listen();
   }
 
-  /** Content was seen: from now on silence is measured between chunks. */
+  /** Notes that content was seen: from now on the idle deadline between chunks applies. */
   markContent(): void {
     this.contentSeen = true;
     this.endExpected = false;
     this.extendIdle();
   }
 
-  /** Everything was said: the answer has to end soon; heartbeats do not prolong it. */
+  /**
+   * Notes that the content is complete: the answer has to end soon, and heartbeats do not prolong
+   * it.
+   */
   expectEnd(): void {
     this.contentSeen = true;
     this.endExpected = true;
@@ -145,7 +149,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * The next bytes of the body, without a promise where they are here already; undefined at its
+   * Returns the next bytes of the body, without a promise where they have arrived; undefined at its
    * end. Rejects with the failure that ended it.
    */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
@@ -165,8 +169,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * The whole body as text (UTF-8) where it came in one piece that is here already, as usual
-   * answers do.
+   * Returns the whole body as text (UTF-8) where it has arrived in one piece, as most answers do.
    */
   takeText(limitBytes: number): string | undefined {
     if (!this.ended || this.pieces.length !== 1 || this.queuedBytes > limitBytes) return undefined;
@@ -177,8 +180,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * The whole body as text (UTF-8), which from its first byte on may not fall silent for longer
-   * than the idle timeout. Rejects with `response_too_large` beyond the limit.
+   * Reads the whole body as text (UTF-8). From its first byte on, it may not pause for longer than
+   * the idle deadline. Rejects with `response_too_large` beyond the limit.
    */
   async readText(limitBytes: number): Promise<string> {
     const pieces: Uint8Array[] = [];
@@ -202,7 +205,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     return Buffer.concat(pieces).toString("utf8");
   }
 
-  /** Gives up: the upstream's connection is closed and a waiting reader gets `aborted`. */
+  /** Aborts: closes the upstream's connection and rejects a waiting reader with `aborted`. */
   abort(): void {
     if (this.ended || this.failure !== undefined) return;
     this.breakOff("aborted", "the request was abandoned");
@@ -222,9 +225,9 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * Chunks of a chunked body that came in one reading are one piece: each is moved up to the one
-   * before it, over the framing between them. A stream whose events come at once is then worked on
-   * at once, and not event by event.
+   * Collects the body chunks of one read of the socket into one piece: each is moved up to the one
+   * before it, over the framing between them, so that events that arrive together are handled
+   * together.
    */
   onBody(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
@@ -265,7 +268,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     const paused = this.queuedBytes > queuedBytesHigh;
     const nowMs = this.clock.monotonicMs();
     if (paused && nowMs < this.totalDeadlineMs) {
-      // The reader is slow, not the upstream: its silence is of our own making.
+      // The reader is slow, not the upstream: the gateway itself caused the silence.
       this.extendIdle();
       this.watch.add(this);
       return;
@@ -280,20 +283,20 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * Whether a kept connection was closed before it took the first byte of the request. A request of
-   * which anything went out may have been executed, and a POST is not idempotent, so it is never
-   * repeated (RFC 9110, 9.2.2).
+   * Returns whether a kept connection was closed before it took the first byte of the request. A
+   * request of which any byte was sent may have been executed, and a POST is not idempotent, so it
+   * is never repeated (RFC 9110, 9.2.2).
    */
   private isStale({ fault, sent }: UpstreamFailure): boolean {
     return fault === "connection_closed" && !sent && !this.abortScope.clientGone;
   }
 
-  /** Whether there is nothing to be read yet. */
+  /** Whether there is nothing to read yet. */
   private get isWaiting(): boolean {
     return this.pieces.length === 0 && this.failure === undefined && !this.ended;
   }
 
-  /** Gives a waiting reader what is there: a piece, the end, or the failure. */
+  /** Gives a waiting reader what has arrived: a piece, the end, or the failure. */
   private serveWaiter(): void {
     const waiter = this.pieceWaiter;
     if (waiter === undefined) return;
@@ -324,51 +327,55 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 }
 
-/** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
+/** An answer whose body is still to be read. Every answer has to be read to its end or aborted. */
 export interface UpstreamResponse {
   readonly status: number;
   readonly headers: ResponseHead["headers"];
   /**
-   * The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`. A
-   * piece that is here already comes without a promise, since streams ask for each event.
+   * Returns the next piece of the decoded body; undefined at its end. Rejects with an
+   * `UpstreamFailure`. A piece that has arrived is returned without a promise, since streams ask
+   * once for each event.
    */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
   /**
-   * Gives the next piece to a reader as soon as the socket has it, where `next` would promise it;
-   * returns false where nothing has to be waited for.
+   * Passes the next piece to a reader as soon as the socket has it, where `next` would return a
+   * promise. Returns false where nothing has to be waited for.
    */
   tellNext?(reader: PieceReader): boolean;
   /**
-   * The whole decoded body as text where it is all here already; undefined leaves everything to
+   * Returns the whole decoded body as text where all of it has arrived; undefined leaves it to
    * `readText`.
    */
   takeText?(limitBytes: number): string | undefined;
-  /** The whole decoded body as text; rejects with an `UpstreamFailure`. */
+  /** Reads the whole decoded body as text. Rejects with an `UpstreamFailure`. */
   readText(limitBytes: number): Promise<string>;
-  /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
+  /** Notes that content has arrived: the idle timeout replaces the first-token timeout. */
   markContent(): void;
-  /** Tells that everything was said: the answer is given up unless it ends soon. */
+  /** Notes that the content is complete: the answer is aborted unless it ends soon. */
   expectEnd(): void;
   abort(): void;
 }
 
-/** Something that must not wait beyond a moment of the monotonic clock. */
+/** Something with a deadline on the monotonic clock. */
 interface Watched extends Passing {
   deadlineMs: number;
-  /** How many sweeps there had been when it was added. */
+  /** The number of sweeps before it was added. */
   addedAtSweep: number;
   onDeadline(): void;
-  /** Told once when it has been watched for longer than a moment: forty to sixty milliseconds. */
+  /** Called once when it has been watched for more than a moment: 40 to 60 ms. */
   onLasting(): void;
 }
 
 const sweepIntervalMs = 20;
-/** Sweeps that a moment lasts; a busy gateway has given most of its whole answers by then. */
+/**
+ * The length of a moment, in sweeps. Even a busy gateway has given most of its whole answers by
+ * then.
+ */
 const momentSweeps = 3;
 
 /**
- * One timer for every exchange in flight instead of several timers for each: a sweep looks for
- * deadlines that have passed, so that moving a deadline (once per stream event) is one assignment.
+ * Watches all exchanges in flight with one timer. A sweep looks for deadlines that have passed, so
+ * that moving a deadline, which every stream event does, is one assignment.
  */
 export class DeadlineWatch {
   private readonly watched = new PassingSet<Watched>();

@@ -4,18 +4,18 @@ import type { Transform } from "node:stream";
 import type { UpstreamResponse } from "./exchange.ts";
 
 /**
- * Bytes that are pulled: undefined at the end, a rejection when they were cut. What is here already
- * comes without a promise, since streams pull for each event.
+ * Bytes that are pulled: undefined at the end, a rejection where they were cut. Bytes that have
+ * arrived come without a promise, since streams pull once for each event.
  */
 interface ByteSource {
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  /** All of it as text (UTF-8). */
+  /** Reads all of it as text (UTF-8). */
   readText(limitBytes: number): Promise<string>;
 }
 
 /**
- * Bounds on what an answer unfolds to: so many bytes in any case, and beyond them so many for each
- * byte that was sent. Repeated bytes unfold a thousandfold, streams of events some twentyfold.
+ * Bounds on the decoded size of an answer: this many bytes in any case, and beyond them this many
+ * for each encoded byte. Repeated bytes expand a thousandfold, streams of events about twentyfold.
  */
 const decodedBytesFree = 8 * 1024 * 1024;
 const decodedBytesPerByte = 100;
@@ -28,8 +28,9 @@ const decoders: Record<string, () => Transform | Gunzip> = {
 };
 
 /**
- * The decoded form of a body whose sender compressed it although identity was asked for (RFC 9110,
- * 8.4). Reads of the decoded form pull on the encoded one, so a bomb is bounded by its reader.
+ * Decodes a body whose sender compressed it although identity was asked for (RFC 9110, 8.4). The
+ * encoded body is pulled only as the decoded one is read, so its reader bounds a decompression
+ * bomb.
  */
 function decodedBody(source: ByteSource, encoding: string): ByteSource {
   const create = decoders[encoding.trim().toLowerCase()];
@@ -106,8 +107,8 @@ async function collectText(
 }
 
 /**
- * An answer without the coding of its body. An unknown coding ends the exchange and
- * rejects with an `UpstreamFailure`.
+ * Returns an answer with its body decoded. An unknown coding ends the exchange and rejects with an
+ * `UpstreamFailure`.
  */
 export async function decodedResponse(
   response: UpstreamResponse,
@@ -130,22 +131,23 @@ export async function decodedResponse(
   }
 }
 
-/** Status line and headers of an upstream's answer; header names are lower case. */
+/** The status and headers of an upstream's answer. Header names are lower case. */
 export interface ResponseHead {
   status: number;
   headers: Readonly<Record<string, string>>;
 }
 
-/** What the parser reports, in order: one head, body bytes, one end. */
+/** Receives what the parser finds, in order: one head, body bytes, one end. */
 interface ResponseSink {
   onHead(head: ResponseHead): void;
   /**
-   * Body bytes from `start` to `end` of a buffer without another writer; no view is made of
-   * them here.
+   * Receives body bytes, from `start` to `end` of a buffer that is not written to again. No view of
+   * them is created here.
    */
   onBody(bytes: Buffer, start: number, end: number): void;
   /**
-   * The response is complete; `reusable` tells whether the connection may carry another request.
+   * Called when the response is complete. `reusable` says whether the connection may carry another
+   * request.
    */
   onEnd(reusable: boolean): void;
 }
@@ -169,7 +171,7 @@ const maxTrailerBytes = 64 * 1024;
 const maxInterimBytes = 64 * 1024;
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** The value of a byte as a hexadecimal digit; -1 where it is none. */
+/** Returns the value of a hexadecimal digit; -1 for any other byte. */
 function hexDigit(code: number | undefined): number {
   if (code === undefined) return -1;
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
@@ -205,9 +207,9 @@ const malformed = (message: string): UpstreamFailure =>
   new UpstreamFailure("malformed_response", message, { sent: true });
 
 /**
- * Incremental HTTP/1.1 response parser (RFC 9112, 6 and 7): content-length, chunked and until-close
- * bodies, interim 1xx answers skipped up to a bound. One parser serves one connection, response
- * after response.
+ * An incremental HTTP/1.1 response parser (RFC 9112, 6 and 7): bodies with a content length,
+ * chunked or until close; interim 1xx answers are skipped, up to a bound. One parser serves one
+ * connection, response after response.
  */
 export class ResponseParser {
   private state: State = "head";
@@ -223,7 +225,7 @@ export class ResponseParser {
     this.sink = sink;
   }
 
-  /** True between responses: nothing of the next one has been read. */
+  /** Whether it is between responses, with nothing read of the next one. */
   get idle(): boolean {
     return this.state === "head" && this.pending === undefined;
   }
@@ -243,7 +245,7 @@ export class ResponseParser {
     }
   }
 
-  /** The peer closed its side. Returns whether that completed the response. */
+  /** Notes that the peer closed its side. Returns whether that completed the response. */
   end(): boolean {
     if (this.state !== "until-close") return false;
     this.finish(false);
@@ -251,7 +253,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Consumes from a position on and tells where it stopped; -1 asks for more bytes. */
+  /** Consumes bytes from a position on and returns where it stopped; -1 asks for more bytes. */
   private step(bytes: Buffer, from: number): number {
     switch (this.state) {
       case "head":
@@ -379,9 +381,9 @@ export class ResponseParser {
   }
 
   /**
-   * No further request was sent yet, so bytes behind the end belong to no answer:
-   * they are dropped and the connection with them, lest they be taken for the answer to another
-   * request.
+   * Ends the response. No further request was sent yet, so bytes behind the end belong to no
+   * answer: they are dropped together with the connection, so that they cannot be taken for another
+   * request's answer.
    */
   private tellEnd(isLastByte: boolean): void {
     this.complete = false;

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from "./upstream-failure.ts";
 
-/** Bytes that one event may have, so that an endless line cannot fill the memory. */
+/** The most bytes of one event, so that an endless line cannot exhaust the memory. */
 export const maxEventBytes = 16 * 1024 * 1024;
 
 const lineFeed = 0x0a;
@@ -8,10 +8,10 @@ const carriageReturn = 0x0d;
 const byteOrderMark = 0xfeff;
 
 /**
- * Bytes of an event stream to events (WHATWG HTML, 9.2.6): LF, CRLF and lone CR end a line,
- * comments and `id` and `retry` fields are skipped, a byte order mark is dropped. Bytes wait until
- * their line is complete, so a character that was split between chunks is never torn. Throws
- * `UpstreamFailure` when one event grows beyond `maxEventBytes`.
+ * Decodes an event stream's bytes into events (WHATWG HTML, 9.2.6): LF, CRLF and a lone CR end a
+ * line, comments and the fields `id` and `retry` are skipped, a byte order mark is dropped. Bytes
+ * wait until their line is complete, so a character that was split between chunks stays whole.
+ * Throws `UpstreamFailure` when one event grows beyond `maxEventBytes`.
  */
 export class SseDecoder implements EventReader {
   text = "";
@@ -29,13 +29,13 @@ export class SseDecoder implements EventReader {
     return this.data === undefined && this.eventName === "" && this.text.length <= maxEventBytes;
   }
 
-  /** The events that this chunk completes. The chunk may be reused by its owner afterwards. */
+  /** Returns the events that this chunk completes. The owner may reuse the chunk afterwards. */
   push(chunk: Uint8Array): SseEvent[] {
     this.read(chunk);
     return this.rest();
   }
 
-  /** The events that the end of the stream completes: see `finish`. */
+  /** Returns the events that the end of the stream completes: see `finish`. */
   end(): SseEvent[] {
     this.finish();
     return this.rest();
@@ -48,9 +48,8 @@ export class SseDecoder implements EventReader {
   }
 
   /**
-   * The stream has ended. An event whose closing blank line is missing counts when its data is
-   * whole:
-   * `[DONE]` or complete JSON, as some OpenAI-compatible servers end their streams.
+   * Ends the stream. An event whose closing blank line is missing counts when its data is complete:
+   * `[DONE]` or valid JSON, since some OpenAI-compatible servers end their streams so.
    */
   finish(): void {
     if (this.heldBytes > 0) this.append(`${this.takeText(new Uint8Array(0), 0)}\n`);
@@ -85,11 +84,11 @@ export class SseDecoder implements EventReader {
     if (this.heldBytes + this.eventBytes > maxEventBytes) throw tooLarge();
   }
 
-  /** Text of everything held and of the chunk's whole lines. */
+  /** Returns the text of everything held and of the chunk's whole lines. */
   private takeText(chunk: Uint8Array, end: number): string {
     let text: string;
     if (this.heldBytes === 0) {
-      // Chunks of a socket are buffers already, and another view of each would cost as much as its
+      // Chunks of a socket are already buffers, and another view of each would cost as much as its
       // text.
       text =
         chunk instanceof Buffer
@@ -136,7 +135,7 @@ export class SseDecoder implements EventReader {
   }
 }
 
-/** Index after the last byte that ends a line; 0 when the chunk ends none. */
+/** Returns the index after the last byte that ends a line; 0 when the chunk ends none. */
 function endOfLastLine(chunk: Uint8Array): number {
   const feed = chunk.lastIndexOf(lineFeed);
   if (feed === chunk.byteLength - 1) return feed + 1;
@@ -151,11 +150,11 @@ interface Line {
   end: number;
 }
 
-/** A line that is only a field name counts as that field with an empty value. */
+/** Returns whether a line is only a field name, which counts as that field with an empty value. */
 const isBare = (field: string, { text, start, end }: Line): boolean =>
   end - start === field.length && text.startsWith(field, start);
 
-/** A field's value, without the one space that may follow its colon. */
+/** Returns a field's value, without the one space that may follow its colon. */
 function valueAfter(field: string, { text, start, end }: Line): string {
   const valueStart = start + field.length;
   if (valueStart >= end) return "";
@@ -180,42 +179,38 @@ const tooLarge = (): UpstreamFailure =>
   );
 
 /**
- * The text that events stand in; a reader that knows events by their text may take them there, and
- * moves
- * the position behind them.
+ * The text that events are read from. A reader that recognises events by their text may take them
+ * here, and then moves the position behind them.
  */
 interface EventText {
   /** Whole lines, each ended by a line feed. */
   readonly text: string;
-  /** Where what was not told begins. */
+  /** The index of the first character that was not returned as part of an event. */
   position: number;
-  /** Nothing of an event was read before the position. */
+  /** Whether nothing of an event was read before the position. */
   readonly isBetween: boolean;
 }
 
-/**
- * Bytes to events, which are asked for one by one. Throws `UpstreamFailure` for what cannot be
- * read.
- */
+/** Reads events from bytes, one at a time. Throws `UpstreamFailure` for what cannot be read. */
 export interface EventReader extends EventText {
   /**
-   * Takes the next piece, once all events before it were read. The piece may be reused by its owner
+   * Takes the next piece, once all events before it were read. The owner may reuse the piece
    * afterwards.
    */
   read(chunk: Uint8Array): void;
-  /** No more pieces come. */
+  /** Notes that no more pieces come. */
   finish(): void;
-  /** The next event of what was read; undefined where more has to come. */
+  /** Returns the next event of what was read; undefined where more has to come. */
   next(): SseEvent | undefined;
 }
 
-/** Finds the events in bytes that are no text. */
+/** Finds the events in a binary stream. */
 export interface EventDecoder {
   push(chunk: Uint8Array): SseEvent[];
   end(): SseEvent[];
 }
 
-/** Events of bytes that are no text, one by one. */
+/** Reads the events of a binary stream one by one. */
 export class FramedEvents implements EventReader {
   readonly text = "";
   readonly isBetween = false;

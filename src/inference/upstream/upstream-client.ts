@@ -13,29 +13,26 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 
 export type { UpstreamResponse };
 
-/** Where requests of one provider surface go; built once, when the catalog is. */
+/** Where requests of one provider surface are sent. Built once, with the catalog. */
 export interface UpstreamTarget {
   origin: Origin;
   originKey: string;
-  /** Request line and all headers but the content length, ready to be sent. */
+  /** The request line and all headers but the content length, in wire form. */
   headPrefix: string;
-  /** The provider's own proxy, or `none`; absent follows the rules of the whole gateway. */
+  /** The provider's own proxy, or `none`; absent follows the gateway's proxy rules. */
   proxy?: Proxy | "none";
-  /** What proves the sender of each request, where that is more than a constant header. */
+  /** How each request is authenticated, where that takes more than a constant header. */
   signing?: TargetSigning;
 }
 
-/** How requests to a target are signed, over which address and constant headers. */
+/** How requests to a target are signed, and the address and constant headers that are covered. */
 export interface TargetSigning {
   signer: RequestSigner;
   url: string;
   headers: Readonly<Record<string, string>>;
 }
 
-/**
- * How long a connection may have been idle to be written to without a look at its socket, in
- * milliseconds.
- */
+/** Milliseconds for which an idle connection is written to without checking its socket first. */
 const freshForMs = 1_000;
 
 /** A request to a provider, ready to be sent. */
@@ -44,13 +41,13 @@ export interface UpstreamRequest {
   /** JSON text. */
   body: string;
   /**
-   * Headers of this request alone; their values are checked here, since clients may have a say in
+   * The headers of this request alone. Their values are checked here, since clients may influence
    * them.
    */
   headers?: Readonly<Record<string, string>> | undefined;
   connectTimeoutMs: number;
   timeouts: ExchangeTimeouts;
-  /** Ends the exchange when the client goes away. */
+  /** Ends the exchange when the client disconnects. */
   abortScope: ExchangeTie;
 }
 
@@ -58,13 +55,14 @@ export interface UpstreamRequest {
 export interface UpstreamNetwork {
   proxies: ProxyRules;
   /**
-   * Certificates in PEM that are trusted in place of the platform's own list; absent trusts that.
+   * Certificates in PEM that are trusted in place of the platform's own list; absent trusts that
+   * list.
    */
   trusted?: readonly string[] | undefined;
 }
 
 /**
- * Builds the constant part of every request to a URL. Header values must not hold line breaks.
+ * Builds the constant part of every request to a URL. Header values must not contain line breaks.
  * `proxy` is a provider's own: an address, or `none`.
  */
 export function upstreamTarget(
@@ -98,15 +96,15 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 }
 
 /**
- * How requests to a target travel. The head, which holds its credential, stays apart from the
- * place: kept connections remember their place for as long as they live.
+ * How requests to a target travel. The head, which holds the credential, is kept apart from the
+ * place, because kept connections hold their place for as long as they live.
  */
 interface Way {
   place: Place;
   headPrefix: string;
 }
 
-/** Opens, keeps and reuses upstream connections; nothing else opens upstream sockets. */
+/** Opens, keeps and reuses upstream connections. Nothing else opens upstream sockets. */
 export class UpstreamClient {
   private readonly clock: Clock;
   private readonly pool: ConnectionPool;
@@ -123,15 +121,15 @@ export class UpstreamClient {
     this.watch = new DeadlineWatch(clock);
   }
 
-  /** Connections that are open, idle or busy. */
+  /** The number of open connections, idle or busy. */
   get connectionCount(): number {
     return this.pool.size;
   }
 
   /**
-   * Sends a request and settles with its answer once the head has come. A kept connection that
+   * Sends a request and resolves with its answer once the head has come. A kept connection that
    * turns out to be closed before it took the first byte of the request is replaced once by a new
-   * one; nothing that may have been executed is sent again.
+   * one. A request that may have been executed is never sent again.
    */
   send(request: UpstreamRequest): Promise<UpstreamResponse> {
     if (request.abortScope.heardClientLeave) return Promise.reject(abandoned());
@@ -149,7 +147,7 @@ export class UpstreamClient {
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
 
-  /** Ends every exchange that is under way: each fails with what it has, and is settled. */
+  /** Ends every exchange in flight: each fails with what it has, and is settled. */
   breakOff(): void {
     this.pool.breakOff();
   }
@@ -166,8 +164,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Lets the event loop poll once before it writes: the close of a connection that was idle for
-   * long may wait to be read.
+   * Lets the event loop poll once before writing, since the close of a long-idle connection may be
+   * waiting to be read.
    */
   private async sendOnRested(
     idle: Connection,
@@ -220,8 +218,9 @@ const abandoned = (): UpstreamFailure =>
   new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
 
 /**
- * Through a proxy, https goes in a tunnel and http as a request for the whole URL (RFC 9112,
- * 3.2.2), with the proxy's credentials in a header that only the proxy reads.
+ * Returns how a request travels. Through a proxy, https uses a tunnel, and http a request for the
+ * absolute URL (RFC 9112, 3.2.2) with the proxy's credentials in a header that only the proxy
+ * reads.
  */
 function wayOf(
   { origin, originKey, headPrefix, proxy: own }: UpstreamTarget,
@@ -241,16 +240,14 @@ function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): W
   const bodyBytes = Buffer.byteLength(body);
   const more = headers === undefined ? "" : headerLines(headers);
   const head = `${headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
-  // A head has ASCII only, so its length in bytes is its length.
+  // A head is ASCII, so its length in characters is its length in bytes.
   return { text: head + body, byteLength: head.length + bodyBytes };
 }
 
 const idleDefaultMs = 30_000;
 const idleConnectionsPerPlaceMax = 1_024;
 
-/**
- * Keeps idle connections by where they lead, newest first, and opens new ones when there is none.
- */
+/** Keeps idle connections by place, newest first, and opens new ones where none is idle. */
 class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
   private readonly clock: Clock;
@@ -260,12 +257,15 @@ class ConnectionPool {
     this.clock = clock;
   }
 
-  /** Connections that are open, idle or busy. */
+  /** The number of open connections, idle or busy. */
   get size(): number {
     return this.all.size;
   }
 
-  /** An idle connection to a place that can still be trusted; undefined asks for a new one. */
+  /**
+   * Returns an idle connection to a place that can still be trusted; undefined where a new one is
+   * needed.
+   */
   takeIdle(key: string): Connection | undefined {
     const stack = this.idle.get(key);
     if (stack === undefined) return undefined;
@@ -278,7 +278,7 @@ class ConnectionPool {
   }
 
   /**
-   * Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves
+   * Opens a connection. Rejects with an `UpstreamFailure`, at once where the client disconnects
    * meanwhile.
    */
   open(place: Place, options: { timeoutMs: number; abortScope: ExchangeTie }): Promise<Connection> {
@@ -290,7 +290,7 @@ class ConnectionPool {
     return opened;
   }
 
-  /** Ends every exchange that is under way, as if its upstream had hung up. */
+  /** Ends every exchange in flight, as if its upstream had closed the connection. */
   breakOff(): void {
     for (const connection of [...this.all]) connection.breakOff();
   }

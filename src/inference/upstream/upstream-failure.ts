@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 
-/** Where an exchange with an upstream broke, before any HTTP status could be judged. */
+/** Where an exchange with an upstream failed, before any HTTP status could be judged. */
 export type TransportFault =
   | "connect_failed"
   | "connect_timeout"
@@ -14,7 +14,7 @@ export type TransportFault =
   | "response_too_large"
   | "aborted";
 
-/** A transport failure; `sent` tells whether the upstream may have seen the request. */
+/** A transport failure. `sent` says whether the upstream may have received the request. */
 export class UpstreamFailure extends Error {
   readonly fault: TransportFault;
   readonly sent: boolean;
@@ -37,8 +37,8 @@ type FallbackReason =
   | "not_attempted";
 
 /**
- * A failed attempt, judged: what the caller would see, and whether another candidate may do
- * better.
+ * A failed attempt, judged: the error that the caller would see, and whether another candidate may
+ * succeed.
  */
 export interface AttemptFailure {
   code: ErrorCode;
@@ -50,7 +50,9 @@ export interface AttemptFailure {
   upstreamStatus: number | null;
   /** The provider's own words, verbatim; null when it said nothing. */
   upstreamMessage: string | null;
-  /** What the gateway saw, where the provider said nothing; null when its status says it all. */
+  /**
+   * What the gateway observed, where the provider said nothing; null when the status says it all.
+   */
   observation: string | null;
   /** The provider's own error code, such as `context_length_exceeded`. */
   upstreamCode: string | null;
@@ -59,7 +61,7 @@ export interface AttemptFailure {
   retryAfterSeconds?: number;
 }
 
-/** A provider's own error beside its message; absent members were not sent. */
+/** A provider's own error, beside its message. Members that it did not send are absent. */
 export interface UpstreamError {
   code?: string | number;
   type?: string;
@@ -84,7 +86,7 @@ const byStatus: Record<number, Judgement> = {
   402: judge("upstream_error", "credential_error", elsewhereWithoutBlame),
   403: judge("upstream_403", "credential_error", elsewhereWithoutBlame),
   404: judge("model_unavailable", "model_unavailable", elsewhereWithoutBlame),
-  // A proxy on the way wants other credentials (RFC 9110, 15.5.8): no provider has seen the
+  // A proxy on the way requires other credentials (RFC 9110, 15.5.8), so no provider has seen the
   // request.
   407: judge("bad_gateway", "upstream_error", elsewhereWithoutBlame),
   408: judge("request_timeout", "timeout", elsewhere),
@@ -98,8 +100,8 @@ const contextPattern =
   /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
 /**
- * Of the statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or
- * the like is no answer at all.
+ * Judges statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or
+ * the like is no valid answer.
  */
 function judgeOther(status: number): Judgement {
   if (status >= 500) return judge("upstream_error", "upstream_error", elsewhere);
@@ -108,7 +110,7 @@ function judgeOther(status: number): Judgement {
     : judge("bad_gateway", "upstream_error", elsewhere);
 }
 
-/** Judges an answer whose status says failure, or whose body is an error in spite of its status. */
+/** Judges an answer with an error status, or with an error as its body in spite of its status. */
 export function classifyStatus(answer: {
   status: number;
   message: string | null;
@@ -137,7 +139,7 @@ export function classifyStatus(answer: {
 }
 
 /**
- * Judges a transport failure; `status` is that of the head where one had come. An aborted exchange
+ * Judges a transport failure. `status` is that of the head, where one has come. An aborted exchange
  * is no provider's fault and ends the request.
  */
 export function classifyTransport(
@@ -162,8 +164,8 @@ export function classifyTransport(
 }
 
 /**
- * The message to callers for a transport fault; the system's own words may name hosts, so they stay
- * in the log.
+ * The message to callers for each transport fault. The system's own words may name hosts, so they
+ * stay in the log.
  */
 const faultTexts: Record<TransportFault, string> = {
   connect_failed: "no connection could be opened",
@@ -179,7 +181,7 @@ const faultTexts: Record<TransportFault, string> = {
   aborted: "the request was abandoned",
 };
 
-/** An answer that ended without content. */
+/** Returns the failure of an answer that ended without content. */
 export const emptyAnswer = (status: number): AttemptFailure => ({
   ...judge("empty_stream", "upstream_error", elsewhere),
   upstreamStatus: status,
@@ -189,7 +191,7 @@ export const emptyAnswer = (status: number): AttemptFailure => ({
   upstreamError: null,
 });
 
-/** An answer that could not be understood. */
+/** Returns the failure of an answer that could not be understood. */
 export const malformedAnswer = (status: number, observation: string): AttemptFailure => ({
   ...judge("bad_gateway", "upstream_error", elsewhere),
   upstreamStatus: status,
@@ -200,7 +202,8 @@ export const malformedAnswer = (status: number, observation: string): AttemptFai
 });
 
 /**
- * The status that an error object inside a 200 means: its numeric code, or what its type says.
+ * Returns the status that an error object inside a 200 means: its numeric code, or what its type
+ * says.
  */
 export function statusOfErrorObject(error: {
   code?: unknown;
@@ -219,8 +222,8 @@ export function statusOfErrorObject(error: {
 }
 
 /**
- * What the words of OpenAI, Anthropic and Google for an error's kind stand for, the first that
- * fits.
+ * The statuses for the words that OpenAI, Anthropic and Google use for kinds of errors; the first
+ * match counts.
  */
 const statusByWord: readonly (readonly [word: RegExp, status: number])[] = [
   [/rate.?limit|quota|resource_exhausted/i, 429],

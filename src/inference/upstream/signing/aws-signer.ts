@@ -3,21 +3,21 @@ import type { SignatureV4 } from "@smithy/signature-v4";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { RequestSigner, SignableRequest } from "./request-signer.ts";
 
-/** An AWS access key and what it signs for. */
+/** An AWS access key, and the region and service that it signs for. */
 export interface AwsCredential {
   accessKeyId: string;
   secretAccessKey: string;
-  /** With temporary keys. */
+  /** Present with temporary keys. */
   sessionToken?: string;
-  /** Such as `eu-west-1`. */
+  /** The region, such as `eu-west-1`. */
   region: string;
-  /** Such as `bedrock`. */
+  /** The service, such as `bedrock`. */
   service: string;
 }
 
 /**
- * Signs requests with AWS Signature Version 4: host, the headers given, the body and the time.
- * Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ * Signs requests with AWS Signature Version 4 over the host, the given headers, the body and the
+ * time. Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  * (2026-11).
  */
 export class AwsSigner implements RequestSigner {
@@ -77,7 +77,7 @@ async function openSigner({
   });
 }
 
-/** SHA-256 and its keyed form as the signer wants them. */
+/** SHA-256 and HMAC-SHA-256, with the interface that the signer library expects. */
 class Sha256 {
   private state: Hash | Hmac;
   private readonly secret: string | ArrayBuffer | ArrayBufferView | undefined;

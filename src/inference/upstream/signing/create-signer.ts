@@ -6,10 +6,10 @@ import { ServiceAccountSigner } from "./service-account-signer.ts";
 /** A credential that signs requests, as a provider's configuration states it. */
 export type SigningCredential =
   | ({ type: "aws-sigv4" } & AwsCredential)
-  /** A Google service account: the JSON of its key, or the file that holds it. */
+  /** A Google service account: its key as JSON text, or the file that holds it. */
   | { type: "google-service-account"; key: { json: string } | { file: string } };
 
-/** The signer of a credential; one for each provider, since it keeps the token. */
+/** Creates the signer of a credential. Each provider has one, which keeps the token. */
 export function createSigner(
   credential: SigningCredential,
   { clock, post }: { clock: Clock; post: PostForm },

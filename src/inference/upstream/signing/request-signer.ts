@@ -9,8 +9,8 @@ const answerTimeoutMs = 20_000;
 const answerBytesMax = 64 * 1024;
 
 /**
- * Posts through the connections that inference uses, and the provider's own proxy. Rejects with
- * `UpstreamFailure`.
+ * Returns a function that posts through the connections that inference uses, and the provider's own
+ * proxy. It rejects with `UpstreamFailure`.
  */
 export const postFormThrough =
   (client: UpstreamClient, provider: { proxy?: string } = {}): PostForm =>
@@ -28,7 +28,7 @@ export const postFormThrough =
         idleMs: answerTimeoutMs,
         totalMs: answerTimeoutMs,
       },
-      // No client waits for a token alone: several requests may share it.
+      // A token belongs to no single client: several requests may wait for it.
       abortScope: new AbortScope(undefined, { aborts: false }),
     });
     return { status: response.status, text: await response.readText(answerBytesMax) };
@@ -37,20 +37,20 @@ export const postFormThrough =
 /** A request as a signer sees it: everything that a signature may cover. */
 export interface SignableRequest {
   method: string;
-  /** Absolute, as it is sent. */
+  /** The absolute URL, as it is sent. */
   url: string;
-  /** Headers that are sent anyway; lower-case names. */
+  /** Headers that are sent in any case, with lower-case names. */
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
 /**
- * Makes the headers that prove who sends a request, where that is more than one constant header.
- * They come at once where they can be computed, and as a promise where a token has to be fetched
- * first. Throws or rejects with `UpstreamFailure` `connect_failed` when there is no credential to
- * be had.
+ * Returns the headers that authenticate a request, for credentials that are more than one constant
+ * header. They are returned directly where they can be computed, and as a promise where a token has
+ * to be fetched first. Throws or rejects with `UpstreamFailure` `connect_failed` where no
+ * credential can be obtained.
  */
 export interface RequestSigner {
-  /** Without a promise where the token is at hand, as it is for nearly every request. */
+  /** Returns without a promise where the token is at hand, as it is for nearly every request. */
   headersFor(request: SignableRequest): Promise<Record<string, string>> | Record<string, string>;
 }

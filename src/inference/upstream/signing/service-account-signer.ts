@@ -2,9 +2,9 @@ import { type Clock, hourMs, minuteMs } from "../../../platform/kernel/clock.ts"
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { PostForm, RequestSigner } from "./request-signer.ts";
 
-/** What a service account signer works with. */
+/** The dependencies of a service account signer. */
 export interface ServiceAccountOptions {
-  /** The key's JSON text; asked for once, when the first token is needed. */
+  /** Reads the key's JSON text. Called once, when the first token is needed. */
   readKey: () => Promise<string>;
   clock: Clock;
   post: PostForm;
@@ -17,15 +17,19 @@ interface AccessToken {
 
 const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const scope = "https://www.googleapis.com/auth/cloud-platform";
-/** A token is renewed this long before it ends, while the old one still serves. */
+/** Milliseconds before its expiry at which a token is renewed, while it still serves. */
 const renewalLeadMs = 5 * minuteMs;
-/** A token is not sent this shortly before it ends: it has to arrive while it holds. */
+/**
+ * Milliseconds before its expiry from which a token is not sent, since it has to arrive while it is
+ * valid.
+ */
 const safetyMs = 10_000;
 
 /**
- * Access tokens of a Google service account: a signed claim is exchanged for a token that lives for
- * an hour (RFC 7523). A token that holds is given at once; near its end a new one is fetched beside
- * the requests, and only where there is none at all do they wait, all for the same one.
+ * Obtains access tokens of a Google service account: a signed assertion is exchanged for a token
+ * that is valid for an hour (RFC 7523). A valid token is returned at once. Near its expiry a new
+ * one is fetched in the background; requests wait only where there is no valid token, and then all
+ * for the same one.
  */
 export class ServiceAccountSigner implements RequestSigner {
   private readonly options: ServiceAccountOptions;
@@ -42,7 +46,8 @@ export class ServiceAccountSigner implements RequestSigner {
     const leftMs = token === undefined ? 0 : token.expiresAtMs - this.options.clock.nowMs();
     if (token === undefined || leftMs <= safetyMs)
       return this.renew().then(({ headers }) => headers);
-    // The next request that needs the new token sees a failure; the old one serves until then.
+    // A failure is seen by the next request that needs the new token; the old one serves until
+    // then.
     if (leftMs <= renewalLeadMs) this.renew().catch(() => undefined);
     return token.headers;
   }
@@ -69,7 +74,7 @@ export class ServiceAccountSigner implements RequestSigner {
       ));
     } catch (error) {
       if (error instanceof UpstreamFailure) throw error;
-      // A key that was mended on disk counts for the next request.
+      // The key is read again for the next request, since it may have been fixed on disk.
       this.key = undefined;
       throw noToken(error instanceof Error ? error.message : String(error), error);
     }
@@ -148,22 +153,21 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
 const noToken = (why: string, cause?: unknown): UpstreamFailure =>
   new UpstreamFailure("connect_failed", `no access token: ${why}`, { sent: false, cause });
 
-/** A Google service account's key, as far as it is needed. */
+/** The members of a Google service account's key that are used here. */
 interface ServiceAccountKey {
   clientEmail: string;
   /** PKCS #8 in PEM. */
   privateKey: string;
   privateKeyId?: string;
-  /** Where signed claims are exchanged for access tokens. */
+  /** Where signed assertions are exchanged for access tokens. */
   tokenUrl: string;
 }
 
 const googleTokenUrl = "https://oauth2.googleapis.com/token";
 
 /**
- * Reads the JSON key file that Google Cloud hands out. Throws Error that says what is wrong,
- * without repeating any of the text. Source: cloud.google.com/iam/docs/keys-create-delete
- * (2026-11).
+ * Reads the JSON key file that Google Cloud issues. Throws an Error that says what is wrong without
+ * repeating any of the text. Source: cloud.google.com/iam/docs/keys-create-delete (2026-11).
  */
 export function readServiceAccountKey(text: string): ServiceAccountKey {
   let fields: Readonly<Record<string, unknown>> | null;
