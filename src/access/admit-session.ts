@@ -10,16 +10,16 @@ import {
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { RefusedCredentialError } from "./count-request.ts";
 
-/** What admitting sessions needs. */
+/** What is needed to admit sessions. */
 export interface SessionDoor {
   reader: SessionReader;
-  /** Where people reach the service: the origin of its pages. */
+  /** Returns the origin at which people reach the service's pages. */
   publicUrl(): string;
 }
 
 /**
- * The session cookie that decides about a request: one that carries a key is judged by its key
- * alone.
+ * Returns the session cookie that decides about a request. A request that carries a key is judged
+ * by its key alone.
  */
 export function decidingCookie(
   headers: RequestHeaders,
@@ -31,8 +31,8 @@ export function decidingCookie(
 }
 
 /**
- * Who a session's cookie belongs to, if that person may use the endpoint; undefined where the
- * session has ended and the endpoint needs no credential. Throws `forbidden`,
+ * Returns the caller that a session's cookie belongs to, if that person may use the endpoint;
+ * undefined where the session has ended and the endpoint needs no credential. Throws `forbidden`,
  * `authentication_required` or `insufficient_scope`.
  */
 export async function admitSession(
@@ -64,7 +64,7 @@ export async function admitSession(
   }
   assertSameOrigin(request, publicUrl());
   const { managementScope, operator } = access;
-  // The role in the active workspace does not say whether this person is an operator.
+  // Operators may do everything, whatever their role in the active workspace is.
   if (managementScope === undefined || operator || coversScope(caller.scopes, managementScope))
     return caller;
   throw new GatewayError(
@@ -86,9 +86,9 @@ const foreignRequest = (): GatewayError =>
   );
 
 /**
- * Whether an origin is the one that a request came to: the public one, or the one of its `Host`
- * header where the service is reached by another name. A browser sets both headers itself. Under
- * the public name the scheme counts too.
+ * Returns whether an origin is the one that the request was sent to: the public one, or that of its
+ * `Host` header where the service is reached by another name. A browser sets both headers itself.
+ * Under the public name, the scheme must match too.
  */
 function isOwnOrigin(
   origin: string,
@@ -105,13 +105,14 @@ function isOwnOrigin(
 }
 
 /**
- * Whether a browser says that a page of ours sent a request, which no foreign page can make it say;
- * undefined where it is silent.
+ * Returns whether a browser says that a page of this service sent the request, which no other
+ * site's page can make it say; undefined where it says nothing.
  */
 function saysSameOrigin(headers: RequestHeaders, publicUrl: string): boolean | undefined {
   const site = headers.get("sec-fetch-site");
   if (site === "same-origin") return true;
-  // A bookmark or a typed address changes nothing, so `none` does not come with what this guards.
+  // `none` means a bookmark or a typed address. Neither sends a request that changes something, so
+  // it is refused here.
   if (site !== null) return false;
   const origin = headers.get("origin");
   return origin === null
@@ -120,10 +121,10 @@ function saysSameOrigin(headers: RequestHeaders, publicUrl: string): boolean | u
 }
 
 /**
- * Refuses what another site makes a browser send (CSRF): by `Sec-Fetch-Site` (Fetch Metadata, W3C)
- * where the browser sends it, else by `Origin` (RFC 6454). A cookie proves a browser, so with one
- * of them there must be a word; programs that send none have no cookie to be abused. Throws
- * `forbidden`.
+ * Refuses requests that another site makes a browser send (CSRF): by `Sec-Fetch-Site` (Fetch
+ * Metadata, W3C) where the browser sends it, or else by `Origin` (RFC 6454). A cookie is sent by a
+ * browser, so one of the two must be present; programs that send neither have no cookie to abuse.
+ * Throws `forbidden`.
  */
 export function assertSameOrigin(
   { headers, method }: Pick<HttpRequest, "headers" | "method">,

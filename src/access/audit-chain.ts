@@ -9,8 +9,8 @@ import type {
 import { auditInsert, auditOutcomeInsert } from "./audit-log.ts";
 
 /**
- * Rows of the chains: which row of the log each covers, and the hash over it and the one
- * before.
+ * Rows of the hash chains: the row of the log that each link covers, and the hash over it and the
+ * previous link.
  */
 export interface AuditChainTables {
   audit_chain: {
@@ -20,14 +20,15 @@ export interface AuditChainTables {
     workspace_id: string;
     audit_id: string;
     /**
-     * Of the first row: the last rows of the chains before, so that a chain that is missing shows.
+     * In the first row of a chain: the last rows of earlier chains, so that a missing chain is
+     * detected.
      */
     anchors: string | null;
     hash: string;
   };
 }
 
-/** Links, committed with the rows that they stand for. */
+/** The insert of links, which are committed with the rows that they cover. */
 export const auditChainInsert: InsertStatement = {
   name: "audit-chain",
   table: "audit_chain",
@@ -37,7 +38,7 @@ export const auditChainInsert: InsertStatement = {
 /** The last row of a chain. */
 type ChainHead = readonly [chain: string, seq: number, hash: string];
 
-/** A row of a chain without its hash, with the one before it. */
+/** A link without its own hash, but with that of the previous link. */
 interface ChainLink {
   chain: string;
   seq: number;
@@ -46,7 +47,7 @@ interface ChainLink {
   values: readonly SqlValue[];
 }
 
-/** Hashes links under a key that the database does not hold. */
+/** Returns a function that hashes links under a key that the database does not hold. */
 function createLinkHasher(encryptionKey: Uint8Array): (link: ChainLink) => string {
   const key = new Uint8Array(
     hkdfSync("sha256", encryptionKey, "", "switchyard audit chain v1", 32),
@@ -58,8 +59,8 @@ function createLinkHasher(encryptionKey: Uint8Array): (link: ChainLink) => strin
 }
 
 /**
- * Text as both engines give it back: Postgres holds no U+0000, and neither holds half a surrogate
- * pair.
+ * Returns a text as both engines return it: Postgres stores no U+0000, and neither stores a lone
+ * surrogate.
  */
 const storable = (value: SqlValue): SqlValue =>
   typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value;
@@ -73,9 +74,9 @@ interface Waiting {
 }
 
 /**
- * Commits rows of the audit log together with their links. One unit at a time holds all rows that
- * came meanwhile, so that a refused unit leaves no gap. Each gateway writes a chain of its own,
- * from its first row on.
+ * Commits rows of the audit log together with their links. One unit at a time is written, with all
+ * rows that arrived meanwhile, so that a refused unit leaves no gap. Each gateway writes a chain of
+ * its own, which starts with its first row.
  */
 export class AuditChain implements Pick<CommitQueue, "commit"> {
   private readonly commits: Pick<CommitQueue, "commit">;
@@ -164,7 +165,7 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
   }
 }
 
-/** The last rows of chains that no later chain has anchored. */
+/** Returns the last rows of the chains that no later chain has anchored. */
 async function openHeads(database: Kysely<AuditChainTables>): Promise<ChainHead[]> {
   const heads = await database
     .selectFrom("audit_chain as link")
@@ -203,7 +204,7 @@ const linksSql = `select c.chain, c.seq, c.part, c.anchors, c.hash, c.audit_id,
   left join audit_outcomes o on c.part = 'outcome' and o.workspace_id = c.workspace_id and o.audit_id = c.audit_id
   order by c.chain, c.seq`;
 
-/** Entries that were written beside the chain. */
+/** Selects entries that have no link in any chain. */
 const outsideSql = `select e.id from audit_log e
   left join audit_chain c on c.part = 'entry' and c.audit_id = e.id and c.workspace_id = e.workspace_id
   where c.audit_id is null`;
@@ -223,8 +224,8 @@ function valuesOf(
 }
 
 /**
- * What is wrong with the audit log: rows that are missing, were changed, or were added beside it.
- * Empty where nothing is.
+ * Returns what is wrong with the audit log: rows that are missing, were changed, or were added
+ * without a link. Empty where nothing is.
  */
 export async function checkAuditLog(query: Query, encryptionKey: Uint8Array): Promise<string[]> {
   const problems: string[] = [];

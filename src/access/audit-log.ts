@@ -12,41 +12,41 @@ import {
   recordInsert,
 } from "../platform/storage/commit-queue.ts";
 
-/** Who made a change. */
+/** The author of a change. */
 export interface AuditActor {
   kind: string;
-  /** Id of the credential or the person. */
+  /** The id of the credential or the person. */
   id: string;
-  /** What people recognise it by: a masked secret, or an address. */
+  /** A label that people recognise: a masked secret, or an address. */
   label: string;
 }
 
-/** A change of the account plane: who wants what, and from where. */
+/** A change of the account plane: who requests what, and from where. */
 interface AuditedChange {
   workspaceId: string;
   actor: AuditActor;
   address: string;
-  /** Method and path pattern, such as `PATCH /keys/:hash`. */
+  /** The method and path pattern, such as `PATCH /keys/:hash`. */
   action: string;
-  /** What it is about, as far as it is known beforehand. */
+  /** The id of the object that it changes, as far as it is known in advance. */
   target: string | null;
-  /** Names of the fields that were sent; never what was in them. */
+  /** The names of the fields that were sent, never their values. */
   fields: readonly string[];
 }
 
-/** A change that was written down and is about to happen. */
+/** A change that was recorded and is about to happen. */
 interface OpenEntry {
   id: string;
   workspaceId: string;
 }
 
-/** What became of a change: the status of its answer, and what it turned out to be about. */
+/** The outcome of a change: the status of its answer, and the object that was changed. */
 interface AuditOutcome {
   status: number;
   target: string | null;
 }
 
-/** What is wanted, written before it is done. */
+/** The row of a requested change, written before it is made. */
 export const auditEntry = recordInsert<
   AuditTables["audit_log"],
   AuditedChange & { id: string; atMs: number }
@@ -67,7 +67,7 @@ export const auditEntry = recordInsert<
   },
 });
 
-/** The answer to it. */
+/** The row of its outcome. */
 export const auditOutcome = recordInsert<
   AuditTables["audit_outcomes"],
   OpenEntry & AuditOutcome & { atMs: number }
@@ -83,15 +83,15 @@ export const auditOutcome = recordInsert<
   },
 });
 
-/** The insert of entries; the chained log reads its columns back. */
+/** The insert of entries. The chained log reads its columns. */
 export const auditInsert = auditEntry.statement;
 
-/** The insert of outcomes; the chained log reads its columns back. */
+/** The insert of outcomes. The chained log reads its columns. */
 export const auditOutcomeInsert = auditOutcome.statement;
 
 /**
- * The append-only log of changes. A change is written down before it happens and its outcome after
- * it: every change is in the log, and one that a crash cut off is shown as such.
+ * The append-only log of changes. A change is recorded before it happens and its outcome after it.
+ * Every change is therefore in the log, and one that a crash interrupted is shown as such.
  */
 export class AuditLog {
   private readonly commits: Pick<CommitQueue, "commit">;
@@ -103,7 +103,7 @@ export class AuditLog {
   }
 
   /**
-   * Writes a change down; durable when it resolves. Rejects when the database refused, and then the
+   * Records a change; durable when it resolves. Rejects when the database refused it, and then the
    * change must not happen.
    */
   async begin(change: AuditedChange): Promise<OpenEntry> {
@@ -112,12 +112,12 @@ export class AuditLog {
     return { id, workspaceId: change.workspaceId };
   }
 
-  /** Writes down what became of a change. */
+  /** Records the outcome of a change. */
   async end(entry: OpenEntry, outcome: AuditOutcome): Promise<void> {
     await this.commits.commit({ inserts: [this.outcomeOf(entry, outcome)], adds: [] });
   }
 
-  /** Writes down a change with its outcome for another workspace that it concerns. */
+  /** Records a change and its outcome for another workspace that it concerns. */
   async tell(change: AuditedChange, outcome: AuditOutcome): Promise<void> {
     const { id, row } = this.entryOf(change);
     await this.commits.commit({
@@ -137,7 +137,7 @@ export class AuditLog {
   }
 }
 
-/** The actor that a caller is; undefined for callers without a credential. */
+/** Returns the actor that a caller is; undefined for callers without a credential. */
 export function actorOf(caller: Caller): AuditActor | undefined {
   if (caller.kind === "anonymous") return undefined;
   if (caller.kind === "session")
@@ -168,34 +168,35 @@ export interface AuditTables {
   };
 }
 
-/** A change as the log tells it. */
+/** A change as the log returns it. */
 export interface AuditEntry extends AuditedChange {
-  /** `aud_` id; sorts by time. */
+  /** An `aud_` id; sorts by time. */
   id: string;
   atMs: number;
   /**
-   * HTTP status of the answer; null while it is under way, and for ever where a crash cut it off.
+   * The HTTP status of the answer; null while the change is in progress, and permanently where a
+   * crash interrupted it.
    */
   status: number | null;
 }
 
-/** Which part of a log is read. */
+/** The part of a log that is read. */
 interface AuditQuery {
   workspaceId: string;
-  /** Entries older than this one; undefined for the newest. */
+  /** Only entries older than this one; undefined starts with the newest. */
   before: string | undefined;
   actorId: string | undefined;
-  /** Method and path pattern, such as `PATCH /keys/:hash`. */
+  /** The method and path pattern, such as `PATCH /keys/:hash`. */
   action?: string | undefined;
-  /** Id of what the change was about. */
+  /** The id of the changed object. */
   target?: string | undefined;
-  /** Wall times in milliseconds; the end is exclusive. */
+  /** Wall times in milliseconds. The end is exclusive. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
   limit: number;
 }
 
-/** Reads of the audit log; it is written through the commit queue only. */
+/** Reads the audit log. It is written through the commit queue only. */
 export class AuditStore {
   private readonly database: Kysely<AuditTables>;
 
@@ -203,7 +204,7 @@ export class AuditStore {
     this.database = database;
   }
 
-  /** Entries of a workspace, the newest first. */
+  /** Returns entries of a workspace, newest first. */
   async list({
     workspaceId,
     before,
@@ -249,26 +250,30 @@ export class AuditStore {
   }
 }
 
-/** What auditing needs of the router. */
+/** What the router needs for auditing. */
 export interface Auditing {
   log: AuditLog;
-  /**
-   * The workspace of the operator: its log has what operators do, in any workspace.
-   */
+  /** The operator's workspace. Its log also holds what operators change in other workspaces. */
   operatorWorkspaceId: string;
-  /** Called when an outcome could not be written; the entry of the change stands all the same. */
+  /** Called when an outcome could not be written. The entry of the change remains. */
   onError(error: unknown): void;
 }
 
 type AuditedEndpoint = Pick<Endpoint<never>, "method" | "path" | "access" | "tag" | "unaudited">;
 
-/** Whether an endpoint changes the account plane: everything there that is no plain reading. */
+/**
+ * Returns whether an endpoint changes the account plane: every endpoint there that is not a plain
+ * read.
+ */
 export const isAudited = ({ method, access, tag, unaudited }: AuditedEndpoint): boolean =>
   method !== "GET" &&
   unaudited !== true &&
   (access.managementScope !== undefined || tag === "Account");
 
-/** Values of the path's parameters: what a change is about, as far as the path says it. */
+/**
+ * Returns the values of the path's parameters, which identify the changed object as far as the path
+ * does.
+ */
 const targetOf = ({ request: { params } }: RequestContext): string | null =>
   Object.values(params).join(" ") || null;
 
@@ -276,9 +281,8 @@ const fieldsOf = (body: unknown): string[] =>
   typeof body === "object" && body !== null ? Object.keys(body) : [];
 
 /**
- * Does the work of an endpoint; where that changes the account plane, the change is in the log
- * before it happens. Throws `service_unavailable` when the log could not be written, and then
- * nothing was done.
+ * Runs an endpoint's handler. Where that changes the account plane, the change is recorded first.
+ * Throws `service_unavailable` when the log could not be written, and then nothing was changed.
  */
 export async function auditChange(
   auditing: Auditing,

@@ -16,7 +16,7 @@ import {
   type TokenWindow,
 } from "./rate-limiter.ts";
 
-/** What counting needs: the windows and the tiers by plan. */
+/** What counting needs: the windows, and the tiers by plan. */
 export interface RateCounters {
   limiter: RequestLimits;
   tiers: RateTiers;
@@ -25,17 +25,17 @@ export interface RateCounters {
 interface CountedRequest {
   caller: Caller;
   rateClass: RateClass;
-  /** Headers of the answer to come; the window's are written into them. */
+  /** The headers of the answer to come, to which the window's are added. */
   headers: AnswerHeaders;
-  /** Names the request for the hold that is asked for before the windows have answered. */
+  /** Names the request to the hold that is requested before the windows have answered. */
   ticket?: string | undefined;
 }
 
 type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
 
 /**
- * A request of a key counts in the key's window, then in that of the key which made it: so a window
- * cannot be multiplied.
+ * Returns the minute windows of a key's request: the key's own, then that of the key which created
+ * it, so that creating keys cannot multiply a window.
  */
 function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): MinuteWindows {
   if (caller.kind === "anonymous")
@@ -59,8 +59,8 @@ const windowOfKey = (
 });
 
 /**
- * The window of hours that a request counts in beside its minute: its workspace's, since the plan
- * is the workspace's.
+ * Returns the window of hours that a request counts in beside its minute. It belongs to the
+ * workspace, since the plan does.
  */
 function hoursOf(
   { tiers }: RateCounters,
@@ -72,8 +72,8 @@ function hoursOf(
 }
 
 /**
- * Counts a request against its caller's windows, writes the headers, and refuses it when one of
- * them is full; with windows that processes share, once they have answered.
+ * Counts a request against its caller's windows, adds their headers, and refuses it where one is
+ * full. Where processes share the windows, this waits for their answer.
  */
 export function countRequest(
   counters: RateCounters,
@@ -90,7 +90,7 @@ export function countRequest(
 }
 
 /**
- * Counts a request against a window of its address alone, writes the headers, and refuses it when
+ * Counts a request against a window of its address alone, adds its headers, and refuses it where
  * the window is full.
  */
 export function countAddress(
@@ -113,7 +113,7 @@ export function countAddress(
 
 /**
  * Counts actions of a key in a window of their own, apart from its requests, and refuses those that
- * the window has no room for.
+ * do not fit.
  */
 export async function countActions(
   { limiter }: RateCounters,
@@ -168,7 +168,8 @@ function tooMany(
     code,
     `More than ${limit} requests came within ${span} (tier ${tier}). Wait and send fewer.`,
     {
-      // The contract's figure for a window of 60 seconds; one of hours says when it has room again.
+      // The contract's figure for a window of 60 seconds. A window of hours reports when it has
+      // room again.
       retryAfterSeconds,
       metadata: { tier, limit, window_seconds: windowSeconds },
     },
@@ -176,8 +177,8 @@ function tooMany(
 }
 
 /**
- * Headers of the window that a request would be counted in, for answers that are given before
- * counting.
+ * Returns the headers of the window that a request would count in, for answers that are given
+ * before counting.
  */
 export function describeWindow(counters: RateCounters, caller: Caller): Record<string, string> {
   return rateHeaders(
@@ -187,17 +188,18 @@ export function describeWindow(counters: RateCounters, caller: Caller): Record<s
   );
 }
 
-/** Called with all tokens that a request has used, once it is settled. */
+/** Receives all tokens that a request has used, once it is settled. */
 export type TokensUsed = (total: number) => void;
 
-/** Whether a key or the one that made it has a ceiling of tokens a minute. */
+/** Returns whether a key, or the key that created it, has a ceiling of tokens per minute. */
 export const countsTokens = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent">): boolean =>
   key.tokensPerMinute !== null || (parent !== undefined && parent.tokensPerMinute !== null);
 
 /**
- * Counts what a request is going to send against its key's ceiling of tokens a minute (`tpm`), so
- * that requests in parallel see each other, and yields what counts the rest. Keys without a ceiling
- * cost nothing. With windows that processes share it yields a promise.
+ * Counts the tokens that a request is about to send against its key's ceiling of tokens per minute
+ * (`tpm`), so that concurrent requests see each other. Returns a function that counts the rest once
+ * it is known. Keys without a ceiling cost nothing. Where processes share the windows, it returns a
+ * promise.
  */
 export function reserveTokens(
   { limiter }: RateCounters,
@@ -246,16 +248,15 @@ const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>
   );
 
 /**
- * A credential that was sent and opens nothing: unknown, forged, revoked, disabled or expired.
- * Every guess fails so.
+ * A credential that is unknown, forged, revoked, disabled or expired. Every guess fails with it.
  */
 export class RefusedCredentialError extends GatewayError {}
 
 /**
  * Counts a request whose credential was refused, by its address and apart from anonymous requests.
- * Callers with good credentials are never counted here, so a neighbour behind the same address
- * cannot shut them out. Throws `ip_rate_limit_exceeded` beyond the window, else what refused the
- * credential.
+ * Callers with valid credentials are never counted here, so another client behind the same address
+ * cannot lock them out. Throws `ip_rate_limit_exceeded` beyond the window, or else the original
+ * refusal.
  */
 export async function countRefusedCredential(
   { limiter }: RateCounters,
@@ -290,7 +291,7 @@ export async function countRefusedCredential(
 
 const cache = new WeakMap<RateTier, Record<string, string>>();
 
-/** The rate-limit headers of a tier; the same object for the same tier. */
+/** Returns the rate-limit headers of a tier; the same object for the same tier. */
 function rateHeaders(tier: RateTier): Record<string, string> {
   let headers = cache.get(tier);
   if (headers === undefined) {
@@ -319,10 +320,13 @@ function capHeaders({
   };
 }
 
-/** The headers of a quota that refused a request, in place of its tier's. */
+/** Returns the headers of a quota that refused a request, which replace those of its tier. */
 const exhaustedQuotaHeaders = (quota: Quota): Record<string, string> => capHeaders(quota);
 
-/** What is left of a quota; only windows of hours tell it (contract: "Limits"). */
+/**
+ * Returns the headers with the rest of a quota, which only windows of hours report (contract:
+ * "Limits").
+ */
 function quotaHeaders({ remaining, resetSeconds }: QuotaState): Record<string, string> {
   const [left, reset] = [String(remaining), String(resetSeconds)];
   return {

@@ -13,13 +13,13 @@ import type {
 import type { Scope } from "../identity/keys/scopes.ts";
 import type { SessionCaller } from "../identity/people/sessions.ts";
 
-/** Which credentials open an endpoint, with the scopes of this service. */
+/** Which credentials may use an endpoint, with the scopes of this service. */
 export type AccessRule = DeclaredAccess<Scope>;
 
-/** What a handler knows of its request, and who sent it. */
+/** What a handler knows of its request and its caller. */
 export type RequestContext<Body = unknown, By extends Caller = Caller> = HttpContext<Body, By>;
 
-/** A row of the route table whose callers are those of this service. */
+/** A row of the route table, for callers of this service. */
 export type Endpoint<Dependencies, Body = unknown, By extends Caller = Caller> = DeclaredEndpoint<
   Dependencies,
   Body,
@@ -35,14 +35,14 @@ type Sets<Access, Name extends keyof AccessRule> = Access extends {
 
 type When<Condition, By> = Condition extends true ? By : never;
 
-/** Callers that hold a scope, without those that a rule refuses in particular. */
+/** The callers that hold a scope, without those that a rule excludes. */
 type ScopedCaller<Access> =
   | ManagementKeyCaller
   | (Sets<Access, "keyHeldDirectly"> extends true ? never : ConnectionCaller);
 
 /**
- * Who may call an endpoint with this access rule, as the guard admits them. Rules that are not
- * known to the compiler in full admit every caller.
+ * The callers that the guard admits under this access rule. A rule that the compiler does not know
+ * in full admits every caller.
  */
 export type CallerOf<Access> = AccessRule extends Access
   ? Caller
@@ -55,8 +55,9 @@ export type CallerOf<Access> = AccessRule extends Access
       | When<Sets<Access, "open">, AnonymousCaller>;
 
 /**
- * Declares an endpoint; the table in `endpoints/index.ts` lists them all. Who calls follows from
- * `access`, the body from its schema, and `Parts` names what the handler uses of all dependencies.
+ * Declares an endpoint; the table in `endpoints/index.ts` lists them all. The caller's type follows
+ * from `access` and the body's from its schema; `Parts` names the dependencies that the handler
+ * uses.
  */
 export const defineEndpoint = <
   Parts,

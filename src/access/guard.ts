@@ -38,10 +38,10 @@ interface GuardOptions {
   clock: Clock;
   security: Pick<Security, "allowlist" | "auditLog">;
   sessions: SessionDoor;
-  /** The workspace whose management keys are operators'. */
+  /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
   idempotentAnswers: IdempotentAnswers;
-  /** Called when an answer with an idempotency key could not be kept. */
+  /** Called when an answer with an idempotency key could not be stored. */
   onAnswerError(error: unknown): void;
   /** Called when the outcome of a change could not be written to the audit log. */
   onAuditError(error: unknown): void;
@@ -61,8 +61,8 @@ type GuardedEndpoint = Pick<
 >;
 
 /**
- * Decides who may use an endpoint: credential, scope, allowed addresses and rate windows. Surrounds
- * the work of an endpoint with the audit log and with answers to repeated requests.
+ * Decides who may use an endpoint, by credential, scope, allowed addresses and rate windows. Runs
+ * endpoints with the audit log around them, and answers repeated requests.
  */
 export class Guard implements RouterGuard<Caller> {
   readonly unknownCaller: Caller = { kind: "anonymous", address: "" };
@@ -73,8 +73,8 @@ export class Guard implements RouterGuard<Caller> {
   }
 
   /**
-   * Finds the caller and checks credential and scope, then what holds for every caller. Sessions
-   * and shared windows are waited for; keys are in memory, and their requests make no promise here.
+   * Finds the caller and checks credential and scope, then the rules for every caller. Sessions and
+   * shared windows are awaited. Keys are in memory, so their requests create no promise here.
    * Throws `GatewayError`.
    */
   admit(endpoint: GuardedEndpoint, context: RequestContext): Promise<void> | undefined {
@@ -104,7 +104,7 @@ export class Guard implements RouterGuard<Caller> {
     return this.admitKey(endpoint, context);
   }
 
-  /** Finds the caller of a call of one endpoint by another; such calls are not counted. */
+  /** Admits the caller of a call from one endpoint to another; such calls are not counted. */
   admitInner(
     endpoint: GuardedEndpoint,
     context: RequestContext,
@@ -117,7 +117,7 @@ export class Guard implements RouterGuard<Caller> {
     this.checkPlace(endpoint, context);
   }
 
-  /** The work of an endpoint with its change audited and its repetitions answered. */
+  /** Runs an endpoint with its change audited and repeated requests answered. */
   around(
     endpoint: GuardedEndpoint,
     work: (context: RequestContext) => Answer | Promise<Answer>,
@@ -141,7 +141,7 @@ export class Guard implements RouterGuard<Caller> {
       );
   }
 
-  /** Headers of the rate window that a caller's requests count in. */
+  /** Returns the headers of the rate window that a caller's requests count in. */
   windowHeaders(caller: Caller): Record<string, string> {
     return describeWindow(this.options.counters, caller);
   }
@@ -163,8 +163,8 @@ export class Guard implements RouterGuard<Caller> {
   }
 
   /**
-   * Refuses a caller. Only a credential that opens nothing is counted: the look-up came first, so a
-   * good one never is.
+   * Refuses a caller. Only refused credentials are counted: the lookup came first, so a valid one
+   * never is.
    */
   private refuse(refusal: unknown, context: RequestContext): Promise<never> {
     if (!(refusal instanceof RefusedCredentialError)) throw refusal;
@@ -175,14 +175,17 @@ export class Guard implements RouterGuard<Caller> {
     });
   }
 
-  /** Checks what holds for every caller: allowed addresses, and who runs the service. */
+  /** Checks the rules for every caller: allowed addresses, and endpoints of operators. */
   private checkPlace(endpoint: GuardedEndpoint, context: RequestContext): void {
     const { security, operatorWorkspaceId } = this.options;
     if (!endpoint.anywhere) checkAddress(security.allowlist, context);
     if (endpoint.access.operator) requireOperator(context.caller, operatorWorkspaceId);
   }
 
-  /** Checks the place of an authenticated caller and counts the request where the door counts. */
+  /**
+   * Checks an authenticated caller's address, and counts the request where the endpoint is counted
+   * at the door.
+   */
   private enter(endpoint: GuardedEndpoint, context: RequestContext): Promise<void> | undefined {
     this.checkPlace(endpoint, context);
     const { directory, clock, counters } = this.options;
@@ -196,8 +199,8 @@ export class Guard implements RouterGuard<Caller> {
 }
 
 /**
- * The secrets that a request carries in `Authorization: Bearer` and `x-api-key`; an authorization
- * of another kind is an empty one.
+ * Returns the secrets that a request carries in `Authorization: Bearer` and `x-api-key`. An
+ * authorization of another type counts as an empty secret.
  */
 function presentedSecrets(headers: RequestHeaders): string[] {
   const authorization = headers.get("authorization");
@@ -222,8 +225,8 @@ const needsSession = (): GatewayError =>
   );
 
 /**
- * The refusal of a request without a key. A browser sends its session to every endpoint, so where
- * none is accepted the message names what is.
+ * Builds the refusal of a request without a key. A browser sends its session to every endpoint, so
+ * where sessions are not accepted the message names what is.
  */
 function missingKey(
   headers: RequestHeaders,
@@ -244,9 +247,9 @@ function missingKey(
 }
 
 /**
- * A connected app as a caller: what its person granted, and nothing else, opens an endpoint. Where
- * an endpoint names a scope that one decides; inference needs `inference`. Throws
- * `insufficient_scope`, and `unauthorized` where no connected app is accepted.
+ * Admits a connected app, which may use only what its person granted. Where an endpoint names a
+ * scope, that scope decides; inference needs `inference`. Throws `insufficient_scope`, or
+ * `unauthorized` where connected apps are not accepted.
  */
 function connectedCaller(
   credential: LlmKeyCaller,
@@ -340,8 +343,8 @@ const anonymousIn = (context: Pick<RequestContext, "clientAddress">): Caller => 
 });
 
 /**
- * The credential that a secret opens. Anthropic's clients may send a key of their own in one header
- * and ours in the other: the one that is good counts.
+ * Returns the credential for the first valid secret. Anthropic's clients may send a key of their
+ * own in one header and the gateway's in the other.
  */
 function liveCredential(
   secrets: readonly string[],
@@ -355,15 +358,15 @@ function liveCredential(
 }
 
 /**
- * Who calls, if that caller may use the endpoint. Denies by default: an access rule that names no
- * family refuses every caller.
+ * Returns the caller, if it may use the endpoint. Denies by default: an access rule that names no
+ * credential family refuses every caller.
  */
 function authenticate(options: {
   headers: RequestHeaders;
   endpoint: EndpointPath & { access: AccessRule };
   directory: CredentialDirectory;
   nowMs: number;
-  /** Finds the address that a request without a credential is counted by. */
+  /** Provides the address that a request without a credential is counted by. */
   context: Pick<RequestContext, "clientAddress">;
 }): Caller {
   const { access } = options.endpoint;

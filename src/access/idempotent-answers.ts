@@ -10,20 +10,26 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import { actorOf } from "./audit-log.ts";
 
-/** How long an answer is given again, as Stripe does at least. */
+/** Milliseconds for which an answer is repeated: 24 hours, the minimum at Stripe. */
 const idempotencyKeptMs = dayMs;
 
-/** A request that has no answer after so long was cut off: its gateway ended while it worked. */
+/**
+ * Milliseconds after which a request without an answer counts as interrupted: its gateway ended
+ * while it worked.
+ */
 const underWayMs = 60_000;
 
-/** A request that names itself. */
+/** A request with an idempotency key. */
 interface IdempotentRequest {
   workspaceId: string;
-  /** Id of the credential or the person that asks: keys of others mean other requests. */
+  /**
+   * The id of the credential or the person that asks. Equal keys of different actors name different
+   * requests.
+   */
   actorId: string;
-  /** The client's name for it. */
+  /** The idempotency key that the client chose. */
   key: string;
-  /** Method, path and body: what the name must always mean. */
+  /** The method, path and body, which the key must always stand with. */
   content: string;
 }
 
@@ -43,16 +49,15 @@ const conflict = (message: string, retryAfterSeconds?: number): GatewayError =>
   });
 
 /**
- * Errors that say that nothing was done, so that the same request may be sent again under the same
- * key.
+ * Returns whether an error says that nothing was done, so that the same request may be sent again
+ * under the same key.
  */
 const saysNothingWasDone = (error: unknown): boolean =>
   error instanceof GatewayError && error.code !== "internal_server_error";
 
 /**
- * Does the work of a request once for each idempotency key, and gives the answer again to those
- * that repeat it within 24 hours, on whichever gateway they ask. Answers are sealed under the
- * workspace's data key, since some show a secret.
+ * Runs a request once for each idempotency key, and repeats its answer for 24 hours, on any
+ * gateway. Answers are sealed under the workspace's data key, since some show a secret.
  */
 export class IdempotentAnswers {
   private readonly parts: {
@@ -61,7 +66,7 @@ export class IdempotentAnswers {
     hasher: SecretHasher;
     clock: Clock;
   };
-  /** Requests under way on this gateway, by row; those that repeat one wait for it. */
+  /** Requests in progress on this gateway, by row. Repetitions wait for them. */
   private readonly underWay = new Map<string, Promise<void>>();
 
   constructor(parts: {
@@ -74,9 +79,9 @@ export class IdempotentAnswers {
   }
 
   /**
-   * The answer of the first request with this key, which does the work. Throws `conflict` where the
-   * key named another request, or one that is under way elsewhere or was cut off. Errors of the
-   * work that say that nothing was done free the key.
+   * Returns the answer of the first request with this key, and runs it where this is the first.
+   * Throws `conflict` where the key named another request, or one that is in progress on another
+   * gateway or was interrupted. Errors that say that nothing was done free the key.
    */
   async answer(
     request: IdempotentRequest,
@@ -109,7 +114,7 @@ export class IdempotentAnswers {
     }
   }
 
-  /** Forgets requests that are older than their answers are kept. */
+  /** Deletes requests whose answers are no longer repeated. */
   async forgetOld(): Promise<void> {
     await this.parts.store.removeOlder(this.parts.clock.nowMs() - idempotencyKeptMs);
   }
@@ -156,7 +161,8 @@ export class IdempotentAnswers {
       ).catch(onError);
       throw error;
     }
-    // The client gets this answer in any case; without a stored one the key is refused from now on.
+    // The client gets this answer in any case. Where it could not be stored, the key is refused
+    // from now on.
     await this.sealed(name, answer)
       .then((sealed) => store.end(name, { state: "answered", answer: sealed }))
       .catch(onError);
@@ -173,14 +179,14 @@ export class IdempotentAnswers {
   }
 }
 
-/** Builds them on a database. */
+/** Builds the answers on a database. */
 export const openIdempotentAnswers = (
   database: Kysely<IdempotencyTables>,
   parts: { vault: KeyVault; hasher: SecretHasher; clock: Clock },
 ): IdempotentAnswers =>
   new IdempotentAnswers({ ...parts, store: new IdempotentRequestStore(database) });
 
-/** What a sealed answer is bound to. */
+/** Returns what a sealed answer is bound to. */
 const placeOf = (name: RequestName) => ({
   workspaceId: name.workspace_id,
   providerId: "idempotent-answer",
@@ -191,24 +197,24 @@ const placeOf = (name: RequestName) => ({
 export interface IdempotencyTables {
   idempotent_requests: {
     workspace_id: string;
-    /** Id of the credential or the person that asked. */
+    /** The id of the credential or the person that asked. */
     actor_id: string;
     /** Keyed hashes of the idempotency key and of the request. */
     key_hash: string;
     fingerprint: string;
     started_at_ms: number;
     state: "started" | "answered" | "unknown";
-    /** The answer, sealed; null until there is one. */
+    /** The sealed answer; null until there is one. */
     answer: string | null;
   };
 }
 
 type Row = IdempotencyTables["idempotent_requests"];
 
-/** What names a row. */
+/** What identifies a row. */
 type RequestName = Pick<Row, "workspace_id" | "actor_id" | "key_hash">;
 
-/** Requests with an idempotency key at rest. */
+/** Stores requests with an idempotency key. */
 class IdempotentRequestStore {
   private readonly database: Kysely<IdempotencyTables>;
 
@@ -217,8 +223,8 @@ class IdempotentRequestStore {
   }
 
   /**
-   * Whether this request is the first with its name; of several at once, on whichever gateways, one
-   * is.
+   * Inserts a row. Returns whether this request is the first with its name: exactly one of several
+   * concurrent ones is, across all gateways.
    */
   async start(row: RequestName & Pick<Row, "fingerprint" | "started_at_ms">): Promise<boolean> {
     const started = await this.database
@@ -253,7 +259,7 @@ class IdempotentRequestStore {
       .execute();
   }
 
-  /** Deletes one row, or where `startedBeforeMs` is named, only if it is that old. */
+  /** Deletes one row; with `startedBeforeMs`, only if it is older than that. */
   async remove(
     { workspace_id, actor_id, key_hash }: RequestName,
     startedBeforeMs = Number.MAX_SAFE_INTEGER,
@@ -275,12 +281,12 @@ class IdempotentRequestStore {
   }
 }
 
-/** Headers of an answer that are given again; the others are about one request. */
+/** The headers of an answer that are repeated. All others belong to one request. */
 const keptHeaders = ["content-type", "cache-control"];
 
 /**
- * The key that a request names itself by; undefined where it does not. Throws `bad_request` where
- * it is no key.
+ * Returns a request's idempotency key; undefined where it has none. Throws `bad_request` for a
+ * malformed key.
  */
 function keyOf({ request: { headers } }: RequestContext): string | undefined {
   const key = headers.get(idempotencyHeader);
@@ -311,7 +317,7 @@ function keptOf(answer: Answer): KeptAnswer {
 }
 
 /**
- * Does the work of an endpoint, or gives the answer again that an earlier request with the same
+ * Runs an endpoint's handler, or repeats the answer that an earlier request with the same
  * `Idempotency-Key` got.
  */
 export async function answerOnce(
@@ -328,7 +334,7 @@ export async function answerOnce(
   const actor = actorOf(caller);
   if (key === undefined || actor === undefined || caller.kind === "anonymous") return await work();
   const target = new URL(request.url, "http://localhost");
-  // The API answers under two bases, which are the same to clients.
+  // The API answers under two bases, which are equal to clients.
   const path = `${target.pathname.replace(/^\/(?:api\/)?v1(?=\/)/, "")}${target.search}`;
   const named = {
     workspaceId: caller.workspace.id,

@@ -10,12 +10,12 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 
-/** A range of addresses that a workspace may be reached from. */
+/** A range of addresses from which a workspace may be used. */
 export interface AllowedRange {
-  /** `ipa_` id. */
+  /** An `ipa_` id. */
   id: string;
   workspaceId: string;
-  /** As `parseRange` shows it. */
+  /** In the form that `parseRange` returns. */
   cidr: string;
   description: string | null;
   createdAtMs: number;
@@ -24,18 +24,20 @@ export interface AllowedRange {
 const rangesOf = (entries: readonly AllowedRange[]): AddressRange[] =>
   entries.flatMap(({ cidr }) => parseRange(cidr) ?? []);
 
-/** Whether entries let an address in: an empty list lets everyone in. */
+/** Returns whether entries allow an address. An empty list allows every address. */
 const letsIn = (entries: readonly AllowedRange[], address: string): boolean =>
   entries.length === 0 || isWithin(address, rangesOf(entries));
 
-/** The allowlists of all workspaces in memory, so that a request never waits for the database. */
+/**
+ * Keeps the allowlists of all workspaces in memory, so that a request never waits for the database.
+ */
 export class IpAllowlist {
   /** Called with the workspace whose list changed. */
   onChange: (workspaceId: string) => void = () => undefined;
   private readonly entries = new Map<string, readonly AllowedRange[]>();
   private readonly ranges = new Map<string, readonly AddressRange[]>();
 
-  /** Replaces a workspace's list as a whole. */
+  /** Replaces a workspace's whole list. */
   put(workspaceId: string, entries: readonly AllowedRange[]): void {
     this.onChange(workspaceId);
     this.entries.set(workspaceId, entries);
@@ -43,14 +45,14 @@ export class IpAllowlist {
     else this.ranges.set(workspaceId, rangesOf(entries));
   }
 
-  /** A workspace's entries, the newest first. */
+  /** Returns a workspace's entries, newest first. */
   of(workspaceId: string): readonly AllowedRange[] {
     return this.entries.get(workspaceId) ?? [];
   }
 
   /**
-   * Whether a workspace may be reached from an address, which is asked for only where there is a
-   * list.
+   * Returns whether a workspace may be used from an address, which is looked up only where there is
+   * a list.
    */
   allows(workspaceId: string, address: () => string): boolean {
     const ranges = this.ranges.get(workspaceId);
@@ -79,7 +81,7 @@ const fromRow = (row: IpAllowlistRow): AllowedRange => ({
   createdAtMs: row.created_at_ms,
 });
 
-/** Allowlists at rest. */
+/** Stores allowlists. */
 export class IpAllowlistStore {
   private readonly database: Kysely<IpAllowlistTables>;
 
@@ -87,7 +89,7 @@ export class IpAllowlistStore {
     this.database = database;
   }
 
-  /** Every entry of every workspace, the newest first. */
+  /** Returns every entry of every workspace, newest first. */
   async loadAll(): Promise<AllowedRange[]> {
     const rows = await this.database
       .selectFrom("ip_allowlist")
@@ -98,7 +100,7 @@ export class IpAllowlistStore {
     return rows.map(fromRow);
   }
 
-  /** The entries of one workspace, the newest first. */
+  /** Returns the entries of one workspace, newest first. */
   async list(workspaceId: string): Promise<AllowedRange[]> {
     const rows = await this.database
       .selectFrom("ip_allowlist")
@@ -128,19 +130,25 @@ export class IpAllowlistStore {
   }
 }
 
-/** Entries that a workspace may have: each request from it is compared with all of them. */
+/** The most entries of a workspace: each of its requests is compared with all of them. */
 const entriesMax = 500;
 
-/** The caller who changes a list, so that they do not lock themselves out unawares. */
+/**
+ * A change to a list, with its caller's address, so that callers do not lock themselves out by
+ * accident.
+ */
 interface ListChange {
   workspaceId: string;
   /** The address that the change comes from. */
   callerAddress: string;
-  /** The caller knows that its own address may be shut out. */
+  /** Whether the caller confirmed that the change may lock out its own address. */
   confirm: boolean;
 }
 
-/** Changes allowlists, one change of a workspace after the other; what is answered is in force. */
+/**
+ * Changes allowlists, one change of a workspace at a time. A change is in force when it is
+ * answered.
+ */
 export class IpAllowlistEditor {
   private readonly store: IpAllowlistStore;
   private readonly allowlist: IpAllowlist;
@@ -154,8 +162,8 @@ export class IpAllowlistEditor {
   }
 
   /**
-   * Adds a range. Throws `bad_request` for what is no range or would shut the caller out,
-   * `conflict` for one that is listed.
+   * Adds a range. Throws `bad_request` for a malformed range or one that would lock the caller out,
+   * and `conflict` for one that is listed.
    */
   add(
     change: ListChange,
@@ -201,8 +209,8 @@ export class IpAllowlistEditor {
   }
 
   /**
-   * Takes an entry off. Throws `not_found`, and `bad_request` where the rest would shut the caller
-   * out.
+   * Removes an entry. Throws `not_found`, and `bad_request` where the remaining entries would lock
+   * the caller out.
    */
   remove(change: ListChange, id: string): Promise<void> {
     return this.mutex.run(change.workspaceId, async () => {
@@ -220,8 +228,8 @@ export class IpAllowlistEditor {
   }
 
   /**
-   * Removes every entry, so that users who shut themselves out get in again; returns what was on
-   * the list.
+   * Removes every entry, so that people who locked themselves out regain access. Returns the
+   * removed entries.
    */
   clear(workspaceId: string): Promise<readonly AllowedRange[]> {
     return this.mutex.run(workspaceId, async () => {
@@ -237,8 +245,8 @@ export class IpAllowlistEditor {
   }
 
   /**
-   * A write whose answer was lost may stand all the same: what the database says then is what is in
-   * force.
+   * Writes a change. Where the answer was lost, the write may still have happened, so the list is
+   * read back and the database decides what is in force.
    */
   private async write(
     workspaceId: string,
@@ -267,9 +275,7 @@ function assertStaysIn(
   );
 }
 
-/**
- * Refuses callers whose workspace has an allowlist without their address. Throws `ip_not_allowed`.
- */
+/** Refuses callers whose address is not on their workspace's allowlist. Throws `ip_not_allowed`. */
 export function checkAddress(allowlist: IpAllowlist, context: RequestContext): void {
   const { caller } = context;
   if (

@@ -17,10 +17,10 @@ import {
   type PrivacyTables,
 } from "../identity/workspaces/privacy.ts";
 
-/** Everything that the security routes keep in the database. */
+/** All database tables of the security routes. */
 export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;
 
-/** What the security routes and the guard of all routes work with. */
+/** What the security routes, and the guard of all routes, work with. */
 export interface Security {
   allowlist: IpAllowlist;
   allowlistEditor: IpAllowlistEditor;
@@ -30,7 +30,7 @@ export interface Security {
   auditStore: AuditStore;
 }
 
-/** Builds it and fills its memory from the database. */
+/** Builds the security parts and loads them from the database. */
 export async function openSecurity({
   database,
   commits,

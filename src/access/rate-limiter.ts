@@ -14,19 +14,19 @@ import {
 
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {
-  /** What callers read as `X-RateLimit-Tier`. */
+  /** The name that callers read in `X-RateLimit-Tier`. */
   id: string;
   perMinute: number;
 }
 
-/** What a request is, for its tier. */
+/** The class of a request, which selects its tier. */
 export type RateClass = "paid" | "free-model" | "decision" | "account";
 
 /** The cap on requests without a credential, for each address and minute. */
 export const anonymousTier: RateTier = { id: "ip", perMinute: 300 };
 /**
- * Whether a tier counts addresses, of which strangers have many, rather than keys, which callers
- * make.
+ * Returns whether a tier counts addresses, of which strangers have many, rather than keys, which
+ * callers create.
  */
 const countsAddresses = ({ id }: RateTier): boolean => id === "ip" || id === "mcp-ip";
 
@@ -44,7 +44,8 @@ const planTiers: Record<PlanId, RateTier> = {
 };
 
 /**
- * Tiers by plan and kind of request: the contract's table, with the operator's overrides of plans.
+ * The tiers by plan and class of request: the contract's table, with the operator's overrides of
+ * plans.
  */
 export class RateTiers {
   private readonly plans: Record<PlanId, RateTier>;
@@ -63,7 +64,7 @@ export class RateTiers {
     }
   }
 
-  /** The tier that a key's request falls into; on enterprise it is the plan's for every model. */
+  /** Returns the tier of a key's request. On enterprise, the plan's tier covers every model. */
   tierFor(plan: PlanId, rateClass: RateClass): RateTier {
     if (rateClass === "decision") return decisionTier;
     if (rateClass === "free-model" && plan !== "enterprise") return freeModelTier;
@@ -71,15 +72,15 @@ export class RateTiers {
   }
 
   /**
-   * The longer window that a key's request counts in beside its tier; undefined where there is
-   * none.
+   * Returns the longer window that a key's request counts in beside its tier; undefined where there
+   * is none.
    */
   quotaFor(plan: PlanId, rateClass: RateClass): Quota | undefined {
     return rateClass === "paid" ? this.quotas[plan] : undefined;
   }
 }
 
-/** A window of 60 seconds that a request counts in, by the name of its counter. */
+/** A window of 60 seconds that a request counts in, and the name of its counter. */
 export interface MinuteWindow {
   counter: string;
   tier: RateTier;
@@ -92,57 +93,57 @@ export interface HourWindow {
 }
 
 /**
- * The windows of one request, in the order in which they count it; the first that is full ends the
+ * The windows of one request, in the order in which they count it. The first full one ends the
  * counting.
  */
 export interface RequestWindows {
   minutes: readonly [MinuteWindow, ...MinuteWindow[]];
   hours: HourWindow | undefined;
   /**
-   * Names the request for a hold that is asked for before the answer: windows that processes share
-   * note under it that they had room (`admittedKey`).
+   * Names the request to a hold that is requested before the windows answer: windows that processes
+   * share record under it that they had room (`admittedKey`).
    */
   ticket?: string | undefined;
 }
 
-/** What became of a request in its windows. */
+/** The outcome of counting a request in its windows. */
 export interface CountOutcome {
   admitted: boolean;
-  /** The tier whose window refused it, else that of the first. */
+  /** The tier whose window refused it, or else that of the first window. */
   tier: RateTier;
   /**
-   * What is left of the window of hours, where there is one, and whether it counted the request or
-   * was not asked to.
+   * What is left of the window of hours, where there is one, and whether it had room for the
+   * request or was not asked.
    */
   hours: { state: QuotaState; hasRoom: boolean } | undefined;
 }
 
-/** The ceiling of tokens a minute of one key. */
+/** The ceiling of tokens per minute of one key. */
 export interface TokenWindow {
   keyId: string;
   perMinute: number;
 }
 
 /**
- * Rate windows, in the memory of this process or shared by several: then there is something to wait
- * for. Every request is counted, so that windows in memory make no promise (decision 0038).
+ * Rate windows, in the memory of this process or shared by several. Only shared ones return
+ * promises: every request is counted, so windows in memory answer synchronously (decision 0038).
  */
 export interface RequestLimits {
   /** Counts a request. */
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome>;
   /**
-   * Counts what a request is going to send in the windows of keys, in their order; gives the first
-   * that is full.
+   * Counts the tokens that a request is about to send in the windows of keys, in order. Returns the
+   * first full one.
    */
   reserveTokens(
     windows: readonly TokenWindow[],
     tokens: number,
   ): TokenWindow | undefined | Promise<TokenWindow | undefined>;
-  /** Counts tokens that were used, also beyond the ceiling. */
+  /** Counts tokens that were used, even beyond the ceiling. */
   addTokens(keyId: string, tokens: number): void;
   /**
-   * Counts again what a window of hours had counted before the process ended; `atMs` is a wall
-   * time.
+   * Restores the requests that a window of hours had counted before the process ended. `atMs` is a
+   * wall time.
    */
   restoreHours(past: readonly PastRequests[]): Promise<void>;
 }
@@ -156,12 +157,12 @@ export interface PastRequests {
 }
 
 /**
- * Addresses that are counted at once, some 20 MB of windows: strangers have as many networks as
- * they pay for, keys are made by callers.
+ * The most addresses that are counted at once, which takes some 20 MB. Addresses need a bound
+ * because strangers can have any number of networks; keys do not, because only callers create them.
  */
 const addressesMax = 10_000;
 
-/** Rate windows in the memory of this process; everything is answered at once. */
+/** Rate windows in the memory of this process, which answer synchronously. */
 export class RateLimiter implements RequestLimits {
   private readonly quotas: QuotaCounter;
   private readonly tokens: TokenCounter;
@@ -208,10 +209,10 @@ export class RateLimiter implements RequestLimits {
   }
 }
 
-/** Tiers that keys' own limits narrow, so that the same limit makes the same tier. */
+/** Tiers narrowed by keys' own limits, cached so that the same limit yields the same tier. */
 const narrowed = new WeakMap<RateTier, Map<number, RateTier>>();
 
-/** A tier that a key's own limit narrows; the same object for the same limit. */
+/** Narrows a tier by a key's own limit; the same object for the same limit. */
 export function narrowedTier(tier: RateTier, perMinuteOverride: number | null): RateTier {
   if (perMinuteOverride === null || perMinuteOverride >= tier.perMinute) return tier;
   const known = narrowed.get(tier) ?? new Map<number, RateTier>();

@@ -15,27 +15,27 @@ import type {
   TokenWindow,
 } from "./rate-limiter.ts";
 
-/** One window as the script wants it. */
+/** One window in the form that the script takes. */
 interface SharedWindow {
   key: string;
   size: WindowSize;
-  /** -1 where there is none. */
+  /** -1 for no limit. */
   limit: number;
   amount: number;
-  /** The slot that it is counted in; absent means the newest. */
+  /** The slot to count in; absent means the newest. */
   slot?: number;
 }
 
 interface SharedAnswer {
-  /** Position of the window that is full; -1 where none is. */
+  /** The position of the full window; -1 where none is. */
   full: number;
   windows: { count: number; oldestLeavesInMs: number }[];
 }
 
 /**
- * Rate windows on the server that several gateways share, all by its clock: one round trip a
- * request. While the server is away each process counts for itself, so no request goes uncounted,
- * but each process has the whole window.
+ * Rate windows on the server that several gateways share, all by its clock, with one round trip for
+ * each request. While the server is unavailable, each process counts for itself: no request goes
+ * uncounted, but each process allows the whole window.
  */
 export class SharedRateLimiter implements RequestLimits {
   private readonly shared: Pick<SharedState, "run">;
@@ -48,9 +48,9 @@ export class SharedRateLimiter implements RequestLimits {
     nowMs = () => 0,
   }: {
     shared: Pick<SharedState, "run">;
-    /** What counts while the server is away. */
+    /** The windows that count while the server is unavailable. */
     ownWindows: RateLimiter;
-    /** Wall time in place of the server's own. */
+    /** The wall time to use in place of the server's own. */
     nowMs?: () => number;
   }) {
     this.shared = shared;
@@ -166,14 +166,15 @@ const hoursKey = (counter: string): string => `hours:${counter}`;
 const tokensKey = (keyId: string): string => `tokens:${keyId}`;
 
 /**
- * Counts in sliding windows, one key each, the semantics of `SlidingWindow`: a hash with an amount
- * a slot, the time of a slot's last request `l<slot>`, their total `t`, the first slot that may
- * hold any `f` and the newest `n`. Each call drops what left its window since the last one. Values:
- * the wall time, 0 for the server's own; then for each key the window and the slot in milliseconds,
- * the limit (-1 for none), the amount and the slot to count in (-1 for the newest); at the end what
- * is set for five seconds where no window is full (empty for nothing). The first window that is
- * full ends the counting; an amount of 0 only looks. Answers its position, or 0, and then for each
- * window what it counts and when the oldest of it leaves.
+ * Counts in sliding windows, one key each, with the semantics of `SlidingWindow`. A key is a hash
+ * with the amount of each slot, the time of a slot's last request in `l<slot>`, their total in `t`,
+ * the first slot that may hold any in `f` and the newest in `n`. Each call drops what has left its
+ * window since the last one. Arguments: the wall time, 0 for the server's own; then for each key
+ * the window and the slot in milliseconds, the limit (-1 for none), the amount and the slot to
+ * count in (-1 for the newest); at the end the key that is set for five seconds where no window is
+ * full (empty for none). The first full window ends the counting. An amount of 0 only reads.
+ * Returns the position of the full window, or 0, and then for each window its count and the time
+ * when the oldest of it leaves.
  */
 const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",
