@@ -6,8 +6,8 @@ const sandboxTexts = {
 } as const;
 
 /**
- * What the terminal shows before the ready line. The key is shown on the first start only, the
- * claim link until it was used.
+ * Returns what the terminal shows before the ready line. The key is shown on the first start only,
+ * and the claim link until it is used.
  */
 export function announcement(facts: {
   version: string;
@@ -16,9 +16,12 @@ export function announcement(facts: {
   otherUrls: readonly string[];
   model: string;
   firstSecret: string | undefined;
-  /** Of the link that claims the owner account; absent once it is claimed. */
+  /** The token of the link that claims the owner account; absent once it is claimed. */
   claimToken: string | undefined;
-  /** The sandbox serves: since no provider has a credential, or beside those that have. */
+  /**
+   * Whether the sandbox serves: alone, because no provider has a credential, or beside providers
+   * that have.
+   */
   sandbox: "alone" | "beside" | undefined;
   hasBalance: boolean;
 }): string[] {

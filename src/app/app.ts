@@ -22,25 +22,26 @@ import type { CatalogSources } from "./live-catalog.ts";
 import type { Account } from "./open-account.ts";
 import type { Nodes } from "./reload.ts";
 
-/** The gateway, ready to be listened for. */
+/** The gateway, ready to listen. */
 export interface App {
   routes: ReturnType<typeof compileRoutes>["routes"];
   fallback: ReturnType<typeof compileRoutes>["fallback"];
-  /** The catalog of the moment. */
+  /** Returns the current catalog. */
   catalog(): CatalogSnapshot;
   /**
-   * Replaces the catalog as a whole and tells what changed. Throws `ConfigurationError`, and then
-   * it stays as it was.
+   * Replaces the whole catalog and returns what changed. Throws `ConfigurationError`, and then the
+   * catalog stays as it was.
    */
   refreshCatalog(sources: CatalogSources): CatalogChange;
-  /** The gateways on the database, and how all of them read their configuration again. */
+  /** The gateways on the database, and how all of them reload their configuration. */
   nodes: Nodes;
   /**
-   * Makes the key that a first start shows, and gives its secret; undefined on every other start.
+   * Creates the key that a first start shows, and returns its secret; undefined on every other
+   * start.
    */
   mintFirstKey(): Promise<string | undefined>;
   /**
-   * Makes the token of the link that claims the owner account, in place of the one before;
+   * Creates the token of the link that claims the owner account, which replaces the previous one;
    * undefined once it is claimed.
    */
   issueClaim(): Promise<string | undefined>;
@@ -53,39 +54,42 @@ export interface App {
   insights: Insights;
   consent: Consent;
   storage: Storage<AppTables>;
-  /** Undefined where no key for Stripe is configured. */
+  /** Undefined where no Stripe key is configured. */
   payments: Payments | undefined;
   background: BackgroundRunner;
-  /** Asks about donated provider keys that were refused. */
+  /** Probes donated provider keys that were refused. */
   prober: KeyProber;
-  /** Deletes conversations that are older than they are kept. */
+  /** Deletes conversations that are past their retention. */
   purgeConversations(): Promise<void>;
-  /** Tells load balancers to send no more; requests are still served. */
+  /**
+   * Reports to load balancers that this gateway takes no new requests; those that arrive are still
+   * served.
+   */
   startDraining(): void;
   /**
-   * Stops waiting for providers: what they have sent so far is what is settled; background
-   * responses go back to their queue.
+   * Stops waiting for providers. What they have sent so far is settled, and background responses
+   * return to their queue.
    */
   breakOffUpstreams(): void;
-  /** Writes what is pending and lets go of everything. */
+  /** Writes what is pending and releases every resource. */
   close(): Promise<void>;
 }
 
-/** Tools that outlive the app's own parts and are given to it. */
+/** Tools that outlive the app's own parts and are passed in. */
 export interface AppTools {
   logger: Logger;
   metrics: Metrics;
   tracing: Tracing;
   clock?: Clock;
   random?: () => number;
-  /** Does the work of background responses in place of the inference. */
+  /** Runs background responses in place of inference. */
   runBackground?: RunBackground;
-  /** Changes to the children that convert files. */
+  /** Overrides of the options of the processes that convert files. */
   converterPool?: Partial<ConverterPoolOptions>;
-  /** Asks providers about keys in place of a request to them. */
+  /** Probes provider keys in place of a request to the provider. */
   probeKey?: ProbeKey;
-  /** Makes the server behind `/mcp` in place of the one with this service's tools. */
+  /** Builds the server behind `/mcp` in place of the one with this service's tools. */
   buildMcpServer?: BuildMcpServer;
-  /** Asks providers for smoke tests in place of the inference. */
+  /** Calls providers for smoke tests in place of inference. */
   smoke?: SmokePort | undefined;
 }

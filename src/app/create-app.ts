@@ -61,7 +61,7 @@ import { startKeyProber, startRounds } from "./start-rounds.ts";
 const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCatalog> =>
   new LiveCatalog({ ...settings, clock }, settings);
 
-/** What all other parts stand on. */
+/** The parts that all others are built on. */
 interface Ground {
   clock: Clock;
   shared: Shared | undefined;
@@ -72,7 +72,7 @@ interface Ground {
   catalog: LiveCatalog;
 }
 
-/** What serves inference and accounts. */
+/** The parts that serve inference and accounts. */
 interface Core extends Ground {
   account: Account;
   counters: RateCounters;
@@ -81,7 +81,7 @@ interface Core extends Ground {
   keyProber: KeyProber;
 }
 
-/** Every part that is opened, and has to be closed. */
+/** Every part that is opened and has to be closed. */
 interface Parts extends Core, JoinedOperations {
   stored: StoredResponses;
   hubParts: HubParts;
@@ -89,7 +89,7 @@ interface Parts extends Core, JoinedOperations {
   payments: Payments | undefined;
 }
 
-/** Builds every part once and hands it down. */
+/** Builds every part once and passes it on. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const parts = await openParts(settings, tools);
   const { account, clock, counters, insights, inference, stored, documents } = parts;
@@ -124,7 +124,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
 async function openGround(settings: AppSettings, tools: AppTools): Promise<Ground> {
   const clock = tools.clock ?? systemClock;
   const shared = await openShared(settings, { clock, logger: tools.logger });
-  // The catalog is built while the threads of the database start.
+  // The catalog is built while the database's threads start.
   const [storage, catalog] = await Promise.all([
     openDatabase(settings, { ...tools, shared, clock }),
     buildCatalog(settings, clock),
@@ -211,7 +211,7 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
   return { ...core, ...operations, stored, hubParts, documents, payments };
 }
 
-/** What the handlers of endpoints are given. */
+/** Returns the dependencies of the endpoints' handlers. */
 const dependenciesOf = (
   settings: AppSettings,
   { tools, account, storage, catalog, shared, clock, ...parts }: Parts & { tools: AppTools },
@@ -240,7 +240,7 @@ const dependenciesOf = (
   ...buildDocuments(settings, catalog.snapshot),
 });
 
-/** What the process does with the app beside serving its routes. */
+/** Returns what the process does with the app, beside serving its routes. */
 const facesOf = ({
   account,
   insights,
@@ -273,14 +273,14 @@ const facesOf = ({
     documents.drain();
   },
   breakOffUpstreams() {
-    // First, so that they hear of a shutdown and not of a provider that failed. Resolves within
-    // its own patience.
+    // Stopped first, so that background responses see a shutdown and not a failed provider.
+    // Resolves within its own time limit.
     void stored.background.stop();
     inference.upstream.breakOff();
   },
 });
 
-/** Writes what is pending, and lets go of what all parts stand on last. */
+/** Writes what is pending, and releases the parts that all others are built on last. */
 async function closeParts({
   account,
   shared,
@@ -304,7 +304,10 @@ async function closeParts({
   closeShared(shared);
 }
 
-/** What is known of the catalog beside its snapshot: how routes were used, and what they cost. */
+/**
+ * Opens the histories of the catalog, beside its snapshot: how routes were used, and what they
+ * cost.
+ */
 const openHistories = (
   { database }: Pick<Storage<AppTables>, "database">,
   parts: { catalog: LiveCatalog["snapshot"]; clock: Clock },
@@ -322,7 +325,7 @@ const buildConsent = (
     documents: { networks: clientDocumentNetworks, certificates: extraCertificates },
   });
 
-/** The routes of the endpoint table, guarded, counted and watched. */
+/** Compiles the endpoint table's routes, with the guard, counting and observation. */
 function compileApp(
   settings: AppSettings,
   {
@@ -378,8 +381,8 @@ function compileApp(
 }
 
 /**
- * The catalog's id of the model that `ocr.model` of switchyard.yaml names. Throws
- * `ConfigurationError` for one that cannot read pages.
+ * Returns the catalog id of the model that `ocr.model` of switchyard.yaml names. Throws
+ * `ConfigurationError` for a model that cannot read pages.
  */
 function ocrModelOf(id: string | undefined, catalog: CatalogSnapshot): string | undefined {
   if (id === undefined) return undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Dashboard, DashboardFile } from "../endpoints/dependencies.ts";
 
-/** A gateway without a dashboard. */
+/** The dashboard of a gateway without one. */
 const noDashboard: Dashboard = { isOn: false, index: () => undefined, file: () => undefined };
 
 const types: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const types: Readonly<Record<string, string>> = {
 
 const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
 
-/** The files below a built folder, by their names. */
+/** Reads the files below a built folder, by name. */
 function readFolder(folder: string): Map<string, DashboardFile> {
   const files = new Map<string, DashboardFile>();
   for (const part of ["assets", "fonts"]) {
@@ -39,13 +39,13 @@ export interface DashboardOptions {
   /** The folder of the built dashboard. */
   folder: string;
   /**
-   * The program that builds it where it is older than its sources; absent where a release carries
-   * the built folder.
+   * The program that builds the dashboard where it is older than its sources; absent where a
+   * release ships the built folder.
    */
   buildScript: string | undefined;
-  /** The build waits for it, so that a start shares the machine with no build; absent, for nothing. */
+  /** What the build waits for, so that it does not slow the start; absent for nothing. */
   buildAfter?: Promise<void>;
-  /** Sources to build again whenever they change, and then load pages again (`npm run dev`). */
+  /** Sources whose changes trigger a build and then reload pages (`npm run dev`). */
   watchedSources?: string | undefined;
 }
 
@@ -55,7 +55,10 @@ interface Build {
   onError: (error: Error) => void;
 }
 
-/** Runs the build once at a time, and once more where it was asked for meanwhile. */
+/**
+ * Returns a function that runs the build, one at a time, and once more where it was requested
+ * meanwhile.
+ */
 function builds({ script, onBuilt, onError }: Build): () => void {
   let isRunning = false;
   let isStale = false;
@@ -82,8 +85,8 @@ function builds({ script, onBuilt, onError }: Build): () => void {
 }
 
 /**
- * Loads the page again once the gateway names other files than it has. A file of its own, since the
- * policy allows no inline script.
+ * Reloads the page once the gateway names other files than the page has. It is a file of its own
+ * because the content security policy allows no inline script.
  */
 const reloadScript = `const named = [...document.querySelectorAll("[src^='/assets/'],[href^='/assets/']")]
   .map((each) => each.getAttribute("src") ?? each.getAttribute("href"));
@@ -96,7 +99,7 @@ setTimeout(compare, 1000);
 `;
 const reloadName = "assets/reload.js";
 
-/** What one build made. */
+/** The output of one build. */
 interface BuiltDashboard {
   index: string;
   files: ReadonlyMap<string, DashboardFile>;
@@ -119,8 +122,8 @@ function readBuilt(
 }
 
 /**
- * Serves the built dashboard from memory, into which it is read when it is first asked for, and
- * builds it in the background where its sources are newer.
+ * Serves the built dashboard from memory, which is filled by the first request, and builds it in
+ * the background where its sources are newer.
  */
 export function openDashboard(
   options: DashboardOptions | undefined,

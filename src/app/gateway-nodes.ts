@@ -9,39 +9,39 @@ export interface NodeTables {
   gateway_nodes: { node_id: string; about: string; seen_at_ms: number };
 }
 
-/** One gateway, as it reports itself. */
+/** One gateway, as it describes itself. */
 export type NodeAbout = Omit<GatewayNode, "id">;
 
-/** What it is built from. */
+/** What the nodes are built from. */
 export interface GatewayNodesOptions {
   database: Kysely<NodeTables & GatewayTables>;
   channel: Pick<SharedChannel, "on" | "say">;
   nodeId: string;
   about(): NodeAbout;
-  /** Called when any other gateway wants all of them to read their configuration again. */
+  /** Called when another gateway asks all of them to reload their configuration. */
   onReload(): void;
-  /** Called when the configurations of gateways go on to differ. */
+  /** Called when the configurations of gateways differ for longer than a reload takes. */
   onDifference(nodes: readonly GatewayNode[]): void;
   onError(error: unknown): void;
 }
 
 const reportMs = 2_000;
 
-/** A gateway that has not reported for this long has ended. */
+/** Milliseconds without a report after which a gateway counts as ended. */
 const silentMs = 8_000;
 
 const reloadName = "reload";
 
-/** By the clock of the database: those of gateways may differ by minutes. */
+/** The database's time, since the clocks of gateways may differ by minutes. */
 const databaseMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
- * Tells the gateways of one database of each other: each reports what it is configured with, and
- * learns from the database, or sooner over Valkey, that all are to read their configuration again.
+ * Informs the gateways of one database about each other. Each reports its configuration, and learns
+ * from the database, or sooner over Valkey, that all are to reload theirs.
  */
 export class GatewayNodes {
   private readonly options: GatewayNodesOptions;
-  /** How many different configurations the living gateways had at the last report. */
+  /** The number of different configurations among the live gateways at the last report. */
   configurations = 1;
   private lastReload: string | undefined;
   private seenDifference = "";
@@ -53,7 +53,7 @@ export class GatewayNodes {
     this.options = options;
   }
 
-  /** Reports from now on. */
+  /** Starts to report. */
   async start(): Promise<void> {
     const { channel, database } = this.options;
     channel.on(reloadName, (word) => this.heardReload(word));
@@ -69,7 +69,7 @@ export class GatewayNodes {
     );
   }
 
-  /** Reports no more; the others forget this gateway at once. */
+  /** Stops to report; the others forget this gateway at once. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.reporting;
@@ -81,7 +81,7 @@ export class GatewayNodes {
       .catch(onError);
   }
 
-  /** The gateways that live, by name. */
+  /** Returns the live gateways, by name. */
   async list(): Promise<GatewayNode[]> {
     const rows = await this.options.database
       .selectFrom("gateway_nodes")
@@ -93,7 +93,7 @@ export class GatewayNodes {
       .sort((one, other) => (one.name + one.id < other.name + other.id ? -1 : 1));
   }
 
-  /** Lets every other gateway read its configuration again: at once, or with its next report. */
+  /** Makes every other gateway reload its configuration, at once or with its next report. */
   async reloadOthers(): Promise<void> {
     const word = randomBase62(12);
     this.lastReload = word;
@@ -105,9 +105,9 @@ export class GatewayNodes {
     this.options.channel.say(reloadName, word);
   }
 
-  /** Reports what is so now, and learns what the others reported. */
+  /** Reports this gateway's present state, and reads what the others reported. */
   async report(): Promise<void> {
-    // One that is under way may have begun before what is to be reported.
+    // A report in progress may have begun before the change that is to be reported.
     await this.reporting;
     await (this.reporting ??= this.exchange()
       .catch((error: unknown) => this.options.onError(error))
@@ -133,7 +133,9 @@ export class GatewayNodes {
     this.options.onReload();
   }
 
-  /** Reports a difference that was there twice: while all reload, it is there for a moment. */
+  /**
+   * Reports a difference that was seen twice in a row: during a reload there is one for a moment.
+   */
   private compare(nodes: readonly GatewayNode[]): void {
     const hashes = [...new Set(nodes.map(({ configuration }) => configuration))].sort();
     this.configurations = hashes.length;

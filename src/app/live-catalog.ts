@@ -22,12 +22,17 @@ import { startSandbox, type Sandbox } from "../inference/sandbox/sandbox.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 
-/** What the operator says of models; read again on every refresh. */
+/** The operator's statements about models, which are read again on every refresh. */
 export interface CatalogSources {
   providers: readonly ConfiguredProvider[];
-  /** Pools of the routing presets by preset id; the others are chosen from what can be reached. */
+  /**
+   * The pools of routing presets, by preset id. Presets without one choose from the reachable
+   * models.
+   */
   routers?: ConfiguredRouters;
-  /** Where vendors' credentials and addresses are looked up; absent, where they were before. */
+  /**
+   * Where vendors' credentials and addresses are looked up; absent keeps the previous environment.
+   */
   environment?: Readonly<Record<string, string | undefined>>;
   /** A facts file in place of the one that ships with the project. */
   factsPath?: string | undefined;
@@ -36,9 +41,8 @@ export interface CatalogSources {
 }
 
 /**
- * The catalog of a running gateway. A refresh builds the next snapshot beside the present one and
- * then puts it in its place: requests that are under way keep the routes and prices that they were
- * planned with.
+ * The catalog of a running gateway. A refresh builds the next snapshot beside the current one and
+ * then replaces it: requests in progress keep the routes and prices that they were planned with.
  */
 export class LiveCatalog {
   private readonly options: Pick<CatalogOptions, "environment"> & {
@@ -54,17 +58,17 @@ export class LiveCatalog {
     this.current = this.build(sources, undefined);
   }
 
-  /** The snapshot of the moment. */
+  /** Returns the current snapshot. */
   readonly snapshot = (): CatalogSnapshot => this.current;
 
-  /** The simulated provider; undefined where it never was needed. */
+  /** The simulated provider; undefined where it was never needed. */
   get sandbox(): Sandbox | undefined {
     return this.simulator;
   }
 
   /**
-   * Replaces the snapshot as a whole and tells what changed. Throws `ConfigurationError`, and then
-   * the old one stays.
+   * Replaces the whole snapshot and returns what changed. Throws `ConfigurationError`, and then the
+   * old one stays.
    */
   refresh(sources: CatalogSources): CatalogChange {
     const previous = this.current;
@@ -73,7 +77,7 @@ export class LiveCatalog {
     return compareCatalogs(previous, next);
   }
 
-  /** Ends the simulated provider. */
+  /** Stops the simulated provider. */
   async stop(): Promise<void> {
     await this.simulator?.stop();
   }

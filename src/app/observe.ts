@@ -32,13 +32,15 @@ const attemptOutcomes: Record<AttemptRecord["outcome"], Outcome> = {
   cancelled: "cancelled",
 };
 
-/** Codes with which requests end that were settled all the same, and so are counted already. */
+/**
+ * Error codes of requests that were settled in spite of their error, and so are counted already.
+ */
 const settledCodes: ReadonlySet<string> = new Set([
   "client_closed_request",
   "max_tokens_too_small",
 ]);
 
-/** Metrics, traces and logs of everything that inference reports. */
+/** Returns the observer that turns inference events into metrics, traces and logs. */
 export function observeInference({
   logger,
   metrics,
@@ -87,7 +89,7 @@ export function observeInference({
   };
 }
 
-/** An observer that tells the insights as well. */
+/** Returns an observer that also reports to the insights. */
 export function withInsights(
   observer: InferenceObserver,
   { recorder }: Insights,
@@ -111,7 +113,7 @@ export function withInsights(
   };
 }
 
-/** The paths of metrics, by the surface of a record. */
+/** The path labels of metrics, by a record's surface. */
 const endpointLabels: Readonly<Record<string, string>> = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
@@ -124,8 +126,8 @@ const endpointLabels: Readonly<Record<string, string>> = {
 };
 
 /**
- * What traces call the work of a surface (OpenTelemetry's `gen_ai.operation.name`): chat, whichever
- * dialect it came in.
+ * Returns the operation name of a surface in traces (OpenTelemetry's `gen_ai.operation.name`): chat
+ * for every chat dialect.
  */
 const operationOf = (surface: string): string =>
   surface === "messages" || surface === "responses" ? "chat" : surface;
@@ -153,7 +155,10 @@ function recordMetrics(
     metrics.uncollectedNanoUsd("balance").inc(Number(uncollectedNanoUsd));
 }
 
-/** Attempts follow each other, so their times add up from the first one's start. */
+/**
+ * Derives start times of attempts: they follow each other, so their durations add up from the start
+ * of the first.
+ */
 function tracedAttempts(attempts: readonly AttemptRecord[], firstStartMs: number): TracedAttempt[] {
   let startMs = firstStartMs;
   return attempts.map((attempt) => {
@@ -170,7 +175,7 @@ function tracedAttempts(attempts: readonly AttemptRecord[], firstStartMs: number
   });
 }
 
-/** Only the last attempt has content; the others failed before any. */
+/** Adds the time of the first content to the last attempt; the others failed before any. */
 const withFirstChunk = (
   attempts: readonly TracedAttempt[],
   firstChunkMs: number | null,
@@ -183,7 +188,7 @@ const withFirstChunk = (
           : { ...attempt, firstChunkSeconds: Math.max(0, firstChunkMs - attempt.startMs) / 1000 },
       );
 
-/** Tokens written to a cache, however long they are kept there; undefined where there were none. */
+/** Returns the tokens written to a cache with any lifetime; undefined where there were none. */
 const cacheWrites = (usage: Readonly<Record<string, number | undefined>>): number | undefined =>
   (usage["cacheWriteTokens"] ?? 0) + (usage["cacheWriteOneHourTokens"] ?? 0) || undefined;
 
@@ -250,7 +255,7 @@ export function observeRequests(metrics: Metrics) {
   };
 }
 
-/** Counts refused and failed requests, and logs those that the operator has to look at. */
+/** Counts refused and failed requests, and logs those that need the operator's attention. */
 export function observeErrors({
   logger,
   metrics,
@@ -285,7 +290,7 @@ export function observeErrors({
   };
 }
 
-/** Metrics and log lines of charges that the database refused. */
+/** Returns the metrics and log lines of charges that the database refused. */
 export function observeUncollected({ logger, metrics }: Telemetry): UncollectedReports {
   return {
     onKept: (amountNano) => metrics.uncollectedNanoUsd("database").inc(Number(amountNano)),

@@ -45,10 +45,10 @@ import {
   type ManagementKeyTables,
 } from "../identity/keys/management-keys.ts";
 
-/** Tables of workspaces and of their credentials. */
+/** Tables of workspaces and their credentials. */
 type KeyTables = WorkspaceTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables;
 
-/** The credentials of workspaces: where they are kept and looked up, made and changed. */
+/** The parts that store, look up, create and change the credentials of workspaces. */
 interface Keys {
   hasher: SecretHasher;
   directory: CredentialDirectory;
@@ -58,12 +58,12 @@ interface Keys {
   llmKeyEditor: LlmKeyEditor;
   managementKeys: ManagementKeyStore;
   managementKeyEditor: ManagementKeyEditor;
-  /** When credentials were last used. */
+  /** Stores when credentials were last used. */
   uses: CredentialUseStore;
   useWriter: CredentialUseWriter;
 }
 
-/** Builds the credentials; `loadCredentials` fills the directory, which is empty before. */
+/** Builds the credential parts. The directory is empty until `loadCredentials` fills it. */
 function openKeys({
   database,
   clock,
@@ -96,7 +96,7 @@ function openKeys({
   };
 }
 
-/** Everything that the account plane keeps in the database. */
+/** All database tables of the account plane. */
 export type AccountTables = KeyTables &
   PeopleTables &
   LedgerTables &
@@ -113,35 +113,37 @@ interface AccountOptions {
   commits: CommitQueue;
   clock: Clock;
   encryptionKey: Uint8Array;
-  /** What protects callers' own provider keys; absent means the encryption key. */
+  /** The secrets that protect callers' own provider keys; absent uses the encryption key. */
   masterSecrets?: MasterSecrets | undefined;
   bootstrap: BootstrapSettings;
-  /** What comes with plans each month. */
+  /** The credits that come with plans each month. */
   plans: PlanCredits;
   /**
-   * Where several gateways on this database see what each of them holds; absent where there is only
-   * this one.
+   * Where several gateways on this database share their holds; absent where there is only this one.
    */
   shared?: SharedHolds | undefined;
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
   /** Called when the shared ledger could not be updated; it is tried again. */
   onLedgerError(error: unknown): void;
-  /** Called when monthly credits could not be given or taken back; it is tried again. */
+  /** Called when monthly credits could not be granted or expired; it is tried again. */
   onCreditError(error: unknown): void;
-  /** Absent, people come by invitation, with passwords and passkeys. */
+  /** How people sign in and up; absent, they come by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
-  /** Credits for referrals; absent where none are given. */
+  /** The credits for referrals; absent where none are granted. */
   referrals?: ReferralSettings | undefined;
-  /** Where mail is handed in; absent where none is sent. */
+  /** The server that mail is sent through; absent where none is sent. */
   mail?: MailSettings | undefined;
-  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  /** Ranges of the operator's own networks that callers' webhooks may reach. */
   webhookNetworks?: readonly string[];
-  /** What was spent, from the counters of settlements. */
+  /** Returns what was spent, from the counters of settlements. */
   spentBy: SpentBy;
-  /** Where people reach the service, without a trailing slash; asked for with the first use. */
+  /** Returns where people reach the service, without a trailing slash. Called on first use. */
   publicUrl(): string;
-  /** Logs a message of the library for sign-in. */
+  /** Logs a message of the sign-in library. */
   onSignInLog(level: "debug" | "info" | "warn" | "error", message: string): void;
   /** Called when last uses of keys could not be written; they are tried again. */
   onUseError(error: unknown): void;
@@ -151,19 +153,19 @@ interface AccountOptions {
 
 /** Every part of the account plane. */
 export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Presets, Byok {
-  /** The workspace whose management keys are operators'. */
+  /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
   /** Closes months of the ledger. */
   closedMonths: ClosedMonths;
-  /** Credits that come with plans each month. */
+  /** The credits that come with plans each month. */
   planCredits: PlanCredits;
-  /** Makes the key that a first start shows; undefined on every other start. */
+  /** Creates the key that a first start shows; undefined on every other start. */
   mintFirstKey(): Promise<string | undefined>;
   workspaceEditor: WorkspaceEditor;
   people: People;
   userEditor: UserEditor;
   budgets: Budgets;
-  /** Undefined where no credits are given for referrals. */
+  /** Undefined where no credits are granted for referrals. */
   referrals: Referrals | undefined;
   /** Undefined where no mail is sent. */
   mailer: Mailer | undefined;
@@ -172,7 +174,7 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
 }
 
 /**
- * Builds the account plane, fills its memory from the database and makes what the first start
+ * Builds the account plane, loads its memory from the database and creates what a first start
  * needs.
  */
 export async function openAccount(options: AccountOptions): Promise<Account> {
@@ -241,7 +243,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
   };
 }
 
-/** Reads credentials, balances, presets and provider keys, all at once. */
+/** Loads credentials, balances, presets and provider keys in parallel. */
 async function loadMemory(
   { database, clock, encryptionKey, masterSecrets, onProviderKeyError }: AccountOptions,
   { keys, ledger }: { keys: Keys; ledger: OpenedLedger },
@@ -261,7 +263,10 @@ async function loadMemory(
   return { workspaces, hasKeys, presets, byok };
 }
 
-/** Credits that workspaces are given: each month with their plan, by the operator, for referrals. */
+/**
+ * Builds what gives workspaces credits: each month with their plan, by the operator, and for
+ * referrals.
+ */
 function openGifts(
   { database, commits, clock, plans, isLeader, referrals, onCreditError: onError }: AccountOptions,
   { keys, ledger, mailer }: { keys: Keys; ledger: OpenedLedger; mailer: Mailer | undefined },
@@ -292,7 +297,7 @@ function openGifts(
   };
 }
 
-/** What changes workspaces and people, and takes their credentials away with them. */
+/** Builds what changes workspaces and people, and revokes their credentials with them. */
 function openEditors(
   { database, clock }: AccountOptions,
   {

@@ -27,34 +27,34 @@ import type { AppSettings } from "./settings-of.ts";
 import type { Account, AccountTables } from "./open-account.ts";
 import { type ChangeTables, type SharedChanges, openSharedChanges } from "./shared-changes.ts";
 
-/** Bytes of answers that several gateways keep together. */
+/** The most bytes of answers that several gateways keep together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;
 
-/** Bytes of what gateways remember of sessions together: some hundred thousand of them. */
+/** The most bytes of sessions that gateways remember together: some hundred thousand sessions. */
 const sharedSessionBytesMax = 32 * 1024 * 1024;
 
-/** What one of several gateways does alone, such as retention and a background response. */
+/** Work that one of several gateways does, such as retention and background responses. */
 export interface SharedWork {
   leases: Leases | undefined;
   isLeader: (() => boolean) | undefined;
 }
 
-/** The server that several gateways share, and this one's place among them. */
+/** The server that several gateways share, and this gateway's parts on it. */
 export interface Shared {
   nodeId: string;
   state: SharedState;
   channel: SharedChannel;
   leases: SharedLeases;
-  /** The history of the database, where other gateways may work on it. */
+  /** The epoch of the database; absent where no other gateway may work on it. */
   epoch?: DatabaseEpoch;
-  /** What is changed of workspaces, where other gateways have to hear of it. */
+  /** Shares changes of workspaces; absent where no other gateway has to learn of them. */
   changes?: SharedChanges;
-  /** What is used of callers' own provider keys, likewise. */
+  /** Shares the usage of callers' own provider keys; absent likewise. */
   keyUsage?: SharedKeyUsage;
 }
 
 /**
- * Whether other gateways may work on the same database. Holds are shared then, and only then; an
+ * Returns whether other gateways may work on the same database. Only then are holds shared. An
  * embedded database belongs to one process.
  */
 export const hasSeveralGateways = ({
@@ -64,8 +64,7 @@ export const hasSeveralGateways = ({
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
 /**
- * Whether the server answers that several gateways cannot work without; undefined where they need
- * none.
+ * Returns a probe of the server that several gateways depend on; undefined where they need none.
  */
 export const sharedProbe = (
   shared: Shared | undefined,
@@ -76,7 +75,8 @@ export const sharedProbe = (
     : undefined;
 
 /**
- * What this gateway does alone of several on its database; nothing is said where there is only one.
+ * Returns the work that one of several gateways does; its leases are undefined where there is only
+ * one.
  */
 export function shareWork(
   shared: Shared | undefined,
@@ -88,7 +88,7 @@ export function shareWork(
   return { leases, isLeader: () => leases.isLeading };
 }
 
-/** Smoke tests that one of several gateways makes for all of them. */
+/** Returns a smoke port that calls providers only on the leading gateway. */
 export const whileLeading = (
   { providerIds, ask }: SmokePort,
   { isLeader }: SharedWork,
@@ -99,7 +99,7 @@ export const whileLeading = (
 });
 
 /**
- * Connects to the server of shared state; undefined where everything stays in the memory of this
+ * Connects to the server of shared state; undefined where all state is in the memory of this
  * process.
  */
 export async function openShared(
@@ -126,7 +126,7 @@ export async function openShared(
   return { nodeId, state, channel, leases };
 }
 
-/** Names the history of the database that is shared, from now on. */
+/** Opens the epoch of the shared database and watches its changes. */
 export async function openEpoch(
   shared: Shared | undefined,
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
@@ -153,9 +153,9 @@ export async function openEpoch(
 }
 
 /**
- * Rate windows, shared where there is a server for it. Windows of hours count what they had counted
- * before: those in memory with every start, shared ones once where the server has lost them, by
- * whichever gateway is the first to see it.
+ * Opens the rate windows, which are shared where there is a server for it. Windows of hours restore
+ * their counts: those in memory with every start, shared ones once after the server has lost them,
+ * by the first gateway to notice.
  */
 export async function openCounters(
   shared: Shared | undefined,
@@ -177,7 +177,8 @@ export async function openCounters(
   const { state } = shared;
   const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows }), tiers };
   state.onRun(() => {
-    // The mark goes where the windows go: with a run that kept nothing, not with a replica's.
+    // The marker has to be lost with the windows: it belongs to a run of the server that kept
+    // nothing, not to a replica.
     state
       .setIfAbsent("hours-restored", "")
       .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
@@ -188,7 +189,9 @@ export async function openCounters(
   return counters;
 }
 
-/** Lets what this gateway changes be in force in the others on its database, and the reverse. */
+/**
+ * Makes this gateway's changes take effect in the others on its database, and theirs in this one.
+ */
 export function shareChanges(
   shared: Shared | undefined,
   account: Account,
@@ -209,7 +212,7 @@ export function shareChanges(
   });
 }
 
-/** Lets quotas of callers' own provider keys count what other gateways use. */
+/** Makes quotas of callers' own provider keys include what other gateways use. */
 export function shareKeyUsage(
   shared: Shared | undefined,
   { providerKeyUsage: usage }: Account,
@@ -239,7 +242,7 @@ export function shareKeyUsage(
   shared.keyUsage.start();
 }
 
-/** Ends sharing, after the changes of this gateway are sent to the others. */
+/** Ends sharing, after this gateway's changes were sent to the others. */
 export async function stopSharing(
   shared: Shared | undefined,
   { ledger }: Pick<Account, "ledger">,
@@ -251,13 +254,13 @@ export async function stopSharing(
   await shared?.changes?.stop();
 }
 
-/** Lets go of the server. */
+/** Closes the connections to the server. */
 export function closeShared(shared: Shared | undefined): void {
   shared?.channel.close();
   shared?.state.close();
 }
 
-/** Where sessions were served last, where several gateways tell each other. */
+/** Returns where sessions were last served, where several gateways share it. */
 export const openSessionPlaces = (shared: Shared | undefined): SharedPlaces | undefined =>
   shared &&
   new SharedValues<SessionPlace>({
@@ -266,7 +269,7 @@ export const openSessionPlaces = (shared: Shared | undefined): SharedPlaces | un
     bytesMax: sharedSessionBytesMax,
   });
 
-/** The cache of embeddings: shared where there is a server for it. */
+/** Opens the cache of embeddings, which is shared where there is a server for it. */
 export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): AnswerCache {
   if (shared === undefined) return openAnswerCache(clock);
   const values = {
@@ -278,13 +281,13 @@ export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): An
   return openAnswerCache(clock, new SharedValues<KeptAnswer>(values), turns);
 }
 
-/** Workspaces that one query asks for: below what either database binds. */
+/** The most workspaces in one query, below what either database can bind. */
 const workspacesPerQuery = 500;
 
 /**
- * Counts again what the windows of hours had counted before the process ended, from the hourly
- * counters of usage. An hour's requests count from its beginning, so they make room up to an hour
- * early, and never late.
+ * Restores the counts of the windows of hours from the hourly usage counters, after the process
+ * ended. The requests of an hour count from its beginning, so they free their room up to an hour
+ * early and never late.
  */
 async function restoreQuotas(
   database: Kysely<UsageTables>,

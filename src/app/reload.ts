@@ -13,24 +13,24 @@ import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
 import { type Shared, hasSeveralGateways } from "./open-shared.ts";
 import type { AppSettings } from "./settings-of.ts";
 
-/** The configuration as it was read: what a reload brings into force, and the rest to compare. */
+/** The configuration as it was read: what a reload applies, and the rest for comparison. */
 export interface ReadConfiguration {
   sources: CatalogSources;
-  /** Every other section as text. */
+  /** Every other section, as text. */
   sections: Readonly<Record<string, string>>;
-  /** Those that all gateways are to have alike. */
+  /** The sections that all gateways should have in common. */
   alike: readonly string[];
 }
 
-/** What became of reading the configuration again. */
+/** The outcome of reloading the configuration. */
 interface Reloaded {
   change: CatalogChange;
-  /** Sections that were changed and come into force with the next start. */
+  /** Sections that have changed and take effect with the next start. */
   needsRestart: readonly string[];
   configuration: string;
 }
 
-/** Reads the configuration of this gateway again, and says what it is configured with. */
+/** Reloads this gateway's configuration, and describes it. */
 class Reload {
   private readonly catalog: LiveCatalog;
   private readonly atStart: ReadConfiguration;
@@ -40,14 +40,17 @@ class Reload {
   private read: ReadConfiguration;
   private hash = "";
   private lastProblem: string | null = null;
-  /** One after the other: what was read last is what stays. */
+  /**
+   * The last reload. They run one after another, so that the last configuration read is the one
+   * that stays.
+   */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(options: {
     catalog: LiveCatalog;
     read: ReadConfiguration;
     readAgain(): Promise<ReadConfiguration>;
-    /** Keys the hash, which therefore tells nothing of secrets. */
+    /** The key of the hash, which therefore reveals nothing of secrets. */
     key: Uint8Array;
     logger: Logger;
   }) {
@@ -60,24 +63,26 @@ class Reload {
     this.hash = this.hashOfAll();
   }
 
-  /** A short hash of everything that gateways on one database are to have alike. */
+  /** A short hash of everything that gateways on one database should have in common. */
   get configuration(): string {
     return this.hash;
   }
 
-  /** Why the configuration could not be read the last time; null where it could. */
+  /** The reason why the last reload failed; null where it succeeded. */
   get problem(): string | null {
     return this.lastProblem;
   }
 
-  /** Replaces the catalog. Rejects with `ConfigurationError`, and then it stays as it was. */
+  /**
+   * Replaces the catalog. Rejects with `ConfigurationError`, and then the catalog stays as it was.
+   */
   run(): Promise<Reloaded> {
     const run = this.last.then(() => this.once());
     this.last = run.catch(() => undefined);
     return run;
   }
 
-  /** Sections that were changed since the start. */
+  /** The sections that have changed since the start. */
   get needsRestart(): readonly string[] {
     const { sections } = this.atStart;
     const names = new Set([...Object.keys(sections), ...Object.keys(this.read.sections)]);
@@ -94,7 +99,7 @@ class Reload {
       alike.map((name) => sections[name]),
       [sources.providers, sources.routers, sources.unknownModelPricing],
       credentials,
-      // The facts of a release differ while the gateways are replaced by those of the next.
+      // The facts that ship with a release differ while gateways are replaced by the next one.
       sources.factsPath === undefined ? [] : [...models.values()].map(pricesOf),
     ]);
     return createHmac("sha256", this.key).update(text).digest("hex").slice(0, 16);
@@ -133,17 +138,17 @@ const pricesOf = ({ id, routes }: CatalogModel): unknown[] => [
   ...routes.map(({ price }) => price?.version),
 ];
 
-/** The gateways on the database, of which this one reloads all. */
+/** The gateways on the database, all of which are reloaded through this one. */
 export interface Nodes {
-  /** Reads the configuration of this gateway again, and lets the others read theirs. */
+  /** Reloads this gateway's configuration, and makes the others reload theirs. */
   reload(): Promise<Reloaded>;
   list(): Promise<readonly GatewayNode[]>;
-  /** How many different configurations they have, as far as this one knows. */
+  /** Returns the number of different configurations among them, as far as this one knows. */
   configurations(): number;
   stop(): Promise<void>;
 }
 
-/** Joins the gateways on the database; where there is one alone, its configuration is all there is. */
+/** Joins the gateways on the database. A gateway that is alone has only its own configuration. */
 export async function joinNodes(
   settings: AppSettings,
   {

@@ -19,40 +19,40 @@ import type { DashboardOptions } from "./dashboard-files.ts";
 import type { ProxySettings } from "../platform/kernel/network/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
-/** Everything that the app is built from; nothing below reads the environment. */
+/** Everything that the app is built from. Nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {
-  /** Where the dashboard is; absent where none is served. */
+  /** Where the dashboard's files are; absent where none is served. */
   dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
-  /** A replica of that database for reads which may be late; absent where there is none. */
+  /** A replica of the database for reads that may lag behind; absent where there is none. */
   replicaUrl?: string | undefined;
   /**
-   * Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to
-   * start instead.
+   * Whether a start runs the migrations that the database lacks (default true). With `--no-migrate`
+   * it refuses to start instead.
    */
   mayMigrate?: boolean;
   durability: Durability;
   /**
-   * How long a start waits for the database and the server of shared state; absent means their own
-   * patience.
+   * Milliseconds that a start waits for the database and the server of shared state; absent uses
+   * their own defaults.
    */
   waitMs?: number | undefined;
-  /** Connections to Postgres that queries may take; absent means ten. */
+  /** The most connections to Postgres for queries; absent means ten. */
   poolSize?: number | undefined;
   /**
-   * The Valkey or Redis server that several gateways share; absent, everything stays in the memory
-   * of this process.
+   * The Valkey or Redis server that several gateways share; absent keeps all state in the memory of
+   * this process.
    */
   sharedUrl?: string | undefined;
   /**
-   * Sentinels that are asked for the address of that server, whose host is then the name by which
-   * they know it; absent or empty, it is its address.
+   * The sentinels that are asked for the address of that server, in which case its host is the name
+   * under which they know it; absent or empty, the host is its address.
    */
   sharedSentinels?: readonly string[] | undefined;
   /** 32 bytes. */
   encryptionKey: Uint8Array;
-  /** What protects callers' own provider keys; absent means the encryption key. */
+  /** The secrets that protect callers' own provider keys; absent uses the encryption key. */
   masterSecrets?: MasterSecrets | undefined;
   /** Where vendors' credentials and addresses are looked up. */
   environment: Readonly<Record<string, string | undefined>>;
@@ -72,62 +72,64 @@ export interface AppSettings extends CatalogSources {
   bootstrap: BootstrapSettings;
   /** How people sign in and up; absent, by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
-  /** Card payments; off where they are absent, or have no key for Stripe. */
+  /** Card payments; off where absent or without a Stripe key. */
   payments?: PaymentSettings | undefined;
-  /** Credits for referring a new user; absent where none are given. */
+  /** The credits for referring a new user; absent where none are granted. */
   referrals?: ReferralSettings | undefined;
-  /** Where mail is handed in; absent where none is sent. */
+  /** The server that mail is sent through; absent where none is sent. */
   mail?: MailSettings | undefined;
-  /** Proxies that requests to providers go through; absent, they go out directly. */
+  /** The proxies for requests to providers; absent connects directly. */
   proxies?: ProxySettings | undefined;
   /** Certificates in PEM that are trusted beside the platform's own list. */
   extraCertificates?: readonly string[];
-  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  /** Ranges of the operator's own networks that callers' webhooks may reach. */
   webhookNetworks?: readonly string[];
-  /** What the operator prescribes for Claude Code. */
+  /** The operator's settings for Claude Code. */
   claudeCode?: {
     loginNotice?: string | undefined;
     managedSettings?: Readonly<Record<string, unknown>> | undefined;
   };
-  /** Ranges of the operator's own networks that skills may be imported from. */
+  /** Ranges of the operator's own networks from which skills may be imported. */
   hubImportNetworks?: readonly string[];
-  /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */
+  /** Ranges of the operator's own networks from which descriptions of OAuth clients may be read. */
   clientDocumentNetworks?: readonly string[];
-  /** How long generation records are kept, in days. */
+  /** Days for which generation records are kept. */
   generationDays: number;
-  /** How much room generation records may take in the database. */
+  /** The most bytes of generation records in the database. */
   logBudgetBytes: number;
   /** The archive of generation records; absent where there is none. */
   archive?: ArchiveSettings | undefined;
-  /** How long stored responses are kept, in days. */
+  /** Days for which stored responses are kept. */
   responseDays: number;
   trustProxy: TrustedProxies;
   disconnect: DisconnectPolicy;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
   /**
-   * The configuration as it was read and how it is read again; absent, a reload changes nothing.
+   * The configuration as it was read, and how to read it again; absent, a reload changes nothing.
    */
   configuration?: { read: ReadConfiguration; readAgain(): Promise<ReadConfiguration> } | undefined;
-  /** What other gateways and operators know this one by; absent means the name of the machine. */
+  /**
+   * The name by which other gateways and operators know this one; absent means the machine's name.
+   */
   nodeName?: string | undefined;
-  /** The settings as operators are shown them; absent, none are. */
+  /** The effective settings as operators see them; absent shows none. */
   effective?: readonly EffectiveSetting[] | undefined;
-  /** Metrics have a port of their own, so they are not served beside the API. */
+  /** Whether metrics have a port of their own, so that they are not served beside the API. */
   metricsElsewhere: boolean;
-  /** Where callers reach the service, without a trailing slash; asked for once it listens. */
+  /** Returns where callers reach the service, without a trailing slash. Called once it listens. */
   publicUrl(): string;
 }
 
-/** The configuration with the providers that the catalog understands. */
+/** The configuration, with providers in the form that the catalog takes. */
 export type Settings = Configuration<ConfiguredProvider> & {
-  /** The variables that the configuration was read from, with the secrets that files hold. */
+  /** The variables that the configuration was read from, with the secrets from files. */
   readonly environment: Environment;
 };
 
 /**
  * Reads and checks the configuration, with secrets from the files that `NAME_FILE` variables name.
- * Throws `ConfigurationError` with everything that is wrong.
+ * Throws `ConfigurationError` with every problem found.
  */
 export async function readConfiguration(process: {
   environment: Environment;
@@ -145,7 +147,7 @@ export async function readConfiguration(process: {
   return { ...configuration, environment };
 }
 
-/** What the catalog is built from. */
+/** Returns what the catalog is built from. */
 const catalogSources = ({
   providers,
   routers,
@@ -153,7 +155,10 @@ const catalogSources = ({
   environment,
 }: Settings): CatalogSources => ({ providers, routers, ...catalog, environment });
 
-/** Sections that gateways on one database are to have alike; the rest may be of one machine. */
+/**
+ * The sections that gateways on one database should have in common. The others may differ between
+ * machines.
+ */
 const alikeSections = [
   "retention",
   "disconnect",
@@ -170,7 +175,9 @@ const alikeSections = [
   "referrals",
 ] as const satisfies readonly (keyof Settings)[];
 
-/** The configuration with each section that a reload does not bring into force as text. */
+/**
+ * Returns the configuration as it was read, with each section that a reload does not apply as text.
+ */
 function readConfigurationOf(settings: Settings): ReadConfiguration {
   const {
     providers: _providers,
@@ -192,13 +199,13 @@ function readConfigurationOf(settings: Settings): ReadConfiguration {
   };
 }
 
-/** The path of an embedded database; undefined for Postgres. */
+/** Returns the path of an embedded database; undefined for Postgres. */
 export const databasePathOf = ({ storage }: Pick<Settings, "storage">): string | undefined =>
   storage.embedded ? storage.url.slice("sqlite:".length) : undefined;
 
 /**
- * The key that protects secrets at rest; made where an embedded database is new. Throws
- * `ConfigurationError`.
+ * Returns the key that protects secrets at rest, which is created with a new embedded database.
+ * Throws `ConfigurationError`.
  */
 export function encryptionKeyOf(configuration: Settings): Uint8Array {
   const path = databasePathOf(configuration);
@@ -211,8 +218,8 @@ export function encryptionKeyOf(configuration: Settings): Uint8Array {
 }
 
 /**
- * The secrets key where one is set, else the encryption key; what either of them has wrapped before
- * is wrapped again.
+ * Returns the secrets key where one is set, or else the encryption key. What an earlier one of them
+ * wrapped is wrapped again.
  */
 function masterSecretsOf(
   { secretsKey, previousSecretsKey }: Settings,
@@ -251,7 +258,7 @@ export const storageSettingsOf = ({
   sharedSentinels: shared.sentinels,
 });
 
-/** What the app is built from, as the configuration has it. */
+/** Returns the app's settings from the configuration. */
 export function appSettings(
   configuration: Settings,
   facts: Pick<AppSettings, "version" | "mayMigrate" | "dashboard" | "publicUrl" | "nodeName"> & {

@@ -16,7 +16,7 @@ import type { ManagementKeyStore } from "../identity/keys/management-keys.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 
-/** Everything of workspaces that stands in memory, and where it is read from. */
+/** What is kept in memory of workspaces, and where it is read from. */
 interface MemoryParts {
   directory: CredentialDirectory;
   presets: PresetDirectory;
@@ -38,11 +38,14 @@ interface MemoryParts {
   nowMs(): number;
 }
 
-/** What requests look up of workspaces, as one thing that changes and can be read again. */
+/**
+ * Everything that requests look up of workspaces, as one unit that reports changes and can be read
+ * again.
+ */
 class WorkspaceMemory {
   private readonly parts: MemoryParts;
   private readonly mutex = new KeyedMutex();
-  /** How often each workspace was changed by this process while it is being read. */
+  /** The number of changes that this process made to each workspace while it is being read. */
   private readonly changesWhileReading = new Map<string, number>();
   private isReplacing = false;
 
@@ -50,7 +53,7 @@ class WorkspaceMemory {
     this.parts = parts;
   }
 
-  /** Sends every workspace that this process changes, from now on. */
+  /** Sets the listener for every workspace that this process changes. */
   onChange(listener: (workspaceId: string) => void): void {
     const { directory, presets, providerKeys, allowlist, privacy, budgets } = this.parts;
     const told = (workspaceId: string): void => {
@@ -66,7 +69,7 @@ class WorkspaceMemory {
   /** Reads a workspace again that another process changed. */
   reload(workspaceId: string): Promise<void> {
     return this.mutex.run(workspaceId, async () => {
-      // What this process changes meanwhile is newer than what was read.
+      // A change by this process during the read is newer than what was read.
       for (let before = -1; before !== this.changesWhileReading.get(workspaceId); ) {
         before = 0;
         this.changesWhileReading.set(workspaceId, 0);
@@ -86,7 +89,7 @@ class WorkspaceMemory {
     }
   }
 
-  /** Reads everything of a workspace, and gives what puts it in place. */
+  /** Reads everything of a workspace, and returns a function that puts it in place. */
   private async read(workspaceId: string): Promise<() => void> {
     const { stores, directory, vault, nowMs, ...parts } = this.parts;
     const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands, budgets] =
@@ -102,7 +105,7 @@ class WorkspaceMemory {
       ]);
     if (providerKeys.length > 0) await vault.learn(workspaceId);
     return () => {
-      // The newest are read first, and a key has to be there before those that it made.
+      // The newest keys are read first, but a key has to be present before those that it created.
       if (workspace !== undefined)
         directory.replaceWorkspace(workspace, { llmKeys: llmKeys.toReversed(), managementKeys });
       parts.presets.replaceWorkspace(workspaceId, presets);
@@ -119,7 +122,7 @@ export interface ChangeTables {
   changed_workspaces: { workspace_id: string; at_ms: number };
 }
 
-/** When each workspace was changed last, as gateways that share the database tell each other. */
+/** Stores when each workspace was last changed, for the gateways that share the database. */
 class ChangeStore {
   private readonly database: Kysely<ChangeTables>;
 
@@ -136,7 +139,7 @@ class ChangeStore {
       .execute();
   }
 
-  /** Workspaces that were changed since a wall time, with the last time of each. */
+  /** Returns the workspaces that were changed since a wall time, with the last time of each. */
   async since(atMs: number): Promise<{ workspaceId: string; atMs: number }[]> {
     const rows = await this.database
       .selectFrom("changed_workspaces")
@@ -150,38 +153,39 @@ class ChangeStore {
 const channelName = "changes";
 
 /**
- * How often the database is asked for changes while nothing is heard of them, and how often to be
- * sure.
+ * Milliseconds between queries for changes while the channel is down, and while it is up, as a
+ * safeguard.
  */
 const deafPollMs = 500;
 const surePollMs = 5_000;
 
 /**
- * Changes are looked for this far back: clocks differ, and a row shows when its transaction ends.
+ * Milliseconds by which queries look further back, since clocks differ and a row becomes visible
+ * only when its transaction commits.
  */
 const overlapMs = 60_000;
 
-/** What it is built from. */
+/** What the shared changes are built from. */
 interface SharedChangesOptions {
   memory: Pick<WorkspaceMemory, "onChange" | "reload">;
   store: Pick<ChangeStore, "note" | "since">;
   channel: Pick<SharedChannel, "on" | "say" | "onListening" | "isListening">;
   clock: Clock;
-  /** Called with what went wrong; the database is asked again. */
+  /** Called with any failure; the database is queried again. */
   onError(error: unknown): void;
 }
 
 /**
- * Lets what one gateway changes of a workspace be in force in all of them: who changed it notes it
- * in the database and says so, who hears it reads the workspace again. While nothing can be heard,
- * the database is asked.
+ * Makes a workspace's changes on one gateway take effect on all. The gateway that makes a change
+ * notes it in the database and announces it; those that receive the announcement read the workspace
+ * again. While the channel is down, the database is queried.
  */
 export class SharedChanges {
   private readonly options: SharedChangesOptions;
   private readonly startedMs: number;
-  /** Changes that were made here and not told yet. */
+  /** Changes that were made here and not announced yet. */
   private readonly untold = new Set<string>();
-  /** The last change of each workspace that is in force here. */
+  /** The time of the last change of each workspace that is in force here. */
   private readonly inForceMs = new Map<string, number>();
   private telling: Promise<void> | undefined;
   private asking: Promise<void> | undefined;
@@ -204,7 +208,7 @@ export class SharedChanges {
     this.timer = setInterval(() => this.askInTime(), deafPollMs);
   }
 
-  /** Stops it, after the changes of this gateway are sent. */
+  /** Stops, after this gateway's changes were sent. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await Promise.all([this.telling, this.asking]);
@@ -212,7 +216,7 @@ export class SharedChanges {
 
   private async tell(): Promise<void> {
     const { store, channel, clock } = this.options;
-    // Changes that belong together are sent together.
+    // Waits for the current task, so that changes that belong together are sent together.
     await Promise.resolve();
     while (this.untold.size > 0) {
       const workspaceIds = [...this.untold];
@@ -263,7 +267,7 @@ export class SharedChanges {
   }
 }
 
-/** Lets changes of the account plane be in force in every gateway on the database, from now on. */
+/** Starts to share changes of the account plane between all gateways on the database. */
 export function openSharedChanges(
   account: Pick<
     Account,

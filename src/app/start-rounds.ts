@@ -10,10 +10,10 @@ import type { SharedWork } from "./open-shared.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
-/** How often it is looked for jobs whose gateway died. */
+/** Milliseconds between searches for jobs whose gateway died. */
 const takeUpEveryMs = 2_000;
 
-/** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
+/** Starts to resume jobs that a dead gateway left; returns a function that stops it. */
 function takeUpWhatIsLeft(
   { leases }: SharedWork,
   { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
@@ -28,7 +28,7 @@ function takeUpWhatIsLeft(
   return () => clearInterval(timer);
 }
 
-/** Looks, from now on, at what was spent of budgets. */
+/** Starts to check the spending of budgets. */
 function startBudgets(
   { budgets }: Account,
   { insights, logger }: { insights: Insights; logger: Logger },
@@ -43,7 +43,7 @@ function startBudgets(
   });
 }
 
-/** Asks, from now on, about donated provider keys that were refused. */
+/** Starts to probe donated provider keys that were refused. */
 export function startKeyProber(
   account: Account,
   probe: ProbeKey,
@@ -65,8 +65,8 @@ export function startKeyProber(
 type RecordSettings = Pick<AppSettings, "generationDays" | "logBudgetBytes">;
 
 /**
- * Deletes, from now on, generation records older than the operator keeps them, and the oldest that
- * the budget has no room for.
+ * Starts to delete generation records that are past their retention, and the oldest ones that
+ * exceed the size budget.
  */
 function startRetention(
   { generationDays, logBudgetBytes }: RecordSettings,
@@ -106,8 +106,8 @@ function startRetention(
 }
 
 /**
- * Closes, from now on, each month of the ledger once it is older than the last full one; of several
- * gateways the leading one does. Gives what ends it, which is after the batch under way.
+ * Starts to close each month of the ledger once it is older than the last full one. Only the
+ * leading gateway does. Returns a function that stops it, after the batch in progress.
  */
 function startClosing(
   { closedMonths }: Pick<Account, "closedMonths">,
@@ -142,7 +142,7 @@ function startClosing(
   };
 }
 
-/** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
+/** Returns holds that no request will ever settle, and logs them: each is a bug of the gateway. */
 function expireHolds(
   ledger: LedgerPort,
   { insights, logger }: { insights: Insights; logger: Logger },
@@ -152,10 +152,7 @@ function expireHolds(
   insights.jobs.ran("hold_expiry", true);
 }
 
-/**
- * Deletes, from now on, codes, tokens and clients that have ended; of several gateways the leading
- * one does.
- */
+/** Starts to delete codes, tokens and clients that have ended. Only the leading gateway does. */
 export function forgetConsent(
   {
     consent,
@@ -177,7 +174,7 @@ export function forgetConsent(
   }, everyMs);
 }
 
-/** What is done every so often, and with what. */
+/** The parts that periodic jobs work on. */
 type RoundParts = Pick<
   Dependencies,
   "payments" | "generations" | "documents" | "background" | "consent" | "priceHistory"
@@ -189,7 +186,7 @@ type RoundParts = Pick<
     logger: Logger;
   };
 
-/** Does, from now on, what is done every so often; gives what ends it. */
+/** Starts all periodic jobs; returns a function that stops them. */
 export function startRounds(
   account: Account,
   { insights, payments, generations, priceHistory, logger, ...parts }: RoundParts,

@@ -16,7 +16,7 @@ import type { Payments } from "../../billing/payments/open-payments.ts";
 import type { PaymentTables } from "../../billing/payments/payment-store.ts";
 import type { Insights } from "../../insights/open-insights.ts";
 
-/** Card payments; undefined, with nothing loaded, where no key for Stripe is configured. */
+/** Builds card payments; undefined, with nothing loaded, where no Stripe key is configured. */
 export async function buildPayments(
   { payments: settings }: AppSettings,
   parts: {
@@ -59,7 +59,7 @@ export async function buildPayments(
   });
 }
 
-/** Logs the failures of the account plane's background work. */
+/** Returns the callbacks that log failures of the account plane's background work. */
 const accountLog = (logger: Logger) => ({
   onLedgerError: (error: unknown) =>
     logger.error({ err: error }, "shared ledger not updated yet, trying again"),
@@ -73,7 +73,7 @@ const accountLog = (logger: Logger) => ({
     logger[level]({ part: "sign-in" }, message),
 });
 
-/** Builds the account plane; what was spent it reads from the insights. */
+/** Builds the account plane. It reads what was spent from the insights. */
 export async function buildAccount(
   settings: AppSettings,
   {
@@ -85,7 +85,7 @@ export async function buildAccount(
 ): Promise<Account> {
   const { database, commits } = storage;
   const spend = new SpendStore({ database: database.withTables(), commits });
-  // What the first start makes is made once, whichever gateway is the first.
+  // What a first start creates is created once, by the first gateway.
   const account = await storage.alone(() =>
     openAccount({
       ...settings,

@@ -11,17 +11,17 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 
-/** The hub and the conversations, and what ends their work. */
+/** The hub and the conversations, and the functions that end their work. */
 export interface HubParts {
   hub: HubLibrary;
   conversations: Conversations;
-  /** Deletes conversations that are older than they are kept. */
+  /** Deletes conversations that are past their retention. */
   purgeConversations(): Promise<void>;
   /** Waits for conversations that are being written. */
   stopHub(): Promise<void>;
 }
 
-/** Builds the hub, and keeps stored responses as conversations of the people whose keys asked. */
+/** Builds the hub. Stored responses are kept as conversations of the people whose keys asked. */
 export function buildHub(
   { hubImportNetworks = [], responseDays }: AppSettings,
   {
@@ -48,8 +48,7 @@ export function buildHub(
     keepsNothing: (ownerId) => security.privacy.of(ownerId).zdr,
   });
   const writing = new Set<Promise<void>>();
-  // Beside the request: an answer does not wait for the list of conversations, and does not fail
-  // with it.
+  // Not awaited: an answer neither waits for the list of conversations nor fails with it.
   responses.onKept = (response) => {
     const personId = directory.llmKeyById(response.keyId)?.creatorUserId;
     if (personId === undefined) return;

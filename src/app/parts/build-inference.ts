@@ -36,7 +36,7 @@ import {
 import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 
-/** Builds what serving a request needs. */
+/** Builds everything that serving a request needs. */
 export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
@@ -48,7 +48,7 @@ export function buildInference(
     security: Security;
     providerKeys: ProviderKeys;
     referrals: Referrals | undefined;
-    /** What other gateways share; undefined where there are none. */
+    /** The state shared with other gateways; undefined where there are none. */
     shared: Shared | undefined;
   },
 ): InferenceDependencies {
@@ -86,7 +86,7 @@ export function buildInference(
   };
 }
 
-/** Where prompts and answers are kept for workspaces that ask for it. */
+/** Returns where prompts and answers are kept for workspaces that ask for it. */
 const contentPort = ({
   insights: { archive },
   security: { privacy },
@@ -100,8 +100,8 @@ const contentPort = ({
   };
 
 /**
- * The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied
- * only where more is trusted.
+ * Returns the network settings of upstream requests. The platform's own list of certificates, with
+ * those of `NODE_EXTRA_CA_CERTS`, is copied only where more are trusted.
  */
 const networkOf = ({ proxies, extraCertificates = [] }: AppSettings): UpstreamNetwork => ({
   proxies: new ProxyRules(proxies ?? { https: undefined, http: undefined, none: undefined }),
@@ -111,7 +111,10 @@ const networkOf = ({ proxies, extraCertificates = [] }: AppSettings): UpstreamNe
       : [...getCACertificates("default"), ...extraCertificates],
 });
 
-/** The first of a workspace's own keys for a provider that may be used now, in clear. */
+/**
+ * Returns a lookup of the first of a workspace's own keys for a provider that may be used now, in
+ * the clear.
+ */
 export const ownKeyLookup =
   (providerKeys: ProviderKeys) =>
   (workspaceId: string, providerId: string): string | undefined => {
@@ -120,7 +123,7 @@ export const ownKeyLookup =
   };
 
 /**
- * Ends what keeps connections to providers and clients alive, and books what the database refused.
+ * Ends what keeps connections to providers and clients open, and books what the database refused.
  */
 export async function endInference({
   openedRoutes,
@@ -134,16 +137,16 @@ export async function endInference({
   await uncollected.stop();
 }
 
-/** Responses that are stored, ready to be started. */
+/** The stored responses, ready to start. */
 export interface StoredResponses {
   responses: ResponseStore;
   background: BackgroundRunner;
-  /** Takes up what an earlier process has left. */
+  /** Resumes the background responses that an earlier process left. */
   start(): Promise<void>;
   stop(): Promise<unknown>;
 }
 
-/** Builds the storage of responses, what works on those in the background, and their retention. */
+/** Builds the storage of responses, their background work and their retention. */
 export function buildStoredResponses(
   { responseDays: keepDays }: AppSettings,
   parts: AppTools & {
@@ -151,7 +154,7 @@ export function buildStoredResponses(
     inference: InferenceDependencies;
     directory: CredentialDirectory;
     insights: Insights;
-    /** What one of several gateways does alone; absent where there is only one. */
+    /** The leases of work that one of several gateways does; absent where there is only one. */
     leases: Leases | undefined;
     isLeader: (() => boolean) | undefined;
   },

@@ -20,15 +20,15 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 
 /**
- * The insights of this gateway: they know no catalog, so what they need of it is handed to them
- * here.
+ * Builds the insights of this gateway. They do not import the catalog, so what they need of it is
+ * passed in here.
  */
 export function buildInsights(
   settings: AppSettings,
   parts: {
     storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">;
     database: Kysely<InsightTables & ArchivingTables & ClosingTables>;
-    /** A replica for reads that may be late; undefined where there is none. */
+    /** A replica for reads that may lag behind; undefined where there is none. */
     reads: Kysely<InsightTables> | undefined;
     clock: Clock;
     catalog(): CatalogSnapshot;
@@ -65,7 +65,10 @@ export function buildInsights(
   });
 }
 
-/** Opens the archive that is configured, whose code is loaded for it alone; else undefined. */
+/**
+ * Returns a function that opens the configured archive, whose code is loaded only then; undefined
+ * where none is configured.
+ */
 function archiveOpener(
   { archive, generationDays, logBudgetBytes, extraCertificates: certificates = [] }: AppSettings,
   {
@@ -119,7 +122,7 @@ function archiveOpener(
 
 type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members"> & PrivacyTables;
 
-/** Workspaces that ask for prompts and answers to be kept, and were not closed. */
+/** Returns the workspaces that keep prompts and answers, and were not closed. */
 async function contentsSince(
   database: Kysely<ClosingTables>,
 ): Promise<ReadonlyMap<string, number>> {
@@ -128,7 +131,10 @@ async function contentsSince(
   return since;
 }
 
-/** Workspaces that were closed with their person or organisation, and let no caller in any more. */
+/**
+ * Returns the workspaces that were closed with their person or organisation, and admit no caller
+ * any more.
+ */
 async function closedWorkspaces(database: Kysely<ClosingTables>): Promise<readonly string[]> {
   const rows = await database
     .selectFrom("workspaces")
@@ -158,7 +164,7 @@ function budgetsOf({ providers }: AppSettings): Map<string, bigint> {
 
 const routedBySnapshot = new WeakMap<CatalogSnapshot, readonly RoutedProvider[]>();
 
-/** Providers with any route that this process can call with a credential of the platform. */
+/** Returns the providers with any route that this process can call with a platform credential. */
 function routedProviders(snapshot: CatalogSnapshot): readonly RoutedProvider[] {
   let routed = routedBySnapshot.get(snapshot);
   if (routed === undefined) {

@@ -21,14 +21,14 @@ import { lazily } from "../../platform/kernel/keyed-mutex.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 
-/** What operational endpoints tell, and this gateway among those on its database. */
+/** What the operational endpoints report, and this gateway among those on its database. */
 export interface JoinedOperations {
   operations: Operations;
   nodes: Nodes;
   state: { draining: boolean };
 }
 
-/** Builds what operational endpoints tell, and joins the gateways on the database. */
+/** Builds what the operational endpoints report, and joins the gateways on the database. */
 export async function openOperations(
   settings: AppSettings,
   {
@@ -74,8 +74,8 @@ export async function openOperations(
 }
 
 /**
- * The MCP server over the table: its tools call the REST endpoints, and are loaded by the first
- * request.
+ * Builds the MCP server over the endpoint table. Its tools call the REST endpoints, and are loaded
+ * by the first request.
  */
 export function buildMcp(
   { version }: AppSettings,
@@ -100,7 +100,7 @@ export function buildMcp(
   });
 }
 
-/** Documents of the table, made when they are first asked for. */
+/** Builds the documents of the endpoint table, which are created on first use. */
 export function buildDocuments(
   settings: AppSettings,
   catalog: () => CatalogSnapshot,
@@ -113,7 +113,7 @@ export function buildDocuments(
   };
 }
 
-/** What documents say of where they come from. */
+/** What documents say about their origin. */
 interface DocumentPlace {
   version: string;
   publicUrl: string;
@@ -124,7 +124,7 @@ const placeOf = ({ version, publicUrl }: AppSettings): DocumentPlace => ({
   publicUrl: publicUrl(),
 });
 
-/** The OpenAPI document of the table. */
+/** Returns the OpenAPI document of the endpoint table. */
 async function describeApi(place: DocumentPlace): Promise<Record<string, unknown>> {
   const [{ openApiDocument }, { fieldWords }] = await Promise.all([
     import("../../http/open-api.ts"),
@@ -134,7 +134,7 @@ async function describeApi(place: DocumentPlace): Promise<Record<string, unknown
   return openApiDocument(table, { ...place, words: fieldWords });
 }
 
-/** The documentation site; what it is made with is loaded when it is first asked for. */
+/** Builds the documentation site. The code that renders it is loaded on first use. */
 export async function buildDocumentation(place: DocumentPlace): Promise<DocumentationSite> {
   const [{ DocumentationSite: Site }, { tools }, openApi] = await Promise.all([
     import("../../documentation/site.ts"),
@@ -150,7 +150,7 @@ export async function buildDocumentation(place: DocumentPlace): Promise<Document
   });
 }
 
-/** A model for examples: one that costs nothing if there is any, else any that can be served. */
+/** Returns a model for examples: a free one if there is any, or else any that can be served. */
 export function exampleModel(catalog: CatalogSnapshot): string {
   const servable = [...catalog.models.values()].filter(
     (model) => model.surface === "chat" && model.routes.some((route) => isServable(route, model)),

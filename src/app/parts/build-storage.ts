@@ -57,7 +57,7 @@ export type AppTables = AccountTables &
   HubTables &
   ConversationTables;
 
-/** Every statement that commits may carry. */
+/** Every statement that commits may contain. */
 const commitStatements: CommitStatements = {
   inserts: [
     transferInsert,
@@ -73,13 +73,13 @@ const commitStatements: CommitStatements = {
   adds: [...ledgerAdds, providerKeyAdd, ...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
 };
 
-/** What opening the database depends on. */
+/** The settings that opening the database depends on. */
 export type StorageSettings = Pick<
   AppSettings,
   "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs" | "poolSize"
 >;
 
-/** Opens the database with the tables and the commits of every room. */
+/** Opens the database with the tables and commits of every folder. */
 export const buildStorage = (
   settings: StorageSettings,
   logger: Logger,
@@ -97,7 +97,8 @@ export const buildStorage = (
   });
 
 /**
- * Opens the database for a gateway: with the keys that it was first opened with, and in its epoch.
+ * Opens the database for a gateway: checks that it has the keys that the database was first opened
+ * with, and enters its epoch.
  */
 export async function openDatabase(
   settings: AppSettings,
@@ -112,7 +113,9 @@ export async function openDatabase(
   return storage;
 }
 
-/** Opens the replica that is configured, whose code is loaded for it alone; else undefined. */
+/**
+ * Opens the configured replica, whose code is loaded only then; undefined where none is configured.
+ */
 export async function openReplica(
   { replicaUrl: url, poolSize = 10 }: Pick<AppSettings, "replicaUrl" | "poolSize">,
   {
@@ -126,7 +129,7 @@ export async function openReplica(
   return new Replica({ url, poolSize, primary: storage.database.withTables(), clock, logger });
 }
 
-/** Says nothing about the key but whether it is the same. */
+/** Returns a fingerprint by which keys can be compared, and which reveals nothing else of them. */
 const fingerprintOf = (key: Uint8Array): string =>
   createHmac("sha256", key).update("switchyard key fingerprint").digest("hex");
 
@@ -134,9 +137,9 @@ const isSame = (one: string, other: string): boolean =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
 /**
- * Refuses keys other than those that the database was first opened with: what one gateway wrote no
- * other could read, from the first credential on. A secrets key may follow one that is named as the
- * previous.
+ * Refuses keys other than those that the database was first opened with: no other gateway could
+ * read what this one writes, starting with the first credential. A new secrets key is accepted
+ * where the old one is named as the previous.
  */
 async function requireSameKeys(
   database: Kysely<GatewayTables>,

@@ -11,13 +11,16 @@ export const placeVariable = "SWITCHYARD_PROCESS";
 export interface ProcessPlace {
   /** From 1. */
   number: number;
-  /** The port that all share; 0 lets the first pick one. */
+  /** The port that all share; 0 lets the first process pick one. */
   port: number;
-  /** Whether it makes what is shown once: the first key, and the link that claims the owner account. */
+  /**
+   * Whether it creates what is shown once: the first key, and the link that claims the owner
+   * account.
+   */
   announces: boolean;
 }
 
-/** What a gateway says once it serves. */
+/** What a gateway reports once it serves. */
 export interface ReadyProcess {
   port: number;
   url: string;
@@ -25,7 +28,7 @@ export interface ReadyProcess {
   lines: readonly string[];
 }
 
-/** What gateways say to their supervisor. */
+/** The messages from a gateway to its supervisor. */
 export type WordOfProcess =
   | ({ kind: "ready" } & ReadyProcess)
   | { kind: "metrics"; question: number; text: string }
@@ -35,7 +38,7 @@ type WordOfSupervisor =
   | { kind: "metrics-wanted"; question: number }
   | { kind: "all-metrics"; question: number; text: string };
 
-/** A gateway's line to the supervisor that started it. */
+/** A gateway's connection to the supervisor that started it. */
 export class SupervisorLine {
   readonly place: ProcessPlace;
   private readonly waiting = new Map<number, (text: string) => void>();
@@ -45,7 +48,7 @@ export class SupervisorLine {
     this.place = place;
   }
 
-  /** Undefined for a process that no supervisor started. */
+  /** Opens the connection; undefined for a process that no supervisor started. */
   static open(
     environment: Readonly<Record<string, string | undefined>>,
     { ownMetrics }: { ownMetrics(): Promise<string> },
@@ -63,17 +66,17 @@ export class SupervisorLine {
         line.say({ kind: "metrics", question: word.question, text }),
       );
     });
-    // Signals for all processes reach the supervisor alone.
+    // The supervisor alone receives the signals for all processes.
     process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
     return line;
   }
 
-  /** Says that this gateway serves. */
+  /** Reports that this gateway serves. */
   ready(facts: ReadyProcess): void {
     this.say({ kind: "ready", ...facts });
   }
 
-  /** Metrics of all processes. */
+  /** Returns the metrics of all processes. */
   allMetrics(): Promise<string> {
     const question = (this.lastQuestion += 1);
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -88,30 +91,30 @@ export class SupervisorLine {
 }
 
 /**
- * Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start`
- * passes it on once more.
+ * Milliseconds within which several signals count as one: on Ctrl-C the terminal signals the
+ * gateway, and `npm start` passes the signal on once more.
  */
 export const sameSignalMs = 200;
 
-/** How long requests that were cut off may take to be settled. */
+/** Milliseconds that requests which were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
 
-/** How a gateway ends, and with what. */
+/** How a gateway ends, and what it closes. */
 interface EndOptions {
   server: HttpServer;
   logger: Logger;
   /**
-   * Between saying that it ends and closing: load balancers learn of it, and clients with their
-   * next answer.
+   * Milliseconds between announcing the end and closing, in which load balancers notice it, and
+   * clients are informed by their next answer.
    */
   drainDelayMs: number;
-  /** How long requests that are under way may take after that. */
+  /** Milliseconds that requests in progress may take after that. */
   drainGraceMs: number;
 }
 
 /**
- * Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on
- * the second without waiting.
+ * Ends the process with exit code 0: on the first SIGTERM or SIGINT once requests in progress are
+ * finished, on the second without waiting.
  */
 export function endOnSignal(app: App, options: EndOptions): void {
   const impatience = new AbortController();
@@ -131,14 +134,14 @@ export function endOnSignal(app: App, options: EndOptions): void {
       },
     );
   };
-  // Not `once`: while a signal has no listener, it ends the process where it stands.
+  // Not `once`: a signal without a listener would end the process immediately.
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
 }
 
 /**
- * Stops accepting, lets what is under way finish within the grace period or until a second signal
- * comes, and writes the ledger.
+ * Stops accepting, lets requests in progress finish within the grace period or until a second
+ * signal, and writes the ledger.
  */
 async function drain(
   app: App,
@@ -170,7 +173,7 @@ async function drain(
   );
   await stopped;
   // Answers whose clients have left may still be read to their end, and background responses have
-  // no connection at all; both are settled as well.
+  // no connection; both are settled as well.
   await Promise.race([
     Promise.all([app.ledger.untilNoHoldIsOpen(), app.background.untilIdle()]),
     cut,
@@ -180,7 +183,7 @@ async function drain(
   logger.info({}, "drained");
 }
 
-/** Runs something when a signal is aborted, at once where it already is. */
+/** Runs a function when a signal is aborted, or at once where it already is. */
 function once(signal: AbortSignal, run: () => unknown): Promise<unknown> {
   return new Promise((resolve) => {
     const onAbort = (): void => resolve(run());
@@ -190,15 +193,15 @@ function once(signal: AbortSignal, run: () => unknown): Promise<unknown> {
 }
 
 /**
- * Reads the configuration again on SIGHUP, here and at the other gateways on the database; one that
- * cannot be used changes nothing. Where there is a terminal, SIGHUP goes on to mean that it is gone,
- * and ends the process.
+ * Reloads the configuration on SIGHUP, here and at the other gateways on the database. A
+ * configuration that cannot be used changes nothing. In a terminal, SIGHUP still means that it was
+ * closed, and ends the process.
  */
 export function reloadOnSignal(
   app: Pick<App, "nodes">,
   { hasTerminal }: { hasTerminal: boolean },
 ): void {
   if (hasTerminal) return;
-  // What went wrong is in the log by then.
+  // The failure has been logged by then.
   process.on("SIGHUP", () => void app.nodes.reload().catch(() => undefined));
 }

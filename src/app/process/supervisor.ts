@@ -14,15 +14,15 @@ import {
   type WordOfProcess,
 } from "./signals.ts";
 
-/** What is started, and how often. */
+/** What is started, and how many times. */
 export interface SupervisorOptions {
   count: number;
-  /** Runs one gateway; it finds its place in the environment. */
+  /** The command that runs one gateway, which finds its place in the environment. */
   command: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
   /** 0 lets the first process pick one for all. */
   port: number;
-  /** How long processes may take to end before they are killed. */
+  /** Milliseconds that processes may take to end before they are killed. */
   endMs: number;
   logger: Logger;
 }
@@ -30,7 +30,7 @@ export interface SupervisorOptions {
 const minPauseMs = 250;
 const maxPauseMs = 10_000;
 
-/** A process that lived for this long is started again without a pause. */
+/** Milliseconds after which a process that ends is restarted without a pause. */
 const steadyMs = 30_000;
 
 const metricsMs = 2_000;
@@ -43,7 +43,7 @@ interface Gateway {
   isReady: boolean;
 }
 
-/** A start that failed, with the exit code of the process that has said why. */
+/** A failed start, with the exit code of the process, which has logged the reason. */
 export class ProcessFailedError extends Error {
   readonly exitCode: number;
 
@@ -55,8 +55,8 @@ export class ProcessFailedError extends Error {
 }
 
 /**
- * Several gateways of one machine on one port. The first is started alone: it brings the schema up
- * to date and picks the port. One that ends is started again; all end together.
+ * Runs several gateways of one machine on one port. The first is started alone, since it migrates
+ * the schema and picks the port. A gateway that ends is started again; all are ended together.
  */
 export class Supervisor {
   private readonly options: SupervisorOptions;
@@ -92,10 +92,10 @@ export class Supervisor {
     return this.ended.promise;
   }
 
-  /** Ends every process as SIGTERM does, and a second time without waiting. */
+  /** Ends every process as SIGTERM does; a second call ends them without waiting. */
   end(): void {
     const nowMs = systemClock.monotonicMs();
-    // On Ctrl-C the terminal tells every process, and so does this one.
+    // On Ctrl-C the terminal signals every process, and this one signals them again.
     if (this.firstSignalMs !== undefined && nowMs - this.firstSignalMs <= sameSignalMs) return;
     const isFirst = this.firstSignalMs === undefined;
     this.firstSignalMs ??= nowMs;
@@ -104,13 +104,16 @@ export class Supervisor {
     if (isFirst) void this.collect();
   }
 
-  /** Lets one gateway read the configuration again; it tells the others. */
+  /** Makes one gateway reload its configuration; it informs the others. */
   reload(): void {
     const serving = [...this.gateways.values()].find(({ isReady }) => isReady);
     serving?.child.kill("SIGHUP");
   }
 
-  /** Metrics of all processes in one text, each sample with the number of its process. */
+  /**
+   * Returns the metrics of all processes in one text, each sample labelled with its process's
+   * number.
+   */
   async metricsText(): Promise<string> {
     const serving = [...this.gateways.values()].filter(({ isReady }) => isReady);
     const texts = await Promise.all(
@@ -163,7 +166,7 @@ export class Supervisor {
       this.waiting.get(word.question)?.(word.text);
       this.waiting.delete(word.question);
     } else {
-      // Its scraper is given the metrics of all.
+      // The process that was scraped answers with the metrics of all.
       void this.metricsText().then((text) =>
         this.send(gateway, { kind: "all-metrics", question: word.question, text }),
       );
@@ -191,7 +194,7 @@ export class Supervisor {
     throw new ProcessFailedError(exitCode === 0 ? 1 : exitCode);
   }
 
-  /** Starts a gateway again whenever it ends, after a pause where it did not live for long. */
+  /** Restarts a gateway whenever it ends, after a pause where it did not live for long. */
   private async watch(first: Gateway): Promise<void> {
     const { logger } = this.options;
     const { signal } = this.ending;
@@ -225,8 +228,8 @@ export class Supervisor {
 }
 
 /**
- * How many processes `auto` means: as many as this one may have processors, by the machine, the
- * affinity and the quota of its control group.
+ * Returns how many processes `auto` means: one for each processor that this process may use, by the
+ * machine, the affinity and its cgroup's quota.
  */
 export function processorsHere(
   cores = availableParallelism(),
@@ -237,7 +240,7 @@ export function processorsHere(
     if (quota !== undefined && period !== undefined && Number.isFinite(quota / period))
       return Math.max(1, Math.min(cores, Math.floor(quota / period)));
   } catch {
-    // Systems without control groups of the second version.
+    // There are no version 2 cgroups on this system.
   }
   return cores;
 }
