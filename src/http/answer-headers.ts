@@ -1,4 +1,4 @@
-/** Headers that many answers have alike, also as the platform has them ready; never changed. */
+/** Headers that many answers share, also in the platform's form. They never change. */
 class SharedHeaders {
   readonly record: Readonly<Record<string, string>>;
   private readonly extended = new WeakMap<object, SharedHeaders>();
@@ -8,7 +8,7 @@ class SharedHeaders {
     this.record = record;
   }
 
-  /** These and more; the same ones for the same object. */
+  /** Returns these headers with more added; the same object for the same argument. */
   with(more: Readonly<Record<string, string>>): SharedHeaders {
     let both = this.extended.get(more);
     if (both === undefined) {
@@ -26,9 +26,9 @@ class SharedHeaders {
 const none = new SharedHeaders({});
 
 /**
- * Headers of an answer to come, by name in lower case. What many answers have alike is kept as what
- * it is, so that the platform copies it in place of reading each name and value again (decision
- * 0135).
+ * The headers of an answer to come, with lower-case names. Headers that many answers share are kept
+ * as one object, so that the platform copies it instead of reading each name and value again
+ * (decision 0135).
  */
 export class AnswerHeaders {
   private shared = none;
@@ -39,7 +39,7 @@ export class AnswerHeaders {
     this.own = own;
   }
 
-  /** All of them as one record, which may be changed from then on. */
+  /** All headers as one record, which may be changed from then on. */
   get all(): Record<string, string> {
     if (!this.isOneRecord) {
       this.own = { ...this.shared.record, ...this.own };
@@ -49,7 +49,7 @@ export class AnswerHeaders {
     return this.own;
   }
 
-  /** Adds headers that many answers are given by the same object, which is not changed any more. */
+  /** Adds headers that many answers share as one object, which must not change afterwards. */
   share(more: Readonly<Record<string, string>>): void {
     if (this.isOneRecord) Object.assign(this.own, more);
     else this.shared = this.shared.with(more);
@@ -60,7 +60,7 @@ export class AnswerHeaders {
     this.own[name] = value;
   }
 
-  /** The same headers, to be gone on with apart. */
+  /** Returns an independent copy. */
   copy(): AnswerHeaders {
     const copy = new AnswerHeaders({ ...this.own });
     copy.shared = this.shared;
@@ -68,7 +68,7 @@ export class AnswerHeaders {
     return copy;
   }
 
-  /** An answer of the platform with these headers. */
+  /** Creates the platform's response with these headers. */
   response(body: string | ReadableStream<string>, status: number): Response {
     if (this.shared === none) return new Response(body, { status, headers: this.own });
     const response = new Response(body, { status, headers: this.shared.ready });

@@ -2,7 +2,7 @@ import { z, type ZodType } from "zod";
 import { closestName, knownKeys, problemText } from "../platform/kernel/schema-problems.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 
-/** Path of a field as callers write it, such as `messages[2].content`. */
+/** Returns the path of a field as callers write it, such as `messages[2].content`. */
 const fieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, part) =>
@@ -15,8 +15,8 @@ const fieldPath = (path: readonly PropertyKey[]): string =>
   );
 
 /**
- * What is said of a name that is not known: the one that was most likely meant, or else all that
- * there are.
+ * Returns the message for an unknown name: the name that was most likely meant, or else all that
+ * exist.
  */
 function unknownName(
   name: string,
@@ -28,16 +28,16 @@ function unknownName(
   return `is not a ${kind} of this request; it takes ${known.join(", ")}.`;
 }
 
-/** Whether fields that a schema does not name are refused in front of it. */
+/** Returns whether a schema refuses fields that it does not name. */
 export const isStrictObject = (schema: ZodType | undefined): schema is z.ZodObject =>
   schema instanceof z.ZodObject &&
   schema.def.error === undefined &&
   (schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever);
 
 /**
- * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt
- * field would else be left out in silence, or shown as another one that is missing. Schemas that
- * say themselves what becomes of other fields are left to it.
+ * Refuses fields that an object schema does not name, before anything else is checked: a misspelt
+ * field would otherwise be ignored silently, or reported as another one that is missing. Schemas
+ * that handle other fields themselves are left to do so.
  */
 export function refuseUnknownFields(
   schema: ZodType,
@@ -65,10 +65,16 @@ export function refuseUnknownParameters(schema: ZodType | undefined, query: URLS
   }
 }
 
-/** Zod's own words about unknown keys, which name no way out. */
+/**
+ * Returns whether a message is Zod's own for unknown keys, which does not say what would be
+ * accepted.
+ */
 const isDefaultText = (message: string): boolean => message.startsWith("Unrecognized key");
 
-/** What is wrong and where. An unknown field is named with the field that was most likely meant. */
+/**
+ * Returns the problem and its place. An unknown field is reported with the field that was most
+ * likely meant.
+ */
 function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; message: string } {
   if (issue.code !== "unrecognized_keys")
     return { param: fieldPath(issue.path), message: issue.message };
@@ -86,7 +92,7 @@ const withField = (param: string, message: string): string =>
   message.startsWith(`${param} `) ? message : `${param}: ${message}`;
 
 /**
- * The value as the schema yields it; the first thing that is wrong is answered as 400 with the
+ * Returns the value as the schema yields it. The first problem is answered as a 400 with the
  * field's name.
  */
 export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {

@@ -6,8 +6,8 @@ import type { ErrorEncoder } from "./error-envelope.ts";
 import type { Answer, RequestContext } from "./request-context.ts";
 
 /**
- * Which credentials open an endpoint. What is not named is refused. The guard gives these words
- * their meaning; here they are what OpenAPI documents.
+ * The credentials that may use an endpoint; all others are refused. The guard enforces the rule,
+ * and OpenAPI documents it.
  */
 export interface AccessRule<Scope extends string = string> {
   /** LLM keys are accepted. */
@@ -15,48 +15,48 @@ export interface AccessRule<Scope extends string = string> {
   /** Management keys that hold this scope are accepted. */
   managementScope?: Scope;
   /**
-   * Management keys and connected apps are accepted with any scopes; the handler checks the
-   * scope of what is asked of it.
+   * Management keys and connected apps are accepted with any scope; the handler checks the scope of
+   * each operation.
    */
   anyScope?: true;
   /**
-   * Connected apps are refused: what they could do here would go beyond what was granted to them,
-   * such as making keys.
+   * Connected apps are refused, since the endpoint could exceed what was granted to them, such as
+   * by creating keys.
    */
   keyHeldDirectly?: true;
-  /** Sessions of people are accepted; where a scope is named, those whose role holds it. */
+  /** Sessions of people are accepted; where a scope is named, only those whose role holds it. */
   session?: true;
   /**
-   * Of those, operators of the service alone: people in whichever workspace they are, keys of the
-   * first one.
+   * Of those, only operators of the service are accepted: people in any workspace, and keys of the
+   * operator's workspace.
    */
   operator?: true;
   /**
-   * Tells a key about itself alone: neither `allowed_endpoints` nor the scopes of a connected app
-   * keep it from asking.
+   * The endpoint describes only the key itself, so neither `allowed_endpoints` nor a connected
+   * app's scopes restrict it.
    */
   ofItself?: true;
   /**
-   * No credential is needed; a valid one that is accepted widens the answer, an invalid one is
+   * No credential is required. A valid one that is accepted widens the answer; an invalid one is
    * refused.
    */
   anonymous?: true;
-  /** Credentials are not looked at. */
+  /** Credentials are ignored. */
   open?: true;
 }
 
-/** When an endpoint was announced to end, and when it does; days as `2027-01-31`. */
+/** When an endpoint was deprecated and when it ends, as dates such as `2027-01-31`. */
 interface Deprecation {
   since: string;
-  /** A year later at least (contract); absent while the day is open. */
+  /** At least a year later (contract); absent while the date is open. */
   until?: string;
-  /** Where the way out is described: the endpoint in its place, or a page. */
+  /** The replacement: an endpoint, or a page that describes it. */
   link?: string;
 }
 
 /**
- * A window of an endpoint's own that counts requests by address, before their credential is looked
- * at.
+ * A window of an endpoint's own that counts requests by address, before their credential is
+ * checked.
  */
 interface AddressCounting {
   perAddress: { id: string; perMinute: number };
@@ -69,61 +69,57 @@ interface AddressCounting {
 type RateCounting = "at-door" | "by-handler" | "none" | AddressCounting;
 
 /**
- * Makes the schema of an answer. Answers are described and never checked, so their schemas are made
- * when the OpenAPI document is first asked for, and a start makes none.
+ * Creates the schema of an answer. Answers are documented and never checked, so their schemas are
+ * created when the OpenAPI document is first requested, and not at the start.
  */
 type AnswerSchema = () => ZodType;
 
 /**
- * Returns a function that makes a value when it is first called, and the same one from then on. A
- * schema that has a name in the OpenAPI document is made once.
+ * Returns a function that creates a value on its first call and returns the same value afterwards.
+ * A schema with a name in the OpenAPI document has to be created only once.
  */
 export function lazily<Value>(make: () => Value): () => Value {
   let made: { value: Value } | undefined;
   return () => (made ??= { value: make() }).value;
 }
 
-/** What a schema of answers describes. */
+/** The type that an answer's schema describes. */
 export type AnswerOf<Schema extends AnswerSchema> = Inferred<ReturnType<Schema>>;
 
-/** HTTP methods that an endpoint may answer to. */
+/** The HTTP methods of endpoints. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /**
  * One row of the route table: everything that the router, the guard, OpenAPI and the docs need to
- * know.
- * `Dependencies` is what handlers are given, `Body` what the body schema yields, `Caller` who may
- * call it.
+ * know. `Dependencies` is what handlers receive, `Body` what the body's schema yields, and `Caller`
+ * who may call it.
  */
 export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   method: Method;
   /**
-   * Path below the API base, or below the root for operational endpoints; `:name` marks a
+   * The path below the API base, or below the root for operational endpoints. `:name` marks a
    * parameter.
    */
   path: string;
   /** `api` is served under both `/api/v1` and `/v1`. */
   base: "api" | "root";
-  /** Served below the root as well, where clients look for it that know the host alone. */
+  /** Also served below the root, for clients that know only the host. */
   alsoAtRoot?: true;
   access: AccessRule;
   counting: RateCounting;
-  /**
-   * About the person who calls and not about a workspace, so that no workspace's IP allowlist
-   * applies.
-   */
+  /** Concerns the calling person and no workspace, so that no workspace's IP allowlist applies. */
   anywhere?: true;
   /**
-   * Described under `/.well-known/oauth-protected-resource`; its 401 answers point there (RFC 9728,
-   * section 5.1).
+   * Described under `/.well-known/oauth-protected-resource`, which its 401 answers point to (RFC
+   * 9728, section 5.1).
    */
   protectedResource?: true;
   /**
-   * Whether pages of any origin may call it, where `isOpenToOrigins` would say otherwise: browser
-   * apps obtain credentials by it.
+   * Whether pages of any origin may call it, where `isOpenToOrigins` would decide otherwise:
+   * browser apps obtain credentials through it.
    */
   anyOrigin?: boolean;
-  /** Largest accepted body; absent means that none is read. */
+  /** The largest accepted body, in bytes; absent means that none is read. */
   bodyBytesMax?: number;
   summary: string;
   description?: string;
@@ -134,33 +130,33 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   deprecated?: Deprecation;
   query?: ZodType;
   /**
-   * Request headers that mean something here beside the credential; read by the handler, described
-   * for programs.
+   * Request headers that have a meaning here beside the credential. The handler reads them; the
+   * schema documents them.
    */
   headers?: ZodType;
-  /** Headers that answers have here beside those of every answer, and what they say. */
+  /** Response headers beside those of every answer, with their descriptions. */
   answerHeaders?: Readonly<Record<string, string>>;
-  /** Parsed and checked before `handle`; endpoints with a raw body only document theirs. */
+  /** Parsed and checked before `handle`. Endpoints with a raw body only document theirs. */
   body?: ZodType<Body>;
   /**
-   * Requests may carry an `Idempotency-Key`: those that repeat one are given its answer and do
+   * Requests may carry an `Idempotency-Key`: a repetition receives the first answer and does
    * nothing. For whole JSON answers.
    */
   idempotent?: true;
   /**
-   * Nothing is changed by it, although it is no GET; changes of the account plane are written to
-   * the audit log.
+   * Changes nothing although it is not a GET. Other changes of the account plane are written to the
+   * audit log.
    */
   unaudited?: true;
-  /** A request without a body means one with an empty object. */
+  /** A request without a body counts as one with an empty object. */
   bodyOptional?: true;
   rawBody?: ZodType;
-  /** The body as a form, where it is taken as one too (RFC 7578). */
+  /** The body as a form, where forms are accepted too (RFC 7578). */
   formBody?: ZodType;
-  /** What a raw body is sent as; JSON unless it is named. */
+  /** The media type of a raw body; JSON where absent. */
   rawBodyType?: string;
   response?: AnswerSchema;
-  /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
+  /** Further media types of a success, beside JSON: tables, pages, event streams. */
   otherResponseTypes?: readonly (
     | "text/csv"
     | "text/event-stream"
@@ -174,16 +170,16 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */
   bodiesByStatus?: Readonly<Record<number, AnswerSchema>>;
-  /** Sends the browser elsewhere instead of an answer with a body. */
+  /** Redirects the browser instead of returning a body. */
   redirects?: true;
   /** One event of the stream, where `otherResponseTypes` names one. */
   streamEvents?: AnswerSchema;
-  /** What is answered with 202 where the work goes on. */
+  /** The answer with status 202, while work continues. */
   accepted?: AnswerSchema;
-  /** Renders errors in the dialect that this endpoint's clients speak. */
+  /** Renders errors in the dialect of this endpoint's clients. */
   encodeError: ErrorEncoder;
   /**
-   * Answers a request; at once where there is nothing to wait for, which costs no promise (decision
+   * Answers a request. Returns without a promise where there is nothing to wait for (decision
    * 0038).
    */
   handle(
@@ -192,18 +188,18 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   ): Answer | Promise<Answer>;
 }
 
-/** The request header by which a request names itself, and that of an answer given before. */
+/** The request header of an idempotency key, and the response header of a repeated answer. */
 export const idempotencyHeader = "Idempotency-Key";
 export const replayedHeader = "Idempotent-Replayed";
 
-/** The path of an endpoint as callers write it, with its parameters in braces. */
+/** Returns the path of an endpoint as callers write it, with its parameters in braces. */
 export const shownPath = ({ base, path }: Pick<Endpoint<never>, "base" | "path">): string =>
   `${base === "root" ? "" : "/api/v1"}${path.replace(/:(\w+)/g, "{$1}")}`;
 
 /**
- * Whether parameters of the query that an endpoint does not name are refused: on every route of the
- * account plane that reads. Inference and the catalog pass over them, since clients of other
- * services send some (`?beta=true`, `?client_version=`).
+ * Returns whether unknown query parameters are refused: on every reading route of the account
+ * plane. Inference and the catalog ignore them, since clients of other services send some
+ * (`?beta=true`, `?client_version=`).
  */
 export const takesKnownParametersOnly = ({
   base,
@@ -214,7 +210,7 @@ export const takesKnownParametersOnly = ({
   method === "GET" &&
   (access.managementScope !== undefined || (access.session === true && !access.anonymous));
 
-/** Full paths under which an endpoint answers. */
+/** Returns the full paths under which an endpoint answers. */
 export const pathsOf = ({
   base,
   path,
@@ -227,8 +223,8 @@ export const pathsOf = ({
   base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`, ...(alsoAtRoot ? [path] : [])];
 
 /**
- * Whether pages of other origins may call an endpoint from a browser, with a key and never with a
- * cookie: inference and what is only read, and what says so itself. Endpoints that take a session's
+ * Returns whether pages of other origins may call an endpoint from a browser, with a key and never
+ * with a cookie: inference, reads, and endpoints that declare it. Endpoints that take a session's
  * cookie are for pages of this service alone.
  */
 export const isOpenToOrigins = ({
@@ -242,20 +238,20 @@ export const isOpenToOrigins = ({
     (access.llmKey === true || (base === "api" && method === "GET")));
 
 /**
- * Headers of answers that pages of any origin may read, whole, as requests without credentials of
- * the browser.
+ * The headers of answers that pages of any origin may read in full, when requested without the
+ * browser's credentials.
  */
 export const anyOrigin = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "*",
 } as const;
 
-/** What the contract promises between the announcement and the end. */
+/** The days that the contract promises between a deprecation and the end. */
 const noticeDaysMin = 365;
 
 /**
- * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the way out, as every answer of
- * such an endpoint has them.
+ * Returns the headers of a deprecated endpoint's answers: `Deprecation` (RFC 9745), `Sunset` (RFC
+ * 8594), and a `Link` to the replacement.
  */
 export function deprecationHeaders({ since, until, link }: Deprecation): Record<string, string> {
   const sinceMs = Date.parse(`${since}T00:00:00Z`);
@@ -273,8 +269,8 @@ export function deprecationHeaders({ since, until, link }: Deprecation): Record<
 }
 
 /**
- * A path as entries of `allowed_endpoints` are compared: without base, final slash and names of
- * parameters.
+ * Normalises a path for comparison with entries of `allowed_endpoints`: without base, final slash
+ * and names of parameters.
  */
 export const asPattern = (path: string): string =>
   path
@@ -283,7 +279,8 @@ export const asPattern = (path: string): string =>
     .replace(/(?<=.)\/$/, "");
 
 /**
- * Paths of the endpoint table as callers write them, found by any of the forms that callers use.
+ * The paths of the endpoint table as callers write them, found by any of the forms that callers
+ * use.
  */
 export class EndpointPaths {
   private readonly shownByPattern: ReadonlyMap<string, string>;
@@ -302,7 +299,7 @@ export class EndpointPaths {
   }
 
   /**
-   * The path with its base and its parameters in braces, such as `/api/v1/responses/{id}`;
+   * Returns the path with its base and its parameters in braces, such as `/api/v1/responses/{id}`;
    * undefined where no endpoint has it.
    */
   find(entry: string): string | undefined {
@@ -310,14 +307,14 @@ export class EndpointPaths {
   }
 
   /**
-   * What a call of an endpoint does, in words, by its method and path such as `POST /keys`;
-   * undefined where there is none.
+   * Returns the summary of an endpoint by its method and path, such as `POST /keys`; undefined
+   * where there is none.
    */
   summaryOf(action: string): string | undefined {
     return this.summaries.get(action);
   }
 
-  /** The path that a misspelt one most likely means. */
+  /** Returns the path that a misspelt one most likely means. */
   closest(entry: string): string | undefined {
     const pattern = closestName(asPattern(entry), this.shownByPattern.keys());
     return pattern === undefined ? undefined : this.shownByPattern.get(pattern);

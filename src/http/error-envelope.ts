@@ -1,15 +1,15 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
 import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 
-/** Renders an error as a body of some dialect. */
+/** Renders an error as a body of a dialect. */
 export type ErrorEncoder = (
   error: GatewayError,
   context: { traceId: string },
 ) => Record<string, unknown>;
 
 /**
- * The contract's envelope, which OpenAI's clients read as well: `code` is the stable slug,
- * `metadata.type` the category and `metadata.fault` who refused: client, gateway or upstream.
+ * Renders the contract's envelope, which OpenAI's clients also read: `code` is the stable slug,
+ * `metadata.type` the category, and `metadata.fault` who refused: client, gateway or upstream.
  */
 export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
   const { type } = errorCatalog[error.code];
@@ -30,25 +30,28 @@ export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
 };
 
 /**
- * What a 429 asks callers to wait when its provider did not say: the contract promises the header
- * on every one.
+ * Seconds that a 429 asks callers to wait when its provider named no time: the contract promises
+ * the header on every one.
  */
 const rateWindowSeconds = 60;
 
-/** Headers that tell a client what to do next. */
+/** Returns the headers that tell a client what to do next. */
 export function errorHeaders(error: GatewayError): Record<string, string> {
   const headers: Record<string, string> = { ...error.headers };
-  // What the gateway has already retried elsewhere, a client's own retry would only multiply.
+  // The gateway has already retried elsewhere, and a client's retry would multiply that.
   if (!error.retry || error.code === "upstream_exhausted") headers["x-should-retry"] = "false";
   const retryAfterSeconds =
     error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);
   if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
-  // Which kind of credential is wanted (RFC 9110, 15.5.2; RFC 6750, 3).
+  // The required type of credential (RFC 9110, 15.5.2; RFC 6750, 3).
   if (error.status === 401) headers["www-authenticate"] = "Bearer";
   return headers;
 }
 
-/** Anything thrown, as the error that callers may see; what is not ours becomes a bare 500. */
+/**
+ * Converts anything thrown to the error that callers may see. Errors that are not a `GatewayError`
+ * become a bare 500.
+ */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof StorageUnavailableError) {
@@ -67,7 +70,7 @@ export function asGatewayError(thrown: unknown): GatewayError {
   );
 }
 
-/** Codes of ours in the words of OAuth (RFC 6749, section 5.2); the others are OAuth's already. */
+/** OAuth's codes (RFC 6749, section 5.2) for the gateway's own. All others are OAuth's already. */
 const oauthCodes: Readonly<Partial<Record<ErrorCode, string>>> = {
   bad_request: "invalid_request",
   missing_required_fields: "invalid_request",
@@ -78,7 +81,7 @@ const oauthCodes: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal_server_error: "server_error",
 };
 
-/** The flat errors of device and token routes: `{error, error_description}`. */
+/** Renders the flat errors of the device and token routes: `{error, error_description}`. */
 export const encodeOauthError: ErrorEncoder = ({ code, message }) => ({
   error: oauthCodes[code] ?? code,
   error_description: message,

@@ -10,15 +10,15 @@ import { ServedRequest, Reply, type Answer } from "./request-context.ts";
 import { BodyRoom } from "./read-body.ts";
 
 /**
- * Works on one request, at once where nothing has to be waited for; what it throws is a mistake of
- * ours.
+ * Handles one request, without a promise where nothing has to be waited for. Anything it throws is
+ * a bug of the gateway.
  */
 export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;
 
-/** Handlers by path; a segment that begins with a colon takes any value. */
+/** The handlers by path. A segment that begins with a colon matches any value. */
 export type CompiledRoutes = Readonly<Record<string, RouteHandler>>;
 
-/** A certificate, with those that lead to its root, and its key, in PEM. */
+/** A certificate with its chain, and its key, in PEM. */
 export interface TlsPair {
   cert: string;
   key: string;
@@ -29,36 +29,39 @@ interface HttpServerOptions {
   host: string;
   /** 0 picks a free one. */
   port: number;
-  /** Whether other processes that allow it listen at the port as well; connections are divided. */
+  /**
+   * Whether other processes may listen at the same port, so that connections are divided among
+   * them.
+   */
   sharesPort?: boolean;
   routes: CompiledRoutes;
   fallback: RouteHandler;
   tls?: TlsPair | undefined;
-  /** Bytes that request bodies may take at once. */
+  /** The most bytes of request bodies at once. */
   bodyMemoryBytes: number;
   clock?: Clock;
-  /** Receives what was thrown where nothing may throw. */
+  /** Receives errors from places that must not throw. */
   onError(error: unknown): void;
 }
 
 /**
- * Silent seconds after which a connection is closed that has sent no request, or none that was
- * served.
+ * Seconds of silence after which a connection is closed that has sent no request yet, or whose
+ * requests were all refused.
  */
 const strangerIdleSeconds = 5;
 
 /**
- * Silent seconds between requests, and while an answer is sent: longer than the minute after which
- * usual proxies let go themselves.
+ * Seconds of silence allowed between requests and while an answer is sent: more than the minute
+ * after which common proxies close a connection themselves.
  */
 const keptIdleSeconds = 75;
 
-/** How often streams and the file limit are looked at, in milliseconds. */
+/** Milliseconds between checks of the open streams and the file limit. */
 const sweepMs = 1_000;
 
 /**
- * Bodies are bounded where they are read, with an answer in the endpoint's dialect. A limit of the
- * platform's own would close the connection without one.
+ * Disables the platform's own limit, which would close the connection without an answer. Bodies are
+ * bounded where they are read, with an answer in the endpoint's dialect.
  */
 const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 
@@ -72,7 +75,7 @@ export class HttpServer {
   private readonly filesMax = openFilesMax();
   private closing = false;
 
-  /** Opens the listening socket; throws the system's error where it cannot. */
+  /** Opens the listening socket. Throws the system's error where it cannot. */
   constructor({
     host,
     port,
@@ -93,8 +96,8 @@ export class HttpServer {
       idleTimeout: strangerIdleSeconds,
       maxRequestBodySize: bodyBytesWall,
       development: false,
-      // Bun lets processes share a port once it is not developing: a second gateway would take
-      // every other connection without being asked to.
+      // Outside of development, Bun lets processes share a port by default: a second gateway would
+      // take every other connection without being asked to.
       reusePort: sharesPort,
       routes: mapValues(
         routes,
@@ -112,22 +115,22 @@ export class HttpServer {
     return this.server.port ?? 0;
   }
 
-  /** Requests that are under way. */
+  /** The number of requests in progress. */
   get pendingRequests(): number {
     return this.server.pendingRequests;
   }
 
   /**
-   * From now on every answer closes its connection (RFC 9112, 9.6): clients send their next request
-   * elsewhere.
+   * Makes every answer close its connection from now on (RFC 9112, 9.6), so that clients send their
+   * next request elsewhere.
    */
   announceClosing(): void {
     this.closing = true;
   }
 
   /**
-   * Accepts no more, closes what is idle and settles once every request under way was answered; at
-   * once with `abruptly`, which cuts them off.
+   * Stops accepting, closes idle connections, and resolves once every request in progress was
+   * answered; with `abruptly` at once, cutting them off.
    */
   async stop(abruptly = false): Promise<void> {
     this.closing = true;
@@ -140,7 +143,7 @@ export class HttpServer {
     handler: RouteHandler,
   ): Promise<Response> {
     const request = new ServedRequest(platformRequest, this);
-    // The handler of a request bounds how long its work takes.
+    // The handler of a request limits how long its work takes.
     request.setIdleSeconds(0);
     try {
       return this.send(request, await handler(request));
@@ -191,11 +194,12 @@ export class HttpServer {
   }
 
   /**
-   * Ends streams that are not read, and makes room where nearly as many files are open as may be.
+   * Ends streams that are not read, and frees idle connections where the limit of open files is
+   * nearly reached.
    */
   sweep(): void {
     this.streams.sweep();
-    // Idle connections make room for those with requests.
+    // Idle connections give way to those with requests.
     if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax))
       this.server.closeIdleConnections();
   }
@@ -210,29 +214,29 @@ const mapValues = <Value, Other>(
 ): Record<string, Other> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 
-/** How long a client may leave what it was sent unread before its stream ends, in milliseconds. */
+/** Milliseconds for which a client may leave data unread before its stream ends. */
 const unreadMaxMs = 60_000;
 
-/** What became of a stream, for the connection that it goes over. */
+/** Receives the end of a stream, for the connection that carries it. */
 interface StreamEnds {
-  /** Nothing more comes: all of it was sent, or the client has left. */
+  /** Called when nothing more comes: all of it was sent, or the client has left. */
   onEnd(): void;
-  /** The source broke, which no source may: the client sees its connection end. */
+  /** Called when the source failed, which none should: the connection is closed. */
   onBroken(error: unknown): void;
-  /** The client reads nothing: its connection is to be closed. */
+  /** Called when the client reads nothing, so that its connection is to be closed. */
   onUnread(): void;
 }
 
 /** A stream of frames towards one client. */
 interface OpenStream extends Passing {
-  /** Monotonic time since which the client has had no room; undefined while frames are awaited. */
+  /**
+   * The monotonic time since which the client has had no room; undefined while frames are awaited.
+   */
   unreadSinceMs: number | undefined;
   end(): void;
 }
 
-/**
- * The streams that a server has open, of which those whose clients have stopped reading are ended.
- */
+/** The open streams of a server. Those whose clients have stopped reading are ended. */
 class FrameStreams {
   private readonly open = new PassingSet<OpenStream>();
   private readonly clock: Clock;
@@ -242,9 +246,9 @@ class FrameStreams {
   }
 
   /**
-   * A byte stream of frames with backpressure end to end: the next frames are asked for when the
-   * client has room, so a slow client slows the upstream instead of filling memory. (A stream of
-   * Bun's type `direct` has no backpressure.)
+   * Returns a byte stream of frames with end-to-end backpressure: the next frames are requested
+   * when the client has room, so that a slow client slows the upstream instead of filling memory.
+   * (Bun's streams of type `direct` have no backpressure.)
    */
   stream(source: FrameSource, { onEnd, onBroken, onUnread }: StreamEnds): ReadableStream<string> {
     const { open, clock } = this;
@@ -264,11 +268,12 @@ class FrameStreams {
       onEnd();
       control?.close();
     };
-    // Undefined where frames were given: a promise is made only to ask for more of them.
+    // Returns undefined where frames were enqueued: a promise is created only to request more of
+    // them.
     const give = (frames: string | undefined): Promise<void> | undefined => {
-      // Ended in the meantime.
+      // The stream has ended in the meantime.
       if (each.place < 0) return undefined;
-      // An empty piece would be taken for one that was sent.
+      // An empty chunk would count as one that was sent.
       if (frames === "") return ask();
       if (frames === undefined) close();
       else {
@@ -321,8 +326,8 @@ class FrameStreams {
 }
 
 /**
- * The limit of open files of this process, which Bun raises as far as the system lets; undefined
- * where the system does not say.
+ * Returns the limit of open files of this process, which Bun raises as far as the system allows;
+ * undefined where the system does not report it.
  */
 function openFilesMax(): number | undefined {
   try {
@@ -335,23 +340,23 @@ function openFilesMax(): number | undefined {
 }
 
 /**
- * Below this many files the gateway warns: each request takes two, its client's connection and its
- * provider's.
+ * The limit of open files below which the gateway warns: each request takes two, its client's
+ * connection and its provider's.
  */
 const comfortableFiles = 8_192;
 
-/** What an operator has to know of the limit of open files; undefined where it is high enough. */
+/** Returns the warning about a low limit of open files; undefined where it is high enough. */
 export const openFilesWarning = (limit = openFilesMax()): string | undefined =>
   limit === undefined || limit >= comfortableFiles
     ? undefined
     : `only ${limit} files may be open at once, connections included; raise the limit (ulimit -n, LimitNOFILE) to ${comfortableFiles}`;
 
-/** From this part of the limit on it counts as nearly reached. */
+/** The share of the limit from which it counts as nearly reached. */
 const nearlyPart = 0.8;
 
 /**
- * Whether nearly as many files are open as may be. The system gives the lowest free number to a
- * file that is opened: about the count.
+ * Returns whether the limit of open files is nearly reached. The system gives a newly opened file
+ * the lowest free number, which is about the count.
  */
 function isNearlyOutOfFiles(limit: number): boolean {
   try {
@@ -359,12 +364,12 @@ function isNearlyOutOfFiles(limit: number): boolean {
     closeSync(file);
     return file > limit * nearlyPart;
   } catch {
-    // Not one more can be opened.
+    // Not a single further file can be opened.
     return true;
   }
 }
 
-/** Connections to a local port by the kernel's table; NaN where there is none. */
+/** Counts connections to a local port in the kernel's table; NaN where there is none. */
 export async function countConnections(port: number): Promise<number> {
   const tables = await Promise.all(
     ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map((path) =>

@@ -1,32 +1,32 @@
 import { idempotencyHeader } from "./endpoint.ts";
 import { Reply, type ServedRequest, type Answer } from "./request-context.ts";
 
-/** Values of a query parameter; a list repeats it, undefined leaves it out. */
+/** The values of a query parameter. A list repeats it; undefined omits it. */
 type QueryValue = string | number | boolean | readonly string[] | undefined;
 
 /**
- * A call of one endpoint by another one, for the same client: same credential, same checks, no
- * network between.
+ * A call from one endpoint to another for the same client: with the same credential and checks, and
+ * without a network in between.
  */
 export interface InnerCall<Caller = unknown> {
-  /** Method and path of the route table, such as `DELETE /keys/:hash`. */
+  /** The method and path of the route table, such as `DELETE /keys/:hash`. */
   endpoint: string;
-  /** Path parameters, decoded. */
+  /** The path parameters, decoded. */
   params?: Readonly<Record<string, string>> | undefined;
   query?: Readonly<Record<string, QueryValue>> | undefined;
   body?: unknown;
   idempotencyKey?: string | undefined;
   /**
-   * The operator whose key calls, at endpoints of operators, where keys of that kind are not
-   * accepted by themselves.
+   * The operator whose key calls, for operators' endpoints that do not accept keys of that kind
+   * themselves.
    */
   operator?: Caller | undefined;
 }
 
-/** The answer of an endpoint that did what was asked. */
+/** The answer of an endpoint that succeeded. */
 export interface InnerAnswer {
   status: number;
-  /** The JSON body as a value; other bodies as their text. */
+  /** The JSON body as a value; any other body as text. */
   body: unknown;
 }
 
@@ -48,7 +48,7 @@ function queryText(query: NonNullable<InnerCall["query"]>): string {
   return parameters.size === 0 ? "" : `?${parameters}`;
 }
 
-/** The request of an inner call; its path is the table's with the parameters in their places. */
+/** Builds the request of an inner call. Its path is the table's, with the parameters filled in. */
 export function innerRequest(
   from: ServedRequest,
   { endpoint, params = {}, query = {}, body, idempotencyKey }: InnerCall,
@@ -67,7 +67,7 @@ export function innerRequest(
   });
 }
 
-/** The answer as a value. */
+/** Returns the answer as a value. */
 export async function innerAnswer(answer: Answer): Promise<InnerAnswer> {
   const isReply = answer instanceof Reply;
   const unwritten = isReply ? answer.unwritten : undefined;

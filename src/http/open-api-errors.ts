@@ -103,7 +103,7 @@ const codes = {
   description: "Stable code of the error.",
 };
 
-/** What is in `error`, in every envelope. */
+/** Returns the fields of `error`, in every envelope. */
 const bodyFields = (metadata: string): Json => ({
   code: codes,
   message: text("What is wrong and how to put it right, for people."),
@@ -129,7 +129,7 @@ const contractError = (metadata: string): Json =>
     { required: ["error"] },
   );
 
-/** Schemas of error bodies. */
+/** The schemas of error bodies. */
 export const errorSchemas: Json = {
   Error: contractError("ErrorMetadata"),
   PaymentError: contractError("PaymentMetadata"),
@@ -167,7 +167,7 @@ export const errorSchemas: Json = {
   ),
 };
 
-/** What an error's status means, by the name of its component. */
+/** The meaning of an error's status, and the name of its component. */
 const errorAnswers = {
   400: ["BadRequest", "A field, parameter or header is wrong; `error.param` names it."],
   401: ["Unauthorized", "The credential is missing, invalid or of the wrong family."],
@@ -202,7 +202,7 @@ const paymentExample = {
   affordable_output_tokens: 12,
 };
 
-/** The codes that stand in examples: those that most callers meet. */
+/** The codes in examples: those that most callers meet. */
 const exampleCodes: Partial<Record<ErrorStatus, ErrorCode>> = {
   401: "invalid_api_key",
   403: "insufficient_scope",
@@ -211,7 +211,7 @@ const exampleCodes: Partial<Record<ErrorStatus, ErrorCode>> = {
   504: "upstream_timeout",
 };
 
-/** An error of a status as an endpoint renders it. */
+/** Returns an example error of a status, as an endpoint renders it. */
 function exampleOf({ encodeError }: AnyEndpoint, status: ErrorStatus): Json {
   const code = exampleCodes[status] ?? codesOf(status)[0] ?? "internal_server_error";
   const error = new GatewayError(
@@ -222,7 +222,7 @@ function exampleOf({ encodeError }: AnyEndpoint, status: ErrorStatus): Json {
   return encodeError(error, { traceId: "01a204c88074e949d745202377070470" });
 }
 
-/** The schema that a rendered error fits. */
+/** Returns the name of the schema that a rendered error fits. */
 function schemaOf(example: Json, status: ErrorStatus): string {
   if (example["type"] === "error") return "MessagesError";
   if (typeof example["error"] === "string") return "OauthError";
@@ -237,11 +237,11 @@ const prefixes: Readonly<Record<string, string>> = {
   OtherError: "Other",
 };
 
-/** Whether an endpoint answers with a status, as far as its declaration says. */
+/** Returns whether an endpoint may answer with a status, as far as its declaration says. */
 function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
   const { access, bodyBytesMax, path, method, idempotent, counting } = endpoint;
   const hasBody = bodyBytesMax !== undefined || endpoint.rawBody !== undefined;
-  // A malformed Host header is refused wherever it goes.
+  // A malformed Host header is refused on every path.
   if (status === 400) return true;
   if (status === 401) return access.open !== true;
   if (status === 403) return access.open !== true;
@@ -256,11 +256,11 @@ function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
   return isInference(endpoint);
 }
 
-/** Collects the errors of a document's endpoints, each once by its status and its envelope. */
+/** Collects the errors of a document's endpoints, each once by status and envelope. */
 export class ErrorResponses {
   readonly components: Json = {};
 
-  /** Errors of an endpoint, by status; `default` for what no status here is named for. */
+  /** Returns the errors of an endpoint by status, and `default` for all others. */
   of(endpoint: AnyEndpoint): Json {
     const named = statuses
       .filter(
@@ -288,7 +288,7 @@ export class ErrorResponses {
   }
 }
 
-/** A header of answers. */
+/** A documented response header. */
 interface DescribedHeader {
   description: string;
   type?: "integer" | "number";
@@ -364,23 +364,23 @@ const ofReplays: Record<string, DescribedHeader> = {
   },
 };
 
-/** Every header that answers may have, for the document's components. */
+/** Every response header, for the document's components. */
 export const headerComponents: Json = Object.fromEntries(
   Object.entries({ ...everywhere, ...ofCounted, ...ofInference, ...ofErrors, ...ofReplays }).map(
     ([name, { description, type = "string" }]) => [name, { description, schema: { type } }],
   ),
 );
 
-/** References to headers, by name. */
+/** Returns references to headers, by name. */
 const headerReferences = (headers: Record<string, DescribedHeader>): Json =>
   Object.fromEntries(
     Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
 
-/** Whether an endpoint asks models, so that its answers say who served. */
+/** Returns whether an endpoint calls models, so that its answers name the provider. */
 const isInference = ({ counting }: AnyEndpoint): boolean => counting === "by-handler";
 
-/** Headers of an endpoint's successes. */
+/** Returns the headers of an endpoint's successes. */
 export const successHeaders = (endpoint: AnyEndpoint): Json => ({
   ...headerReferences({
     ...everywhere,
@@ -396,7 +396,7 @@ export const successHeaders = (endpoint: AnyEndpoint): Json => ({
   ),
 });
 
-/** Headers of an endpoint's errors. */
+/** Returns the headers of an endpoint's errors. */
 const errorHeadersOf = (endpoint: AnyEndpoint, status: number): Json =>
   headerReferences({
     ...everywhere,
@@ -407,7 +407,7 @@ const errorHeadersOf = (endpoint: AnyEndpoint, status: number): Json =>
       : { "X-Should-Retry": ofErrors["X-Should-Retry"] as DescribedHeader }),
   });
 
-/** The header by which a request names itself, where an endpoint takes it. */
+/** The parameter of the idempotency key, for endpoints that accept one. */
 export const idempotencyParameter: Json = {
   name: idempotencyHeader,
   in: "header",
@@ -417,7 +417,7 @@ export const idempotencyParameter: Json = {
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 
-/** Adds to a body's schema that other fields are refused, as they are. */
+/** Marks a body's schema as refusing other fields, where the endpoint does. */
 export const refusingOthers = (endpoint: AnyEndpoint, schema: Json): Json =>
   isStrictObject(endpoint.rawBody ?? endpoint.body) && endpoint.body !== undefined
     ? { ...schema, additionalProperties: false }

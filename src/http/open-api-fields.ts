@@ -1,6 +1,6 @@
 type Json = Record<string, unknown>;
 
-/** What the document says of fields whose schemas do not say it themselves, by name. */
+/** The document's descriptions and examples for fields whose schemas have none, by name. */
 export interface FieldWords {
   descriptions: Readonly<Record<string, string>>;
   examples: Readonly<Record<string, unknown>>;
@@ -12,8 +12,8 @@ const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /**
- * Where a field is: its name, the field that it belongs to, and the component or path that both
- * belong to.
+ * The place of a field: its name, the field that contains it, and the component or path that
+ * contains both.
  */
 interface Place {
   name: string;
@@ -21,13 +21,13 @@ interface Place {
   owner: string;
 }
 
-/** The names of a field that say where it is, the closest first. */
+/** Returns the names under which a field may be listed, most specific first. */
 const placedNames = ({ name, parent, owner }: Place): string[] => [
   ...(parent === undefined ? [] : [`${parent}.${name}`, `${parent}.*`]),
   `${owner}.${name}`,
 ];
 
-/** What is known of a field under the closest of the names that it has. */
+/** Returns the entry under the most specific of a field's names. */
 function closest<T>(words: Readonly<Record<string, T>>, place: Place): T | undefined {
   const found = [...placedNames(place), place.name].find((each) => Object.hasOwn(words, each));
   return found === undefined ? undefined : words[found];
@@ -40,7 +40,7 @@ const descriptionOf = (
 ): string | undefined =>
   "const" in schema ? `Always \`${String(schema["const"])}\`.` : closest(descriptions, place);
 
-/** The schema with a description of each of its fields, as far as one is known. */
+/** Returns the schema with a description of each of its fields, as far as one is known. */
 export function describeFields(
   schema: unknown,
   at: { owner: string; parent?: string; words: FieldWords },
@@ -66,10 +66,10 @@ export function describeFields(
 
 const exampleMoment = "2026-11-22T09:30:00.000Z";
 
-/** How deep an example goes; what is deeper is left out where it may be. */
+/** The depth of examples. Deeper fields are omitted where they are optional. */
 const depthMax = 8;
 
-/** What an example is made with. */
+/** What an example is built with. */
 interface Making {
   place: Place;
   words: FieldWords;
@@ -78,7 +78,7 @@ interface Making {
   depth: number;
 }
 
-/** A value that fits a schema, with the values of `examples` where fields have one. */
+/** Returns a value that fits a schema, with the values of `examples` where fields have one. */
 export function exampleOf(given: unknown, making: Making): unknown {
   const schema = asObject(given);
   const known = closest(making.words.examples, making.place);
@@ -98,8 +98,8 @@ export function exampleOf(given: unknown, making: Making): unknown {
 }
 
 /**
- * An example of the first variant that is not null; null where nothing better is known of a field
- * that may be null.
+ * Returns an example of the first variant that is not null; null where nothing better is known of a
+ * nullable field.
  */
 function variantExample(
   variants: readonly unknown[],
@@ -112,7 +112,10 @@ function variantExample(
   return exampleOf(variants[0], making);
 }
 
-/** Whether a value is of the type of a plain schema, and among its words where it has some. */
+/**
+ * Returns whether a value has the type of a plain schema, and is among its enumerated values where
+ * it has some.
+ */
 function fits(value: unknown, { type, enum: words }: Json): boolean {
   if (Array.isArray(words)) return words.includes(value);
   const is = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;

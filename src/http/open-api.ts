@@ -16,7 +16,10 @@ type Json = Record<string, unknown>;
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A schema with the references of its own definitions as those of the document's components. */
+/**
+ * Returns a schema with the references to its own definitions replaced by those to the document's
+ * components.
+ */
 function withComponentReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withComponentReferences);
   if (!isObject(value)) return value;
@@ -31,7 +34,7 @@ function withComponentReferences(value: unknown): unknown {
 }
 
 /**
- * Collects the named schemas of a document, each once; those of requests and answers are kept apart
+ * Collects the named schemas of a document, each once. Those of requests and answers are kept apart
  * where they differ.
  */
 class Schemas {
@@ -44,7 +47,8 @@ class Schemas {
   }
 
   /**
-   * The JSON schema of a zod schema of a path; a reference where it has a name (`meta({ id })`).
+   * Returns the JSON schema of a path's zod schema; a reference where it has a name (`meta({ id
+   * })`).
    */
   of(schema: ZodType | undefined, io: "input" | "output", owner: string): Json {
     if (schema === undefined) return {};
@@ -57,7 +61,7 @@ class Schemas {
     return found;
   }
 
-  /** A value that fits a schema of a path. */
+  /** Returns a value that fits a path's schema. */
   exampleOf(schema: Json, owner: string): unknown {
     return exampleOf(schema, {
       place: { name: "", parent: undefined, owner },
@@ -112,7 +116,7 @@ function membersOf(
   );
 }
 
-/** Examples of bodies that are no JSON, by type. */
+/** Examples of bodies that are not JSON, by media type. */
 const otherExamples: Readonly<Record<string, string>> = {
   "text/csv": "id,created_at,model,total_cost\r\n",
   "text/markdown": "# Title\n",
@@ -123,7 +127,7 @@ const otherExamples: Readonly<Record<string, string>> = {
   "image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"></svg>',
 };
 
-/** A body with an example of it. */
+/** Returns a body with an example. */
 function jsonContent(schema: ZodType, { schemas, path }: { schemas: Schemas; path: string }): Json {
   const described = schemas.of(schema, "output", openApiPath(path));
   return { schema: described, example: schemas.exampleOf(described, openApiPath(path)) };
@@ -140,7 +144,7 @@ function otherContent(
   return { schema: { type: "string" }, example: otherExamples[type] };
 }
 
-/** An answer that is no error. */
+/** Returns the response of a success. */
 function successResponse(
   endpoint: Endpoint<never>,
   {
@@ -173,7 +177,7 @@ const redirect: Json = {
   headers: { Location: { description: "Where it goes on.", schema: { type: "string" } } },
 };
 
-/** Answers that are no errors, by status. */
+/** Returns the responses that are not errors, by status. */
 function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
   const { accepted, response, bodiesByStatus = {}, redirects } = endpoint;
   return {
@@ -216,7 +220,7 @@ function security({ access }: Endpoint<never>): Json[] {
   return needed;
 }
 
-/** A body in each form that it is taken in. */
+/** Returns a body in each accepted media type. */
 const bodyContent = (
   endpoint: Endpoint<never>,
   { body, schemas }: { body: ZodType; schemas: Schemas },
@@ -262,7 +266,7 @@ function operation(
   };
 }
 
-/** What the endpoints of a tag are for. */
+/** What the endpoints of each tag are for. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",
@@ -285,8 +289,8 @@ const tagDescriptions: Readonly<Record<string, string>> = {
 };
 
 /**
- * The endpoints that the document describes: a path stands there once, so a page at the root whose
- * path the API has, too, is left out.
+ * Returns the endpoints that the document describes. A path is listed once, so a root page whose
+ * path the API has too is left out.
  */
 export function describedEndpoints(
   endpoints: readonly Endpoint<never>[],
@@ -295,7 +299,7 @@ export function describedEndpoints(
   return endpoints.filter(({ base, path }) => base === "api" || !ofApi.has(path));
 }
 
-/** The OpenAPI 3.1 document of an endpoint table. */
+/** Builds the OpenAPI 3.1 document of an endpoint table. */
 export function openApiDocument(
   endpoints: readonly Endpoint<never>[],
   { version, publicUrl, words }: { version: string; publicUrl: string; words: FieldWords },

@@ -17,9 +17,9 @@ import { withinTime } from "../platform/kernel/within-time.ts";
 import type { HttpRequest, ServedRequest } from "./request-context.ts";
 
 /**
- * What a JSON body may consist of: each bound is many times what any provider takes, and what is
- * within them is parsed and checked within the time that other requests may have to wait. Writing
- * JSON fails where it is some ten thousand levels deep.
+ * Bounds on the content of a JSON body. Each is many times what any provider takes, and a body
+ * within them is parsed and checked in the time that other requests can wait. Serialising JSON
+ * fails at a nesting of some ten thousand levels.
  */
 const jsonBounds: JsonBounds = {
   levels: 1_000,
@@ -29,20 +29,24 @@ const jsonBounds: JsonBounds = {
 };
 
 /**
- * Smaller bodies are read in one piece and not scanned: parsing one takes no time to speak of.
+ * Bytes up to which bodies are read in one piece and not scanned, since parsing them takes
+ * negligible time.
  */
 const smallBytesMax = 128 * 1024;
 
-/** Shorter texts are not looked at: what they can be nested is written in no time. */
+/**
+ * Characters below which texts are not checked for nesting: even the deepest that fits is
+ * serialised in negligible time.
+ */
 const nestingCharactersMin = 16_384;
 
-/** How long a body may take: so many milliseconds, and as long as it takes at this rate. */
+/** The time that a body may take: these milliseconds, plus its length divided by this rate. */
 const graceMs = 10_000;
 const bytesPerSecondMin = 32 * 1024;
 
 /**
- * Pieces that are smaller come from a client that sends many small ones: what is on its way is
- * waited for, so that it comes at once.
+ * Pieces below this size come from a client that sends many small ones. More of the body is then
+ * awaited, so that several pieces are read at once.
  */
 const smallPieceBytes = 16 * 1024;
 
@@ -50,8 +54,9 @@ const smallPieceBytes = 16 * 1024;
 const sliceBytes = 256 * 1024;
 
 /**
- * What is still read of a refused body, and dropped, before its answer is sent: a connection that is
- * closed with unread bytes is reset, and its client may lose the answer (RFC 9112, 9.6).
+ * The most bytes of a refused body that are read and dropped before its answer is sent. A
+ * connection that is closed with unread bytes is reset, and its client may lose the answer (RFC
+ * 9112, 9.6).
  */
 const drainBytesMax = 64 * 1024 * 1024;
 const drainMs = 5_000;
@@ -60,7 +65,7 @@ const drainIdleMs = 500;
 /** How a body is read. */
 interface Reading {
   limitBytes: number;
-  /** The body is JSON: what it consists of is bounded while it is read. */
+  /** Whether the body is JSON, whose content is bounded while it is read. */
   json?: boolean;
 }
 
@@ -106,8 +111,8 @@ const errorOfBound: Readonly<Record<PassedBound, () => GatewayError>> = {
 const decoder = new TextDecoder();
 
 /**
- * The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where
- * it is compressed.
+ * Reads the body as text. Beyond `limitBytes` it is refused without reading on, or without
+ * decompressing on.
  */
 export async function readBodyText(
   request: HttpRequest,
@@ -122,11 +127,11 @@ export async function readBodyText(
   return decoder.decode(await readBodyBytes(request, limitBytes, { json }));
 }
 
-/** JSON text, under the same rules and `jsonBounds`. */
+/** Reads JSON text, under the same rules and `jsonBounds`. */
 export const readJsonText = (request: HttpRequest, limitBytes: number): Promise<string> =>
   readBodyText(request, limitBytes, { json: true });
 
-/** The body as bytes, under the same rules. */
+/** Reads the body as bytes, under the same rules. */
 export async function readBodyBytes(
   request: HttpRequest,
   limitBytes: number,
@@ -153,22 +158,22 @@ export async function readBodyBytes(
 
 const holdOf = (request: RequestOfBody): ServedRequest["hold"] | undefined => request.hold;
 
-/** What comes of the body from here on is not read, so the connection cannot go on. */
+/** Marks the rest of the body as unread, so that the connection has to be closed. */
 function leaveUnread(request: RequestOfBody): void {
   if (request.closes !== undefined) request.closes = true;
 }
 
-/** The length that the request announces. */
+/** Returns the length that the request declares. */
 function declaredLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
   const declared = headers.get("content-length");
   return declared === null ? undefined : Number(declared);
 }
 
-/** The announced length, where it is small enough for the body to be read in one piece. */
+/** Returns the declared length, where it is small enough for the body to be read in one piece. */
 const wholeLength = (declared: number | undefined): number | undefined =>
   declared !== undefined && declared <= smallBytesMax ? declared : undefined;
 
-/** Refuses a body that is announced as larger than the limit. */
+/** Refuses a body that is declared as larger than the limit. */
 async function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
   leaveUnread(request);
   const reader = request.body?.getReader();
@@ -179,7 +184,7 @@ async function refuseUnread(request: HttpRequest, limitBytes: number): Promise<n
 const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondMin) * 1000;
 
 /**
- * Waits for a part of the body, and refuses the request where it does not come in time or the
+ * Waits for a part of the body, and refuses the request where it does not arrive in time or the
  * client leaves.
  */
 function inTime<Part>(request: HttpRequest, part: Promise<Part>, withinMs: number): Promise<Part> {
@@ -223,7 +228,7 @@ function holdRoom(request: RequestOfBody, bytes: number): void {
   }
 }
 
-/** Reads a body that is large, or whose length is not known, as it comes. */
+/** Reads a body that is large or of unknown length, as it arrives. */
 async function readPieces(
   request: HttpRequest,
   { limitBytes, json }: Reading,
@@ -252,7 +257,7 @@ async function readPieces(
     }
   } catch (error) {
     leaveUnread(request);
-    // Others may have the room at once.
+    // Frees the room for other requests at once.
     pieces.length = 0;
     holdOf(request)?.release();
     const isRefused = error instanceof GatewayError && !unanswerable.has(error.code);
@@ -261,16 +266,16 @@ async function readPieces(
   }
 }
 
-/** Errors of a body that does not come, or whose client has left. */
+/** Errors of a body that does not arrive, or whose client has left. */
 const unanswerable: ReadonlySet<string> = new Set(["request_timeout", "client_closed_request"]);
 
-/** What Bun's own type and the platform's have in common. */
+/** The common part of Bun's own type and the platform's. */
 interface BodyReader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
   cancel(): Promise<void>;
 }
 
-/** Reads and drops what is on its way, within bounds of time and size, and ends the reading. */
+/** Reads and drops what is in flight, within bounds of time and size, and ends the reading. */
 async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
   const endMs = systemClock.monotonicMs() + withinMs;
   let bytesLeft = drainBytesMax;
@@ -282,7 +287,7 @@ async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
     if (piece?.value === undefined || piece.done) break;
     bytesLeft -= piece.value.byteLength;
   }
-  // It rejects with what has been thrown already.
+  // It rejects with the error that was thrown already.
   reader.cancel().catch(() => undefined);
 }
 
@@ -303,8 +308,8 @@ const parseText = (
 };
 
 /**
- * The value of JSON text. Throws `invalid_request_body` where it is none, `bad_request` where it is
- * nested too deep.
+ * Parses JSON text. Throws `invalid_request_body` where it is malformed, and `bad_request` where it
+ * is nested too deeply.
  */
 export function parseJson(text: string): unknown {
   const value = parseText(text, { code: "invalid_request_body", wanted: "JSON" });
@@ -313,7 +318,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** JSON text of one object; anything else is refused with the place where it went wrong. */
+/** Parses JSON text of one object. Anything else is refused, with the position of the error. */
 export function parseJsonObject(text: string): Record<string, unknown> {
   const value = parseText(text, { code: "bad_request", wanted: "one JSON object" });
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -327,7 +332,7 @@ export function parseJsonObject(text: string): Record<string, unknown> {
 type Unfolding = (options: { chunkSize: number }) => Transform;
 
 /**
- * Content codings that a body may come in (RFC 9110, 8.4.1; zstd is RFC 8878), unfolded off the
+ * The accepted content codings of a body (RFC 9110, 8.4.1; zstd is RFC 8878), decompressed off the
  * event loop.
  */
 const unfoldings: Readonly<Record<string, Unfolding>> = {
@@ -339,8 +344,8 @@ const unfoldings: Readonly<Record<string, Unfolding>> = {
 };
 
 /**
- * How the body of a request has to be unfolded; undefined where it came as it is. Throws
- * `GatewayError` for an unknown encoding.
+ * Returns how a request's body is decompressed; undefined where it is not compressed. Throws
+ * `GatewayError` for an unknown coding.
  */
 function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | undefined {
   const encoding = headers.get("content-encoding");
@@ -354,9 +359,9 @@ function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | und
 }
 
 /**
- * The body as it was before it was compressed, piece by piece: 30 KB may unfold to hundreds of
- * megabytes, and what is refused is refused before it takes memory. Throws `GatewayError` where it
- * is damaged, or passes the limit, a bound of JSON or the room for bodies.
+ * Decompresses the body piece by piece: 30 KB may expand to hundreds of megabytes, and what is
+ * refused must be refused before it takes memory. Throws `GatewayError` where the body is damaged,
+ * or exceeds the limit, a bound of JSON or the room for bodies.
  */
 async function unfoldBody(
   bytes: Uint8Array<ArrayBuffer>,
@@ -393,7 +398,7 @@ async function unfoldBody(
 /** Seconds after which a request that found no room may be sent again. */
 const retryAfterSeconds = 2;
 
-/** The memory that request bodies may take at once, over all requests of a server. */
+/** The memory that all request bodies of a server may take at once. */
 export class BodyRoom {
   heldBytes = 0;
   readonly bytesMax: number;
@@ -403,7 +408,7 @@ export class BodyRoom {
   }
 }
 
-/** What one request holds of the room for bodies. */
+/** One request's share of the room for bodies. */
 export class BodyHold {
   private readonly room: BodyRoom;
   private bytes = 0;
@@ -414,8 +419,8 @@ export class BodyHold {
   }
 
   /**
-   * Adds bytes of the body. Throws `service_unavailable` where all bodies together would be larger
-   * than the room.
+   * Adds bytes of the body. Throws `service_unavailable` where all bodies together would exceed the
+   * room.
    */
   add(bytes: number): void {
     const { room } = this;

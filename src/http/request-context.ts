@@ -7,18 +7,17 @@ import type { BunRequest, Server } from "bun";
 import { BodyHold, type BodyRoom } from "./read-body.ts";
 
 /**
- * Request headers, by name in any case; the values of a name that came several times are joined
- * (RFC 9110, 5.3).
+ * Request headers by name, in any case. The values of a repeated name are joined (RFC 9110, 5.3).
  */
 export interface RequestHeaders {
   get(name: string): string | null;
   has(name: string): boolean;
 }
 
-/** What is read of a request; a `Request` of the platform fits, too. */
+/** The part of a request that is read here. The platform's `Request` fits, too. */
 export interface HttpRequest {
   readonly method: string;
-  /** Target with its query: absolute, or from the path on. */
+  /** The target with its query: absolute, or from the path on. */
   readonly url: string;
   readonly headers: RequestHeaders;
   /** Aborted when the client leaves. */
@@ -32,29 +31,29 @@ export interface HttpRequest {
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * The platform's own request. Without `clone`: the types of bun-types and @types/node differ in
- * what it returns, and whether the compiler (TypeScript 7.0.2) sees that depends on the order in
- * which it checks files.
+ * The platform's own request, without `clone`: bun-types and @types/node declare different results
+ * for it, and whether the compiler (TypeScript 7.0.2) notices depends on the order in which it
+ * checks files.
  */
 type PlatformRequest = Omit<Request, "clone">;
 
-/** What a request needs of the server that it came to. */
+/** What a request needs of the server that received it. */
 interface RequestServer {
   readonly server: Server<undefined>;
   readonly bodies: BodyRoom;
 }
 
-/** A request that came over a connection of this server, with the platform's own request inside. */
+/** A request that arrived over a connection of this server; it wraps the platform's own request. */
 export class ServedRequest implements HttpRequest {
-  /** Path parameters of the route, decoded. */
+  /** The path parameters of the route, decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** Bytes of its body that are held in memory; released when the answer is complete. */
+  /** The memory that its body takes; released when the answer is complete. */
   readonly hold: BodyHold;
-  /** The connection ends with the answer: what still comes of the body is not read. */
+  /** Whether the connection ends with the answer, because the rest of the body is not read. */
   closes = false;
   private readonly request: PlatformRequest;
   private readonly from: RequestServer;
-  /** The request that the connection carried: this one, or the one that it follows from. */
+  /** The request that the connection carried: this one, or the one that it was derived from. */
   private readonly carried: PlatformRequest;
 
   constructor(
@@ -70,8 +69,8 @@ export class ServedRequest implements HttpRequest {
   }
 
   /**
-   * A request for another path of this server, as if the same client had sent it over the same
-   * connection.
+   * Returns a request for another path of this server, as if the same client had sent it over the
+   * same connection.
    */
   follow(
     path: string,
@@ -93,7 +92,7 @@ export class ServedRequest implements HttpRequest {
     return this.request.headers;
   }
 
-  /** Every header with its name. */
+  /** Returns every header with its name. */
   headerEntries(): [name: string, value: string][] {
     return [...this.request.headers];
   }
@@ -119,15 +118,13 @@ export class ServedRequest implements HttpRequest {
     return this.request.arrayBuffer();
   }
 
-  /** Sets how long the connection may be silent, in seconds; 0 for any time. */
+  /** Sets how many seconds the connection may be silent; 0 for no limit. */
   setIdleSeconds(seconds: number): void {
     this.from.server.timeout(this.carried as Request, seconds);
   }
 }
 
-/**
- * Which proxies may name the client: none, every peer, or those in the given ranges (CIDR).
- */
+/** Which proxies may name the client: none, every peer, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];
 
 function blockListOf(ranges: readonly string[]): BlockList {
@@ -144,7 +141,7 @@ function blockListOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** Tells which peers are proxies that may name the client. */
+/** Returns a function that says which peers are proxies that may name the client. */
 function trustReader(trusted: TrustedProxies): (address: string) => boolean {
   if (typeof trusted === "boolean") return () => trusted;
   const list = blockListOf(trusted);
@@ -153,9 +150,8 @@ function trustReader(trusted: TrustedProxies): (address: string) => boolean {
 }
 
 /**
- * Builds the function that says whether a request was encrypted on its way: by this server, or by a
- * trusted proxy that says so in
- * `X-Forwarded-Proto`, whose last entry is that of the nearest proxy.
+ * Returns a function that says whether a request was encrypted in transit: by this server, or
+ * according to a trusted proxy's `X-Forwarded-Proto`, whose last entry is from the nearest proxy.
  */
 export function encryptionReader(
   trusted: TrustedProxies,
@@ -168,8 +164,8 @@ export function encryptionReader(
 }
 
 /**
- * Builds the function that finds a request's client. `X-Forwarded-For` is read from its right end,
- * past the proxies that are trusted: everything left of them may be made up.
+ * Returns a function that finds a request's client. `X-Forwarded-For` is read from its right end,
+ * past the trusted proxies, since everything left of them may be forged.
  */
 export function clientAddressReader(
   trusted: TrustedProxies,
@@ -188,29 +184,29 @@ export function clientAddressReader(
 }
 
 /**
- * Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read,
- * and Anthropic's.
+ * Header names of the trace id, in lower case: the service's own, the one that OpenAI's clients
+ * read, and Anthropic's.
  */
 const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;
 
-/** What the router knows of any request. */
+/** What the router provides for every request. */
 export interface RequestSource<Caller> {
-  /** Finds the address that a request came from. */
+  /** Returns the address that a request came from. */
   addressOf(request: ServedRequest): string;
-  /** Says whether a request was encrypted on its way. */
+  /** Returns whether a request was encrypted in transit. */
   isEncrypted(request: ServedRequest): boolean;
   /** Calls another endpoint for the client of a request. */
   ask(context: RequestContext<unknown, Caller>, call: InnerCall<Caller>): Promise<InnerAnswer>;
 }
 
-/** What a handler knows of its request, and of who sent it as the guard found out. */
+/** What a handler knows of its request, and of its caller as the guard found it. */
 export class RequestContext<Body = unknown, Caller = unknown> {
   readonly request: ServedRequest;
   /** 32 hexadecimal digits; sorts by time. */
   readonly traceId: string;
-  /** Monotonic time at which the request was seen, in milliseconds. */
+  /** When the request was received, in milliseconds of the monotonic clock. */
   readonly startedMs: number;
-  /** Headers of the response to come, be it a success or an error. */
+  /** Headers of the response to come, whether a success or an error. */
   readonly answerHeaders: AnswerHeaders;
   caller: Caller;
   body!: Body;
@@ -220,13 +216,13 @@ export class RequestContext<Body = unknown, Caller = unknown> {
    */
   settled?: boolean;
   /**
-   * Id of the record that the handler made or changed, where the path does not say it; for the
-   * audit log.
+   * The id of the record that the handler created or changed, where the path does not contain it;
+   * for the audit log.
    */
   changed?: string;
   /**
-   * Workspace that the change concerns, where it is not the caller's; its audit log has the change
-   * as well.
+   * The workspace that the change concerns, where it is not the caller's; its audit log records the
+   * change as well.
    */
   changedIn?: string;
   /** Whether another endpoint calls, which takes values instead of texts. */
@@ -255,19 +251,19 @@ export class RequestContext<Body = unknown, Caller = unknown> {
     });
   }
 
-  /** The headers of the response to come as one record, to be read and changed. */
+  /** The headers of the response to come as one record, which may be read and changed. */
   get headers(): Record<string, string> {
     return this.answerHeaders.all;
   }
 
-  /** The address that the request came from, past the proxies that are trusted. */
+  /** Returns the address that the request came from, past the trusted proxies. */
   clientAddress(): string {
     return this.source.addressOf(this.request);
   }
 
   /**
-   * Whether the request was encrypted on its way, as far as this server and the proxies that it
-   * trusts can tell.
+   * Returns whether the request was encrypted in transit, as far as this server and its trusted
+   * proxies can tell.
    */
   isEncrypted(): boolean {
     return this.source.isEncrypted(this.request);
@@ -281,7 +277,7 @@ export class RequestContext<Body = unknown, Caller = unknown> {
     return this.source.ask(this, call);
   }
 
-  /** Path parameter, decoded; empty when the route has none of that name. */
+  /** Returns a path parameter, decoded; empty when the route has none of that name. */
   param(name: string): string {
     return this.request.params[name] ?? "";
   }
@@ -290,7 +286,7 @@ export class RequestContext<Body = unknown, Caller = unknown> {
     return queryOf(this.request);
   }
 
-  /** A JSON response with the headers gathered so far. */
+  /** Returns a JSON response with the headers gathered so far. */
   json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Reply {
     return new Reply(this.isInner ? new JsonValue(body) : JSON.stringify(body), {
       status: options.status ?? 200,
@@ -300,8 +296,8 @@ export class RequestContext<Body = unknown, Caller = unknown> {
 }
 
 /**
- * Where the path starts in a request's URL: a broken `Host` header leaves no URL that could be
- * parsed.
+ * Returns where the path starts in a request's URL, without parsing it: a malformed `Host` header
+ * makes an unparsable URL.
  */
 const pathStart = (url: string): number => {
   if (url.startsWith("/")) return 0;
@@ -309,13 +305,13 @@ const pathStart = (url: string): number => {
   return start < 0 ? url.length : start;
 };
 
-/** Path of a request as it was sent, without the query. */
+/** Returns the path of a request as it was sent, without the query. */
 export function pathOf({ url }: Pick<HttpRequest, "url">): string {
   const query = url.indexOf("?");
   return url.slice(pathStart(url), query < 0 ? undefined : query);
 }
 
-/** Query parameters of a request. */
+/** Returns the query parameters of a request. */
 export function queryOf({ url }: Pick<HttpRequest, "url">): URLSearchParams {
   const query = url.indexOf("?");
   return new URLSearchParams(query < 0 ? "" : url.slice(query));
@@ -327,7 +323,10 @@ interface ReplyOptions {
   cookies?: readonly string[];
 }
 
-/** A value that is written as JSON once its text is needed; calls between endpoints take it as it is. */
+/**
+ * A value that is serialised to JSON once its text is needed. Calls between endpoints take it as it
+ * is.
+ */
 class JsonValue {
   readonly value: unknown;
 
@@ -338,12 +337,12 @@ class JsonValue {
 
 /**
  * An answer as this server sends it: a whole text with its length, or frames as they come. A value
- * becomes a text when it is first read as one.
+ * is serialised when it is first read as text.
  */
 export class Reply {
   readonly status: number;
   private readonly answerHeaders: AnswerHeaders;
-  /** Values of `set-cookie`, each a header of its own (RFC 6265, 3). */
+  /** The values of `set-cookie`, each a header of its own (RFC 6265, 3). */
   readonly cookies: readonly string[] | undefined;
   private content: string | FrameSource | JsonValue;
 
@@ -355,12 +354,12 @@ export class Reply {
     this.cookies = options.cookies;
   }
 
-  /** By name in lower case; values in ASCII, as headers carry them. */
+  /** By lower-case name, with ASCII values as headers require. */
   get headers(): Record<string, string> {
     return this.answerHeaders.all;
   }
 
-  /** The answer of the platform, whose body is a text or a stream. */
+  /** Creates the platform's response, whose body is a text or a stream. */
   response(body: string | ReadableStream<string>): Response {
     if (this.cookies === undefined) return this.answerHeaders.response(body, this.status);
     const headers = new Headers(this.headers);
@@ -373,15 +372,15 @@ export class Reply {
     return this.content;
   }
 
-  /** The value of the answer, where it was not written as a text. */
+  /** The value of the answer, where it was not serialised yet. */
   get unwritten(): JsonValue | undefined {
     return this.content instanceof JsonValue ? this.content : undefined;
   }
 }
 
 /**
- * What a handler answers with; a `Response` of the platform where that is at hand, such as for a
- * page.
+ * What a handler returns. The platform's `Response` is accepted where that is at hand, such as for
+ * a page.
  */
 export type Answer = Reply | Response;
 

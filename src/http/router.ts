@@ -30,79 +30,84 @@ import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
 
-/** Decides who may use an endpoint, and surrounds its work. The router knows no credentials. */
+/**
+ * Decides who may use an endpoint, and wraps its handler. The router knows nothing of credentials.
+ */
 export interface RouterGuard<Caller> {
-  /** The caller of a request whose credential has not been looked at. */
+  /** The caller of a request whose credential was not checked yet. */
   readonly unknownCaller: Caller;
   /**
-   * Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it;
-   * undefined where nothing had to be waited for, as with every key, so that no promise is made.
+   * Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it.
+   * Returns undefined where nothing had to be waited for, as with every key, so that no promise is
+   * created.
    */
   admit(
     endpoint: Endpoint<never>,
     context: RequestContext<unknown, Caller>,
   ): Promise<void> | undefined;
-  /** The same for a call of one endpoint by another. */
+  /** Does the same for a call from one endpoint to another. */
   admitInner(
     endpoint: Endpoint<never>,
     context: RequestContext<unknown, Caller>,
     call: InnerCall<Caller>,
   ): void;
   /**
-   * The work of an endpoint with what has to happen before and after it; at once where the endpoint
-   * answers at once.
+   * Runs an endpoint's handler with what has to happen before and after it; without a promise where
+   * the endpoint needs none.
    */
   around(
     endpoint: Endpoint<never>,
     work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
   ): (context: RequestContext<unknown, Caller>, bodyText: string) => Answer | Promise<Answer>;
-  /** Headers that describe the rate window of a caller, for answers given before counting. */
+  /** Returns the headers of a caller's rate window, for answers given before counting. */
   windowHeaders(caller: Caller): Record<string, string>;
 }
 
-/** What the router itself needs; handlers get their own dependencies. */
+/** What the router itself needs. Handlers receive their own dependencies. */
 interface RouterOptions<Dependencies, Caller> {
   endpoints: readonly Endpoint<Dependencies, unknown, Caller>[];
   dependencies: Dependencies;
   clock: Clock;
   guard: RouterGuard<Caller>;
-  /** Where people reach the service, without a trailing slash. */
+  /** Returns where people reach the service, without a trailing slash. */
   publicUrl(): string;
   /**
-   * The address that anonymous requests are counted by, and that allowlists and the audit log use.
+   * Returns the address that anonymous requests are counted by, and that allowlists and the audit
+   * log use.
    */
   clientAddress(request: ServedRequest): string;
-  /** Whether a request was encrypted on its way. */
+  /** Returns whether a request was encrypted in transit. */
   isEncrypted(request: ServedRequest): boolean;
   /** Called for every refused or failed request, for logs and metrics. */
   onError(
     error: GatewayError,
     context: { traceId: string; method: string; path: string; caller: Caller },
   ): void;
-  /** Renders an error as a page where a person asks with a browser; undefined for programs. */
+  /** Renders an error as a page for people's browsers; undefined for programs. */
   errorPage(
     error: GatewayError,
     answer: { context: RequestContext<unknown, Caller>; headers: Readonly<Record<string, string>> },
   ): Response | undefined;
   /**
-   * Leads a person who asks with a browser to the page that has a path which no endpoint has;
-   * undefined where none does.
+   * Redirects a person's browser to the page for a path that no endpoint has; undefined where there
+   * is no such page.
    */
   pageElsewhere(context: RequestContext<unknown, Caller>): Response | undefined;
   /** Called when an endpoint begins to work on a request. */
   onBegin(): void;
   /**
-   * Called for every answer; `settled` when its settlement counts it, as it does for served inference.
+   * Called for every answer. `settled` means that its settlement counts it, as for served
+   * inference.
    */
   onEnd(answer: { path: string; status: number; settled: boolean }): void;
 }
 
-/** What compiling is given: the router's options, and where each request comes from. */
+/** The inputs of compiling: the router's options, and the source of each request. */
 interface Compiling<Dependencies, Caller> extends RouterOptions<Dependencies, Caller> {
   source: RequestSource<Caller>;
 }
 
-/** The context of a request that has just come, or that an outer one makes. */
+/** Creates the context of a request that has just arrived, or of an inner call. */
 function newContext<Dependencies, Caller>(
   request: ServedRequest,
   { clock, source, guard }: Compiling<Dependencies, Caller>,
@@ -118,21 +123,18 @@ function newContext<Dependencies, Caller>(
   });
 }
 
-/** An endpoint with what was compiled of it. */
+/** An endpoint with its compiled functions. */
 interface CompiledEndpoint<Dependencies, Caller> {
   endpoint: Endpoint<Dependencies, unknown, Caller>;
   handler: RouteHandler;
-  /** Does what an admitted request asks, at once where the endpoint answers at once. */
+  /** Runs an admitted request; without a promise where the endpoint needs none. */
   work(context: RequestContext<unknown, Caller>): Answer | Promise<Answer>;
 }
 
-/** The endpoints of one path by method. */
+/** The endpoints of one path, by method. */
 type PathMethods<Dependencies, Caller> = Map<Method, CompiledEndpoint<Dependencies, Caller>>;
 
-/**
- * Compiles the endpoint table into the server's routes and the handler for everything that is not
- * in it.
- */
+/** Compiles the endpoint table into the server's routes and the handler for all other paths. */
 export function compileRoutes<Dependencies, Caller>(
   given: RouterOptions<Dependencies, Caller>,
 ): {
@@ -161,15 +163,15 @@ export function compileRoutes<Dependencies, Caller>(
   for (const [path, methods] of paths) {
     const handler = compilePath(methods, options);
     routes[path] = handler;
-    // Programs that join a base URL and a path carelessly end with a slash.
+    // Programs that join a base URL and a path carelessly end it with a slash.
     if (methods.get("POST")?.endpoint.access.llmKey === true) routes[`${path}/`] = handler;
   }
   return { routes, fallback: compileFallback(options) };
 }
 
 /**
- * The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110,
- * 9.3.2).
+ * Compiles the handler of a path for every method. HEAD is answered as GET is, without the body
+ * (RFC 9110, 9.3.2).
  */
 function compilePath<Dependencies, Caller>(
   methods: PathMethods<Dependencies, Caller>,
@@ -195,14 +197,14 @@ function compilePath<Dependencies, Caller>(
 }
 
 /**
- * The host of a request is one, names no user and holds nothing that ends a name (RFC 9112, 3.2;
- * RFC 3986, 3.2.2).
+ * Matches a valid host that names no user and contains nothing that ends a host (RFC 9112, 3.2; RFC
+ * 3986, 3.2.2).
  */
 const soundHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
 
 /**
- * Why a request is refused although the platform takes it: another reader on the way could see
- * another request in it.
+ * Returns why a request is refused although the platform accepts it: another parser on the way
+ * could see a different request in it.
  */
 function faultOf({ headers, url }: ServedRequest): string | undefined {
   const host = headers.get("host");
@@ -218,8 +220,8 @@ function faultOf({ headers, url }: ServedRequest): string | undefined {
 }
 
 /**
- * The handler, for requests that every reader understands alike; after another one the connection
- * ends.
+ * Wraps a handler so that it receives only requests that every parser reads alike. The connection
+ * of any other request is closed.
  */
 function soundly<Dependencies, Caller>(
   handle: RouteHandler,
@@ -238,7 +240,7 @@ function soundly<Dependencies, Caller>(
 }
 
 /**
- * Answers a browser's question whether pages of other origins may send a request (Fetch, "CORS
+ * Answers a CORS preflight: whether pages of other origins may send a request (Fetch, "CORS
  * protocol").
  */
 function preflight({ request, headers }: RequestContext, methods: readonly string[]): Reply {
@@ -301,8 +303,8 @@ function compileEndpoint<Dependencies, Caller>(
 }
 
 /**
- * What an endpoint does with an admitted request: its query and body are checked, changes are
- * audited, repetitions answered.
+ * Compiles an endpoint's work on an admitted request: it checks query and body, audits changes and
+ * answers repetitions.
  */
 function compileWork<Dependencies, Caller>(
   endpoint: Endpoint<Dependencies, unknown, Caller>,
@@ -321,8 +323,8 @@ function compileWork<Dependencies, Caller>(
 }
 
 /**
- * Calls an endpoint for the client of another request. The rate windows of endpoints do not count
- * what stays inside.
+ * Calls an endpoint for the client of another request. Inner calls do not count in the endpoints'
+ * rate windows.
  */
 async function askInner<Dependencies, Caller>(
   from: RequestContext<unknown, Caller>,
@@ -349,7 +351,7 @@ async function askInner<Dependencies, Caller>(
   }
 }
 
-/** Reads the body and checks it; gives its text. */
+/** Reads and checks the body; returns its text. */
 async function readChecked<Dependencies, Caller>(
   endpoint: Endpoint<Dependencies, unknown, Caller>,
   context: RequestContext<unknown, Caller>,
@@ -363,7 +365,8 @@ async function readChecked<Dependencies, Caller>(
 }
 
 /**
- * The longest of the paths that a path lies below: its clients speak that endpoint's dialect.
+ * Returns the longest of the paths that contain this path. Its clients speak that endpoint's
+ * dialect.
  */
 function nearest(paths: Iterable<string>, path: string): string | undefined {
   let found: string | undefined;
@@ -375,8 +378,8 @@ function nearest(paths: Iterable<string>, path: string): string | undefined {
 }
 
 /**
- * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once
- * when it reads 426, and after six seconds of tries when it reads 404 or 405.
+ * Returns whether a client asks to switch to a WebSocket. Codex (0.169) continues over HTTP at once
+ * when it gets a 426, and after six seconds of retries when it gets a 404 or 405.
  */
 const asksForWebSocket = ({ headers }: ServedRequest): boolean =>
   headers.get("upgrade")?.toLowerCase() === "websocket";
@@ -432,7 +435,7 @@ function compileFallback<Dependencies, Caller>(
   return soundly(handle, { options, encodeError: encodeContractError });
 }
 
-/** The answer to a request that was refused or failed, in the dialect of its client. */
+/** Builds the answer to a request that was refused or failed, in its client's dialect. */
 function errorResponse<Dependencies, Caller>(
   thrown: unknown,
   {
@@ -464,8 +467,8 @@ function errorResponse<Dependencies, Caller>(
 }
 
 /**
- * Where a client learns how to get a credential for a protected resource (RFC 9728, section 5.1;
- * RFC 6750, section 3).
+ * Returns the challenge that tells a client how to get a credential for a protected resource (RFC
+ * 9728, section 5.1; RFC 6750, section 3).
  */
 function challengeOf<Dependencies, Caller>(
   { status, code }: GatewayError,
