@@ -64,7 +64,7 @@ export async function admitSession(
   }
   assertSameOrigin(request, publicUrl());
   const { managementScope, operator } = access;
-  // Operators may do everything, whatever their role in the active workspace is.
+  // Operators may do everything, regardless of their role in the active workspace.
   if (managementScope === undefined || operator || coversScope(caller.scopes, managementScope))
     return caller;
   throw new GatewayError(
