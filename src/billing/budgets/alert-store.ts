@@ -32,7 +32,7 @@ interface DeliveryRow {
   ended_at_ms: number | null;
 }
 
-/** Rows of alerts and of what became of their messages. */
+/** Rows of alerts and of their messages. */
 export interface AlertTables {
   budget_alerts: AlertRow;
   budget_deliveries: DeliveryRow;
@@ -40,7 +40,7 @@ export interface AlertTables {
 
 /** A threshold that was reached. */
 export interface Alert {
-  /** `alr_` id. */
+  /** An `alr_` id. */
   id: string;
   budgetId: string;
   periodStartMs: number;
@@ -50,9 +50,9 @@ export interface Alert {
   atMs: number;
 }
 
-/** One message to one receiver. */
+/** One message to one recipient. */
 export interface Delivery {
-  /** `dlv_` id. */
+  /** A `dlv_` id. */
   id: string;
   alertId: string;
   budgetId: string;
@@ -62,7 +62,7 @@ export interface Delivery {
   status: DeliveryStatus;
   attempts: number;
   nextAttemptMs: number | null;
-  /** HTTP status of the last answer. */
+  /** The HTTP status of the last answer. */
   lastStatus: number | null;
   lastError: string | null;
   createdAtMs: number;
@@ -94,17 +94,17 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
   endedAtMs: row.ended_at_ms,
 });
 
-/** A threshold that a budget has reached in a period. */
+/** The thresholds that a budget has reached in a period. */
 export interface Reached {
   budget: Budget;
   periodStartMs: number;
-  /** In rising order. */
+  /** In ascending order. */
   thresholds: readonly number[];
   spentNano: bigint;
   nowMs: number;
 }
 
-/** Alerts and their messages at rest. */
+/** Stores alerts and their messages. */
 export class AlertStore {
   private readonly database: Kysely<AlertTables>;
 
@@ -113,8 +113,8 @@ export class AlertStore {
   }
 
   /**
-   * Writes down what was reached for the first time in a period, with the messages that are to be
-   * sent; gives how many messages. Several thresholds at once make one alert, of the highest.
+   * Records the thresholds that were reached for the first time in a period, with the messages to
+   * send; returns how many messages. Several thresholds at once make one alert, for the highest.
    */
   raise({ budget, periodStartMs, thresholds, spentNano, nowMs }: Reached): Promise<number> {
     return this.database.transaction().execute(async (transaction) => {
@@ -146,7 +146,7 @@ export class AlertStore {
     });
   }
 
-  /** Alerts of budgets with their messages, the newest first. */
+  /** Returns alerts of budgets with their messages, newest first. */
   async list(
     budgetIds: readonly string[],
     limit: number,
@@ -185,8 +185,8 @@ export class AlertStore {
   }
 
   /**
-   * Takes a message for a try, so that no other gateway on the database sends it, too; false where
-   * another one was first.
+   * Leases a message for one attempt, so that no other gateway on the database sends it too.
+   * Returns false where another gateway was first.
    */
   async take({ id, nextAttemptMs }: Delivery, untilMs: number): Promise<boolean> {
     const row = await this.database
@@ -200,7 +200,7 @@ export class AlertStore {
     return row !== undefined;
   }
 
-  /** Messages whose turn has come, the oldest first. */
+  /** Returns the messages that are due, oldest first. */
   async due(nowMs: number, limit: number): Promise<Delivery[]> {
     const rows = await this.database
       .selectFrom("budget_deliveries")
@@ -214,7 +214,7 @@ export class AlertStore {
     return rows.map(deliveryOf);
   }
 
-  /** Writes down what became of a try; without a next one the message has failed. */
+  /** Records the outcome of an attempt. Without a next attempt, the message has failed. */
   async tried(
     delivery: Delivery,
     {

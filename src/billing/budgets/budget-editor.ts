@@ -16,10 +16,10 @@ import type {
   BudgetScope,
 } from "./budget.ts";
 
-/** Budgets that a workspace may have. */
+/** The most budgets of a workspace. */
 const budgetsMax = 100;
 
-/** What a caller says of a budget. */
+/** The fields of a budget that a caller sets. */
 export type BudgetFields = Pick<
   Budget,
   | "name"
@@ -41,9 +41,9 @@ interface EditorOptions {
   blocking: BlockingBudgets;
   ledger: Pick<LedgerPort, "watch">;
   clock: Clock;
-  /** Addresses of the users of a workspace. */
+  /** Returns the addresses of a workspace's users. */
   emailsOf(workspaceId: string): Promise<readonly string[]>;
-  /** Whether the key or the user is one of the workspace's. */
+  /** Returns whether the key or user belongs to the workspace. */
   knows(workspaceId: string, subject: { scope: "key" | "user"; id: string }): Promise<boolean>;
 }
 
@@ -52,7 +52,7 @@ const noBudget = (): GatewayError =>
 const wrong = (param: string, problem: string): GatewayError =>
   new GatewayError("bad_request", `${param}: ${problem}`, { param });
 
-/** Makes, changes and deletes budgets. Changes of one workspace's happen one after the other. */
+/** Creates, changes and deletes budgets, one change of a workspace at a time. */
 export class BudgetEditor {
   private readonly options: EditorOptions;
   private readonly mutex = new KeyedMutex();
@@ -65,7 +65,7 @@ export class BudgetEditor {
     return this.options.store.list(workspaceId);
   }
 
-  /** Throws `not_found`, also for budgets of other workspaces. */
+  /** Returns a budget. Throws `not_found`, also for budgets of other workspaces. */
   async find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Budget> {
     const budget = mayBeId(id) ? await this.options.store.find(id) : undefined;
     if (budget === undefined || budget.workspaceId !== workspaceId) throw noBudget();
@@ -73,8 +73,8 @@ export class BudgetEditor {
   }
 
   /**
-   * Throws `bad_request`, `not_configured` where mail is wanted and none can be sent, and
-   * `conflict` where there are too many.
+   * Creates a budget. Throws `bad_request`, `not_configured` where mail is requested and cannot be
+   * sent, and `conflict` where there are too many budgets.
    */
   create(workspaceId: string, fields: BudgetFields): Promise<Budget> {
     return this.mutex.run(workspaceId, async () => {
@@ -100,7 +100,7 @@ export class BudgetEditor {
     });
   }
 
-  /** Changes what is named. Throws as `create` does, and `not_found`. */
+  /** Changes the given fields. Throws as `create` does, and `not_found`. */
   change(
     reference: { workspaceId: string; id: string },
     changes: Partial<BudgetFields>,
@@ -115,7 +115,7 @@ export class BudgetEditor {
     });
   }
 
-  /** Gives the webhook another secret; the next message is signed with it. Throws `not_found`. */
+  /** Replaces the webhook's secret, which signs messages from now on. Throws `not_found`. */
   rotateSecret(reference: { workspaceId: string; id: string }): Promise<Budget> {
     return this.write(reference, async (budget) => ({
       ...budget,
@@ -123,7 +123,7 @@ export class BudgetEditor {
     }));
   }
 
-  /** Throws `not_found`. */
+  /** Deletes a budget. Throws `not_found`. */
   remove(reference: { workspaceId: string; id: string }): Promise<void> {
     return this.mutex.run(reference.workspaceId, async () => {
       const budget = await this.find(reference);
@@ -132,7 +132,7 @@ export class BudgetEditor {
     });
   }
 
-  /** What the webhook of a budget is signed with. */
+  /** Returns the secret that signs a budget's webhooks. */
   secretOf({ id, secretVersion: version }: Budget): string {
     return this.options.secrets.secretOf({ id, version });
   }
@@ -173,7 +173,7 @@ export class BudgetEditor {
     }
   }
 
-  /** Mail goes to people of the workspace alone, and webhooks to the public internet. */
+  /** Throws unless mail goes to people of the workspace, and webhooks to the public internet. */
   private async assertReachable(
     workspaceId: string,
     { emails, webhookUrl }: BudgetAlerts,
@@ -255,7 +255,7 @@ const rowOf = (budget: Budget): BudgetRow => ({
   updated_at_ms: budget.updatedAtMs,
 });
 
-/** Budgets at rest. */
+/** Stores budgets. */
 export class BudgetStore {
   private readonly database: Kysely<BudgetTables>;
 
@@ -263,7 +263,7 @@ export class BudgetStore {
     this.database = database;
   }
 
-  /** Those of a workspace, the newest first. */
+  /** Returns the budgets of a workspace, newest first. */
   async list(workspaceId: string): Promise<Budget[]> {
     const rows = await this.database
       .selectFrom("budgets")
@@ -274,14 +274,14 @@ export class BudgetStore {
     return rows.map(fromRow);
   }
 
-  /** Those of all workspaces, or of one, that refuse what would cost more. */
+  /** Returns the blocking budgets of all workspaces, or of one. */
   async blocking(workspaceId?: string): Promise<Budget[]> {
     let query = this.database.selectFrom("budgets").selectAll().where("action", "=", "block");
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     return (await query.orderBy("id").execute()).map(fromRow);
   }
 
-  /** The budgets of all workspaces. */
+  /** Returns the budgets of all workspaces. */
   async all(): Promise<Budget[]> {
     return (await this.database.selectFrom("budgets").selectAll().orderBy("id").execute()).map(
       fromRow,
@@ -301,7 +301,7 @@ export class BudgetStore {
     await this.database.insertInto("budgets").values(rowOf(budget)).execute();
   }
 
-  /** Writes its columns again. */
+  /** Writes all columns of a budget. */
   async replace(budget: Budget): Promise<void> {
     const { id: _id, workspace_id: _workspace, ...values } = rowOf(budget);
     await this.database.updateTable("budgets").set(values).where("id", "=", budget.id).execute();

@@ -13,8 +13,8 @@ import type { BudgetStore } from "./budget-editor.ts";
 import { periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
 
 /**
- * How much of something was spent in a stretch of whole days, in nano-USD; within a transaction,
- * where one is given, and then without what is not committed yet.
+ * Returns the nano-USD that a subject spent in a range of whole days. Within a transaction, where
+ * one is given, and then without what is not committed yet.
  */
 export type SpentBy = (
   query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number },
@@ -29,12 +29,15 @@ interface WatchOptions {
   runner: DeliveryRunner;
   spentBy: SpentBy;
   clock: Clock;
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
 }
 
 /**
- * Looks every minute at what was spent of each budget. Requests never wait for it, and it never
+ * Checks every minute what was spent of each budget. Requests never wait for it, and it never
  * refuses one.
  */
 export class BudgetWatch {
@@ -46,7 +49,7 @@ export class BudgetWatch {
     this.options = options;
   }
 
-  /** What was spent of a budget in its period of this moment. */
+  /** Returns what was spent of a budget in its current period. */
   async spentOf({
     workspaceId,
     scope,
@@ -64,7 +67,7 @@ export class BudgetWatch {
     return { span, spentNano };
   }
 
-  /** Raises what is due and sends what is to be sent; one run at a time. */
+  /** Raises the alerts that are due and sends their messages; one run at a time. */
   async run(): Promise<void> {
     const { store, alerts, runner, clock } = this.options;
     for (const budget of await store.all()) {
@@ -82,7 +85,7 @@ export class BudgetWatch {
     await runner.run();
   }
 
-  /** Runs every minute from now on; told how each run ended. */
+  /** Starts to run every minute; `ended` is called at the end of each run. */
   start(ended: (error: unknown) => void): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
@@ -94,25 +97,25 @@ export class BudgetWatch {
     }, everyMs);
   }
 
-  /** Resolves when a run that is under way has ended. */
+  /** Stops; resolves when a run in progress has ended. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.running;
   }
 }
 
-/** Waits after the first failure, the second and so on; after the last a message has failed. */
+/** Waits after the first failure, the second and so on. After the last one a message has failed. */
 const retryWaitsMs = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs] as const;
 
 /**
- * So long a message is one gateway's alone; where that one ended meanwhile, another takes it
- * afterwards.
+ * Milliseconds for which a message is leased to one gateway. Where that gateway ended, another
+ * sends it afterwards.
  */
 const takenMs = 2 * minuteMs;
 
-/** Messages that are sent side by side; a slow webhook holds up these alone. */
+/** The most messages that are sent concurrently, so that a slow webhook delays only a few. */
 const besideMax = 8;
-/** Messages of one run. */
+/** The most messages of one run. */
 const runMax = 400;
 
 interface RunnerOptions {
@@ -122,11 +125,11 @@ interface RunnerOptions {
   secrets: WebhookSecrets;
   mailer: Mailer | undefined;
   clock: Clock;
-  /** Whether an address still belongs to a user of the workspace. */
+  /** Returns whether an address still belongs to a user of the workspace. */
   isMember(workspaceId: string, email: string): Promise<boolean>;
 }
 
-/** Sends what alerts have to say, and tries again later what did not arrive. */
+/** Sends the messages of alerts, and retries those that failed. */
 export class DeliveryRunner {
   private readonly options: RunnerOptions;
 
@@ -134,7 +137,7 @@ export class DeliveryRunner {
     this.options = options;
   }
 
-  /** Sends every message whose turn has come. */
+  /** Sends every message that is due. */
   async run(): Promise<void> {
     const due = await this.options.alerts.due(this.options.clock.nowMs(), runMax);
     const waiting = [...due];
@@ -146,8 +149,8 @@ export class DeliveryRunner {
   }
 
   /**
-   * Sends every receiver of a budget a message that says it is a test, and tells what became of
-   * each. Nothing is tried again.
+   * Sends a test message to every recipient of a budget, and returns the outcome of each. There are
+   * no retries.
    */
   sendTest(
     budget: Budget,

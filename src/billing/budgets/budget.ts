@@ -1,54 +1,57 @@
 import { dayMs } from "../../platform/kernel/clock.ts";
 
-/** What a budget can be about. */
+/** The subjects that a budget can have. */
 export const budgetScopes = ["workspace", "key", "user", "model", "provider"] as const;
 export type BudgetScope = (typeof budgetScopes)[number];
 
-/** What a budget does: it only reports what is spent, or also refuses what would cost more. */
+/**
+ * The actions of a budget: `alert` only reports spending, `block` also refuses requests that would
+ * exceed the limit.
+ */
 export const budgetActions = ["alert", "block"] as const;
 export type BudgetAction = (typeof budgetActions)[number];
 
-/** How long a budget lasts before it begins again, by the calendar (UTC); weeks begin on Monday. */
+/** The calendar periods (UTC) after which a budget starts again. Weeks begin on Monday. */
 export const budgetPeriods = ["daily", "weekly", "monthly"] as const;
 export type BudgetPeriod = (typeof budgetPeriods)[number];
 
-/** Who gets the alerts. */
+/** The recipients of a budget's alerts. */
 export interface BudgetAlerts {
-  /** Of people in the workspace. */
+  /** Addresses of people in the workspace. */
   emails: readonly string[];
   webhookUrl: string | null;
 }
 
-/** An amount that is meant to be enough for a period, and with the action `block` has to be. */
+/** A spending limit for a period, which the action `block` enforces. */
 export interface Budget extends BudgetAlerts {
-  /** `bud_` id. */
+  /** A `bud_` id. */
   id: string;
   workspaceId: string;
   name: string;
   scope: BudgetScope;
-  /** Id of the key, user, model or provider; null for the workspace. */
+  /** The id of the key, user, model or provider; null for the workspace. */
   subject: string | null;
   period: BudgetPeriod;
   action: BudgetAction;
   limitNano: bigint;
-  /** Percent of the limit at which an alert is sent, in rising order. */
+  /** Percentages of the limit at which an alert is sent, in ascending order. */
   thresholds: readonly number[];
-  /** Which secret signs webhooks; counts the times that it was rotated. */
+  /** The version of the secret that signs webhooks; each rotation increments it. */
   secretVersion: number;
   createdAtMs: number;
   updatedAtMs: number | null;
 }
 
-/** A stretch of time; the end is exclusive. */
+/** A time range. The end is exclusive. */
 export interface Span {
   startMs: number;
   endMs: number;
 }
 
-/** 1970-01-01 was a Thursday. */
+/** Returns the days since Monday of a day since the epoch: 1970-01-01 was a Thursday. */
 const daysSinceMonday = (day: number): number => (day + 3) % 7;
 
-/** The period that a wall time lies in. */
+/** Returns the period that contains a wall time. */
 export function periodAt(period: BudgetPeriod, nowMs: number): Span {
   const day = Math.floor(nowMs / dayMs);
   if (period === "monthly") {
@@ -60,15 +63,15 @@ export function periodAt(period: BudgetPeriod, nowMs: number): Span {
   return { startMs: first * dayMs, endMs: (first + (period === "daily" ? 1 : 7)) * dayMs };
 }
 
-/** The thresholds that an amount has reached. */
+/** Returns the thresholds that an amount has reached. */
 export const reachedThresholds = (
   { limitNano, thresholds }: Pick<Budget, "limitNano" | "thresholds">,
   spentNano: bigint,
 ): number[] => thresholds.filter((percent) => spentNano * 100n >= limitNano * BigInt(percent));
 
 /**
- * What a request counts for: its workspace, keys and user, and the models and providers that cost
- * credits.
+ * What a request's spending counts towards: its workspace, keys and user, and the models and
+ * providers that cost credits.
  */
 interface Spender {
   keyId: string;
@@ -82,7 +85,7 @@ interface Spender {
 export interface BudgetBound {
   budget: Budget;
   /**
-   * Names the sum that the budget bounds: `tag~first day~day after the last`. Budgets of one
+   * The name of the sum that the budget bounds: `tag~first day~day after the last`. Budgets of one
    * subject and period share it.
    */
   counter: string;
@@ -95,9 +98,10 @@ const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
   subject === null ? workspaceTag : tag(scope, subject);
 
 /**
- * The subjects of budgets that a request counts for.
- * @example budgetTags({ keyId: "key_1", userId: "usr_1", models: ["acme/large"], ... })
- * // ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
+ * Returns the tags of the budgets that a request counts towards.
+ *
+ * @example budgetTags({ keyId: "key_1", userId: "usr_1", models: ["acme/large"], ... }) //
+ * ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
  */
 export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spender): string[] => [
   workspaceTag,
@@ -108,25 +112,28 @@ export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spend
   ...new Set(providers.map((provider) => tag("provider", provider))),
 ];
 
-/** Budgets that bound holds, in memory: a request of a workspace without any costs one look-up. */
+/** The blocking budgets, in memory. For a workspace without any, a request costs one lookup. */
 export class BlockingBudgets {
   /** Called with the workspace whose budgets changed. */
   onChange: (workspaceId: string) => void = () => undefined;
   private readonly byWorkspace = new Map<string, readonly Budget[]>();
 
-  /** Whether a workspace has any. */
+  /** Returns whether a workspace has any. */
   has(workspaceId: string): boolean {
     return this.byWorkspace.has(workspaceId);
   }
 
-  /** Those that bound what counts for some of the tags on a day, counted from the epoch. */
+  /**
+   * Returns the bounds of the budgets that count any of the tags on a day, given in days since the
+   * epoch.
+   */
   boundsOf(workspaceId: string, tags: readonly string[], day: number): BudgetBound[] {
     return (this.byWorkspace.get(workspaceId) ?? [])
       .filter((budget) => tags.includes(tagOf(budget)))
       .map((budget) => ({ budget, counter: counterOf(budget, day) }));
   }
 
-  /** Puts a budget in force, or takes it out of force where it does not block. */
+  /** Puts a budget in force, or removes it where it does not block. */
   put(budget: Budget): void {
     const others = (this.byWorkspace.get(budget.workspaceId) ?? []).filter(
       ({ id }) => id !== budget.id,
@@ -146,14 +153,14 @@ export class BlockingBudgets {
     this.onChange(workspaceId);
   }
 
-  /** Puts a workspace's blocking budgets in place of those that it had. */
+  /** Replaces a workspace's blocking budgets. */
   replaceWorkspace(workspaceId: string, budgets: readonly Budget[]): void {
     if (budgets.length === 0) this.byWorkspace.delete(workspaceId);
     else this.byWorkspace.set(workspaceId, budgets);
   }
 }
 
-/** The name of the sum that a budget bounds on a day. */
+/** Returns the name of the sum that a budget bounds on a day. */
 export function counterOf(
   budget: Pick<Budget, "scope" | "subject" | "period">,
   day: number,
@@ -162,7 +169,7 @@ export function counterOf(
   return `${tagOf(budget)}~${startMs / dayMs}~${endMs / dayMs}`;
 }
 
-/** What the name of a sum says. */
+/** Parses the name of a sum. */
 export function readCounter(counter: string): { tag: string; firstDay: number; endDay: number } {
   const [name = "", firstDay, endDay] = counter.split("~");
   return { tag: name, firstDay: Number(firstDay), endDay: Number(endDay) };

@@ -11,7 +11,7 @@ import { BudgetEditor, BudgetStore, type BudgetTables } from "./budget-editor.ts
 import { BudgetWatch, DeliveryRunner, type SpentBy } from "./budget-watch.ts";
 import type { BlockingBudgets } from "./budget.ts";
 
-/** Everything that budgets keep in the database. */
+/** All database tables of budgets. */
 export type BudgetsTables = BudgetTables & AlertTables;
 
 /** What budgets are built from. */
@@ -20,7 +20,7 @@ export interface BudgetsOptions {
   clock: Clock;
   encryptionKey: Uint8Array;
   mailer: Mailer | undefined;
-  /** Ranges of the operator's own networks that webhooks may lead to. */
+  /** Ranges of the operator's own networks that webhooks may reach. */
   webhookNetworks: readonly string[];
   spentBy: SpentBy;
   users: UserStore;
@@ -37,7 +37,7 @@ export interface Budgets {
   runner: DeliveryRunner;
 }
 
-/** Builds them, with those in force that block; nothing is looked at before `watch` is started. */
+/** Builds budgets and puts blocking ones in force. Nothing is checked before `watch` is started. */
 export async function openBudgets({
   database,
   clock,

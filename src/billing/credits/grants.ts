@@ -20,7 +20,7 @@ export interface GrantTables {
   credit_grants: GrantRow;
 }
 
-/** A grant as it stands. */
+/** A grant as it is stored. */
 export interface StandingGrant extends Grant {
   grantedAtMs: number;
 }
@@ -36,7 +36,7 @@ const fromRow = (row: GrantRow): StandingGrant => ({
   grantedBy: row.granted_by,
 });
 
-/** Reads of grants; they are written through the commit queue only. */
+/** Reads grants. They are written through the commit queue only. */
 export class GrantStore {
   private readonly database: Kysely<GrantTables>;
   private readonly commits: CommitQueue;
@@ -46,7 +46,7 @@ export class GrantStore {
     this.commits = options.commits;
   }
 
-  /** The grant whose transfer has this id. */
+  /** Returns the grant with this transfer id. */
   async find(transferId: string): Promise<StandingGrant | undefined> {
     const row = await this.database
       .selectFrom("credit_grants")
@@ -56,7 +56,7 @@ export class GrantStore {
     return row && fromRow(row);
   }
 
-  /** Grants, the newest first; of one workspace where one is named. */
+  /** Returns grants, newest first; of one workspace where one is named. */
   async list({
     workspaceId,
     limit,
@@ -76,8 +76,8 @@ export class GrantStore {
   }
 
   /**
-   * What each workspace was given into its monthly bucket since a wall time, and with which plan
-   * grants among it.
+   * Returns what each workspace was granted into its monthly bucket since a wall time, and which of
+   * those grants came with a plan.
    */
   async givenSince(
     sinceMs: number,
@@ -92,29 +92,29 @@ export class GrantStore {
   }
 }
 
-/** Why credits were given: with the plan, by the operator, or for a referral. */
+/** Why credits were granted: with the plan, by the operator, or for a referral. */
 type GrantKind = "plan" | "admin" | "referral";
 
 /**
- * Credits that the operator gives. Monthly ones end with their month, those of the top-up bucket
- * never.
+ * Credits that the operator gives. Those of the monthly bucket lapse with their month; those of the
+ * top-up bucket never do.
  */
 interface Grant {
-  /** Id of the transfer, and the idempotency key. */
+  /** The id of the transfer, which is also the idempotency key. */
   transferId: string;
   workspaceId: string;
   bucket: Bucket;
   kind: GrantKind;
   amountNano: bigint;
   description: string | null;
-  /** Id of who gave them; `system` for those of a plan. */
+  /** The id of the credential that granted them; `system` for a plan's credits. */
   grantedBy: string;
 }
 
-/** What became of a grant. */
+/** The outcome of a grant. */
 type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";
 
-/** What was given to whom; written together with its transfer. */
+/** The insert of a grant, which is committed together with its transfer. */
 export const grantInsert: InsertStatement = {
   name: "credit-grant",
   table: "credit_grants",
@@ -130,7 +130,7 @@ export const grantInsert: InsertStatement = {
   ],
 };
 
-/** Gives credits as transfers of the ledger, each once however often it is asked for. */
+/** Grants credits as transfers of the ledger, each exactly once however often it is requested. */
 export class Grants {
   private readonly ledger: LedgerPort;
   private readonly store: GrantStore;
@@ -141,8 +141,8 @@ export class Grants {
   }
 
   /**
-   * Gives credits; they count for the very next request. Rejects when the database refused, and
-   * then nothing was given.
+   * Grants credits, which count for the very next request. Rejects when the database refused, and
+   * then nothing was granted.
    */
   async give(grant: Grant): Promise<GrantOutcome> {
     const { transferId, workspaceId, bucket, kind, amountNano, description, grantedBy } = grant;

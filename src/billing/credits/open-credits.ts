@@ -11,30 +11,34 @@ import { monthOf, startOfMonthMs, type Month } from "../ledger/month.ts";
 import { bucketAccount, operatorAccounts, transferRows } from "../ledger/transfer.ts";
 
 /**
- * A workspace has the credits of its plan once a month, since the ledger has each transfer once.
+ * Returns the transfer id of a plan's monthly credits. It is unique for each month and workspace,
+ * so the ledger grants them once.
  */
 const planTransferId = (month: Month, workspaceId: string): string =>
   `txn_plan_${month}_${workspaceId}`;
 
-/** What the turn of the month needs. */
+/** What monthly credits are built from. */
 interface MonthlyCreditsOptions {
   grants: Grants;
   grantStore: GrantStore;
   withdrawals: Withdrawals;
   clock: Clock;
   workspaces(): readonly Workspace[];
-  /** What comes with each plan, a month. */
+  /** Returns the monthly credits of a plan, in nano-USD. */
   creditsOf(plan: PlanId): bigint;
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
   onError(error: unknown): void;
 }
 
 /**
- * The turn of the month (UTC): what is left of older monthly credits lapses, then each workspace
- * receives those of its plan, exactly once a month. Runs every minute, so that a workspace that was
- * made or changed its plan meanwhile has its credits, and so that what a hold kept back lapses
- * after it.
+ * Renews monthly credits at the start of each month (UTC): what is left of earlier months lapses,
+ * then each workspace is granted its plan's credits, exactly once a month. Runs every minute, so
+ * that a workspace that was created or changed its plan meanwhile gets its credits, and so that
+ * credits that a hold kept back lapse once it ends.
  */
 class MonthlyCredits {
   private readonly options: MonthlyCreditsOptions;
@@ -48,7 +52,7 @@ class MonthlyCredits {
     this.options = options;
   }
 
-  /** Runs every minute from now on. */
+  /** Starts to run every minute. */
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
@@ -56,13 +60,13 @@ class MonthlyCredits {
     }, minuteMs);
   }
 
-  /** Resolves when a run that is under way has ended. */
+  /** Stops; resolves when a run in progress has ended. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.running;
   }
 
-  /** Does everything that is due; what the database refuses is tried again the next time. */
+  /** Does everything that is due. What the database refuses is tried again on the next run. */
   async run(): Promise<void> {
     try {
       await this.turnMonth();
@@ -79,7 +83,7 @@ class MonthlyCredits {
     if (month === this.month) return;
     const given = await grantStore.givenSince(startOfMonthMs(month));
     this.served.clear();
-    // By their ids: a grant of the month before may have come to stand in this one.
+    // Compared by id, since a grant of the previous month may be recorded in this one.
     for (const { transferId, workspaceId } of given)
       if (transferId === planTransferId(month, workspaceId)) this.served.add(workspaceId);
     this.month = month;
@@ -91,8 +95,8 @@ class MonthlyCredits {
     const amountNano = creditsOf(plan);
     const { month } = this;
     if (month === undefined || amountNano <= 0n || this.served.has(workspaceId)) return;
-    // Any outcome means that this month's plan credits are granted: an older grant of them may name
-    // another plan.
+    // Any outcome means that this month's plan credits are granted: an earlier grant of them may
+    // name another plan.
     await grants.give({
       transferId: planTransferId(month, workspaceId),
       workspaceId,
@@ -109,7 +113,7 @@ class MonthlyCredits {
 interface Movement extends Withdrawal {
   kind: "refund" | "expiry";
   reference: string | null;
-  /** What is to be committed together with the transfer, where anything is taken. */
+  /** Returns rows to commit together with the transfer, where anything is taken. */
   alongside?: ((taken: { takenNano: bigint; atMs: number }) => CommitUnit["inserts"]) | undefined;
 }
 
@@ -119,8 +123,7 @@ interface Refund extends Omit<Movement, "bucket" | "kind" | "mostNano" | "month"
 }
 
 /**
- * Takes credits out of buckets without a request: never below zero, and never what a hold counts
- * on.
+ * Takes credits from buckets without a request, never below zero and never what a hold counts on.
  */
 export class Withdrawals {
   private readonly purse: Purse;
@@ -134,18 +137,18 @@ export class Withdrawals {
   }
 
   /**
-   * Takes bought credits back, since their payment was refunded or disputed: as much of the amount
-   * as is there and free. Tells what was taken, once it is durable. The id is the idempotency key;
-   * a second one rejects.
+   * Takes back bought credits whose payment was refunded or disputed: as much of the amount as is
+   * present and not held. Resolves with the amount taken, once that is durable. The id is the
+   * idempotency key; a repetition rejects.
    */
   refund({ amountNano, ...refund }: Refund): Promise<bigint> {
     return this.move({ ...refund, bucket: "topup", kind: "refund", mostNano: amountNano });
   }
 
   /**
-   * Takes back what is left of the monthly credits of months that are over. What a hold counts on
-   * stays until the hold is settled or freed, so this is done again from time to time. Tells what
-   * was taken, once it is durable.
+   * Takes back what is left of past months' monthly credits. What a hold counts on stays until the
+   * hold is settled or freed, so this is repeated. Resolves with the amount taken, once that is
+   * durable.
    */
   lapse(workspaceId: string): Promise<bigint> {
     const nowMs = this.clock.nowMs();
@@ -160,8 +163,8 @@ export class Withdrawals {
   }
 
   /**
-   * The money is gone from the moment on that it is asked for; where the database refuses, it is
-   * back.
+   * Takes the money from memory as soon as it is requested, and returns it where the database
+   * refuses.
    */
   private async move(movement: Movement): Promise<bigint> {
     const { id, workspaceId, bucket, kind, reference, alongside } = movement;
@@ -192,12 +195,12 @@ export class Withdrawals {
   }
 }
 
-/** What an operator settled of a plan's credits. */
+/** The operator's settings for the credits of each plan. */
 export type PlanCredits = Readonly<
   Record<string, { monthlyCreditsNanoUsd?: bigint | undefined } | undefined>
 >;
 
-/** Credits that come and go without a request. */
+/** The parts that grant and take credits without a request. */
 export interface Credits {
   grants: Grants;
   grantStore: GrantStore;
@@ -206,7 +209,10 @@ export interface Credits {
   statements: Statements;
 }
 
-/** Builds it; `monthlyCredits` is to be run before the first request, and then every minute. */
+/**
+ * Builds the credit parts. `monthlyCredits` has to run before the first request, and every minute
+ * afterwards.
+ */
 export function openCredits(options: {
   database: Kysely<LedgerTables>;
   commits: CommitQueue;
@@ -214,7 +220,10 @@ export function openCredits(options: {
   ledger: LedgerPort;
   plans: PlanCredits;
   workspaces(): readonly Workspace[];
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
   onError(error: unknown): void;
 }): Credits {

@@ -5,22 +5,25 @@ import { transferColumns } from "../ledger/closed-books.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { bucketAccount, type Bucket, type TransferKind } from "../ledger/transfer.ts";
 
-/** A line of a statement. Amounts are nano-USD, negative where credits went. */
+/** A line of a statement. Amounts are nano-USD, negative where credits left. */
 export interface StatementEntry {
-  /** Id of the transfer; of charges `chg_` with the workspace and the day. */
+  /** The id of the transfer; for charges `chg_` with the workspace and the day. */
   id: string;
   atMs: number;
   kind: Exclude<TransferKind, "charge" | "uncollected"> | "charges";
-  /** Null for charges, which may have been paid from both. */
+  /** Null for charges, which may have been paid from both buckets. */
   bucket: Bucket | null;
   amountNano: bigint;
   balanceNano: bigint;
   reference: string | null;
-  /** Requests that were charged for. */
+  /** The number of requests that were charged. */
   requests: number | null;
 }
 
-/** Where a page of a statement ends: what comes next is older, and this is the balance after it. */
+/**
+ * Where a page of a statement ends: the next lines are older, and this is the balance after the
+ * first of them.
+ */
 export interface StatementCursor {
   atMs: number;
   id: string;
@@ -29,7 +32,7 @@ export interface StatementCursor {
 
 type Line = Omit<StatementEntry, "balanceNano">;
 
-/** What the next page begins before; lines of one moment are ordered by their ids. */
+/** Returns whether a line is older than the cursor. Lines of the same moment are ordered by id. */
 const isOlder = (line: Line, { atMs, id }: StatementCursor): boolean =>
   line.atMs < atMs || (line.atMs === atMs && line.id < id);
 
@@ -45,9 +48,9 @@ export class Statements {
   }
 
   /**
-   * The newest lines, or those that are older than the cursor: every movement of the workspace's
-   * credits, the charges of a UTC day as one line at its end. Adding up from the oldest line gives
-   * the balance.
+   * Returns the newest lines, or those older than the cursor: every movement of the workspace's
+   * credits, with the charges of a UTC day as one line at its end. The sum from the oldest line on
+   * is the balance.
    */
   async page(
     workspaceId: string,
@@ -79,7 +82,7 @@ export class Statements {
 
 const buckets = ["monthly", "topup"] as const;
 
-/** Where movements of a workspace are found: by bucket, by side, live or closed. */
+/** The queries that find movements of a workspace: by bucket, by side, in live or closed months. */
 const movementPlaces = buckets.flatMap((bucket) =>
   (["debit_account", "credit_account"] as const).flatMap((side) =>
     (["transfers", "closed_transfers"] as const).map((table) => [bucket, side, table] as const),
@@ -87,8 +90,8 @@ const movementPlaces = buckets.flatMap((bucket) =>
 );
 
 /**
- * Keeps lines of one moment together, even beyond the limit, since the cursor distinguishes them by
- * their ids.
+ * Returns movements. Those of one moment are kept together, even beyond the limit, since the cursor
+ * distinguishes them by id.
  */
 async function movements(
   reading: Kysely<LedgerTables>,
@@ -102,7 +105,7 @@ async function movements(
       .select(transferColumns)
       .where(side, "=", account)
       .where("created_at_ms", "<=", untilMs)
-      // As the index has it, so that charges are never read.
+      // The same condition as the partial index, so that charges are never read.
       .where(sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`)
       .orderBy("created_at_ms", "desc")
       .orderBy("id", "desc")
@@ -125,7 +128,10 @@ async function movements(
   return lines;
 }
 
-/** Movements of one workspace within one millisecond: people and Stripe make them, not programs. */
+/**
+ * The most movements of one workspace within one millisecond. People and Stripe cause them, not
+ * programs.
+ */
 const sameMomentMax = 20;
 
 async function chargesByDay(

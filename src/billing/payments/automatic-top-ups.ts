@@ -24,12 +24,12 @@ import {
 } from "./stripe-client.ts";
 
 /**
- * How long a charge may be asked for again with its idempotency key; Stripe forgets them after a
- * day.
+ * Milliseconds for which a charge may be requested again with its idempotency key. Stripe forgets
+ * keys after a day.
  */
 const repeatableMs = 23 * hourMs;
 
-/** What automatic top-ups need. */
+/** What automatic top-ups are built from. */
 interface AutomaticParts {
   books: PaymentBooks;
   store: AutomaticStore;
@@ -38,19 +38,19 @@ interface AutomaticParts {
   stripe: StripeClient;
   live: boolean;
   /**
-   * One after the other for each workspace; apart from the turns of the books, since Stripe is
-   * waited for in them.
+   * Serialises the top-ups of each workspace. It is not the mutex of the books, because Stripe is
+   * awaited while it is held.
    */
   mutex: KeyedMutex;
-  /** Who pays; undefined for a workspace that is gone or shut out. */
+  /** Returns who pays; undefined for a workspace that is deleted or blocked. */
   buyerOf(workspaceId: string): Buyer | undefined;
   onError(error: unknown): void;
 }
 
 /**
- * Charges saved cards as their workspaces agreed. An order stands before its card is charged and is
- * found again after a crash; the database has one open order a workspace at most, so there are
- * never two at once.
+ * Charges saved cards as their workspaces agreed. An order is written before its card is charged,
+ * so that it is found again after a crash. The database allows one open order for each workspace,
+ * so there are never two at once.
  */
 export class AutomaticTopUps {
   private readonly parts: AutomaticParts;
@@ -60,12 +60,13 @@ export class AutomaticTopUps {
   }
 
   /**
-   * Looks after every workspace. What one of them fails with goes to `onError`; it is tried again.
+   * Checks every workspace. Failures go to `onError`, and the workspace is tried again on the next
+   * run.
    */
   async run(): Promise<void> {
     const { books, store, live, onError } = this.parts;
-    // First what is open, those whose owners have turned them off meanwhile too: a card may have
-    // been charged.
+    // Open orders come first, including those whose owners turned them off meanwhile: a card may
+    // have been charged.
     for (const order of await books.orders.openAutomatic(live)) {
       await this.inTurn(order.workspaceId, () => this.finish(order)).catch(onError);
     }
@@ -73,7 +74,7 @@ export class AutomaticTopUps {
       await this.inTurn(topUp.workspaceId, () => this.look(topUp)).catch(onError);
   }
 
-  /** What the card of a workspace was, or may yet be, charged in a month, in cents. */
+  /** Returns the cents that a workspace's card was charged in a month, or may yet be. */
   async chargedIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<number> {
     return chargedCents(await this.parts.books.orders.automaticIn({ workspaceId, month }));
   }
@@ -106,8 +107,8 @@ export class AutomaticTopUps {
   private async look(topUp: AutomaticTopUp): Promise<void> {
     if (!(await this.isLow(topUp))) return;
     const order = await this.newOrder(topUp);
-    // Once more, now that the number of the order is settled: another process that topped up since
-    // has it.
+    // Checked again now that the order has its number: another process that topped up since would
+    // have taken it.
     if (order === undefined || !(await this.isLow(topUp))) return;
     try {
       await this.parts.books.orders.insert(order);
@@ -125,8 +126,8 @@ export class AutomaticTopUps {
   }
 
   /**
-   * The next order; undefined where one is open, or the ceiling of the month or the workspace allow
-   * none.
+   * Creates the next order; undefined where one is open, or where the month's ceiling or the
+   * workspace's state allows none.
    */
   private async newOrder({
     workspaceId,
@@ -174,13 +175,13 @@ export class AutomaticTopUps {
       await this.take(order, await this.parts.stripe.charge(order));
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // An order whose outcome is unknown stays open, and is asked about the next time.
+      // An order with an unknown outcome stays open, and its outcome is requested on the next run.
       if (error.kind === "unknown") return this.parts.onError(error);
       await this.fail(order, error.message);
     }
   }
 
-  /** Finds out what became of an order that was left open. */
+  /** Finds the outcome of an order that was left open. */
   private async finish({ id }: Order): Promise<void> {
     const { books, stripe } = this.parts;
     const order = await books.orders.find(id);
@@ -196,7 +197,7 @@ export class AutomaticTopUps {
 
   private async take(order: Order, payment: StripePayment): Promise<void> {
     if (payment.status === "processing") return;
-    // A bank that asks for the owner of the card waits in vain: there is no one at a checkout.
+    // Where a bank asks for the cardholder, the payment fails: no person is present at a checkout.
     if (payment.status !== "succeeded")
       return void (await this.fail(order, lastFailureOf(payment)));
     const outcome = await this.parts.paidOrders.settle(order, {
@@ -210,35 +211,35 @@ export class AutomaticTopUps {
   }
 }
 
-/** What orders charge, or may yet. */
+/** Returns the sum of what orders charge, or may yet charge, in cents. */
 const chargedCents = (orders: readonly Order[]): number =>
   orders
     .filter(({ state }) => state === "open" || state === "paid")
     .reduce((sum, { chargeCents }) => sum + chargeCents, 0);
 
 /**
- * What a workspace agreed to: below the threshold the card is charged, within the ceiling of a
+ * What a workspace agreed to: below the threshold the card is charged, up to the ceiling of a
  * month.
  */
 interface AutomaticTerms {
   workspaceId: string;
-  /** Whether real money is meant. */
+  /** Whether it is for real money, as opposed to test mode. */
   live: boolean;
   thresholdCents: number;
-  /** Credits of each top-up. */
+  /** The credits of each top-up. */
   creditCents: number;
-  /** Most that the card is charged in a month (UTC), fees included. */
+  /** The most that the card is charged in a month (UTC), fees included. */
   monthlyMaxCents: number;
   card: SavedCard;
   consentedAtMs: number;
-  /** Id of who agreed. */
+  /** The id of the person who agreed. */
   consentedBy: string;
 }
 
 /** A workspace's automatic top-ups. */
 export interface AutomaticTopUp extends AutomaticTerms {
   enabled: boolean;
-  /** Why no further top-up is tried; null while they are. */
+  /** Why no further top-up is tried; null while they are active. */
   stopped: { atMs: number; reason: string } | null;
 }
 
@@ -258,7 +259,7 @@ const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
       : { atMs: row.stopped_at_ms, reason: row.stopped_reason ?? "" },
 });
 
-/** Agreements on automatic top-ups. */
+/** Stores agreements on automatic top-ups. */
 export class AutomaticStore {
   private readonly database: Kysely<PaymentTables>;
 
@@ -275,7 +276,7 @@ export class AutomaticStore {
     return row && fromRow(row);
   }
 
-  /** Those that are to be looked after in this mode. */
+  /** Returns the active ones of this mode. */
   async active(live: boolean): Promise<AutomaticTopUp[]> {
     const rows = await this.database
       .selectFrom("payment_automatic")
@@ -287,7 +288,7 @@ export class AutomaticStore {
     return rows.map(fromRow);
   }
 
-  /** Turns them on as agreed; what was agreed to before stays in the list of consents. */
+  /** Turns them on as agreed. Earlier agreements stay in the list of consents. */
   async agree(terms: AutomaticTerms): Promise<void> {
     const values = {
       live: terms.live ? 1 : 0,
@@ -320,7 +321,7 @@ export class AutomaticStore {
     });
   }
 
-  /** Tells whether they were on. */
+  /** Turns them off; returns whether they were on. */
   async turnOff(workspaceId: string): Promise<boolean> {
     const { numUpdatedRows } = await this.database
       .updateTable("payment_automatic")

@@ -31,14 +31,14 @@ interface CheckoutRequest {
   creditCents: number;
   buyer: Buyer;
   createdBy: string;
-  /** The card may be charged again later, by automatic top-ups that are agreed to. */
+  /** Whether the card may be charged again later, by automatic top-ups that are agreed to. */
   saveCard: boolean;
   /** Where the payer's browser goes afterwards. */
   returnUrl: string;
   cancelUrl: string;
 }
 
-/** Orders that are paid at Stripe's checkout. */
+/** Creates orders that are paid at Stripe's checkout. */
 export class Checkouts {
   private readonly books: PaymentBooks;
   private readonly stripe: StripeClient;
@@ -57,7 +57,7 @@ export class Checkouts {
     this.live = options.live;
   }
 
-  /** Opens a checkout; the order stands before Stripe hears of it. Throws `PaymentError`. */
+  /** Opens a checkout. The order is written before Stripe is called. Throws `PaymentError`. */
   async open(request: CheckoutRequest): Promise<{ order: Order; url: string }> {
     const { orders, settings, clock } = this.books;
     const { workspaceId, creditCents, buyer, createdBy } = request;
@@ -108,20 +108,23 @@ export class Checkouts {
   }
 }
 
-/** What the provider says was paid. */
+/** A payment, as the provider reports it. */
 interface Payment {
   paymentIntentId: string;
   amountCents: number | undefined;
   currency: string | undefined;
   customerId: string | undefined;
-  /** What told of it; undefined where it was asked for. */
+  /** The event that reported it; undefined where it was requested. */
   event: PaymentEvent | undefined;
 }
 
-/** How often another process may be first with the number of an invoice. */
+/** The number of attempts to get an invoice number, which another process may take first. */
 const numberTries = 5;
 
-/** Credits orders that were paid, each once, however often and from wherever it is heard. */
+/**
+ * Credits paid orders, each exactly once, however often and by whichever way the payment is
+ * reported.
+ */
 export class PaidOrders {
   private readonly books: PaymentBooks;
   private readonly follower: ReversalFollower;
@@ -138,9 +141,9 @@ export class PaidOrders {
   }
 
   /**
-   * Credits an order, unless the payment is not what was ordered. The credits count for the very
-   * next request, and are durable once this resolves. Rejects when the database refused, and then
-   * nothing was credited.
+   * Credits an order, unless the payment differs from what was ordered. The credits count for the
+   * very next request, and are durable once this resolves. Rejects when the database refused, and
+   * then nothing was credited.
    */
   async settle(order: Order, payment: Payment): Promise<EventOutcome> {
     const mismatch = mismatchOf(order, payment);
@@ -156,7 +159,7 @@ export class PaidOrders {
     return outcome;
   }
 
-  /** What was made of the order or the payment before; undefined where nothing was. */
+  /** Returns the earlier outcome for the order or the payment; undefined where there is none. */
   private async standing(
     { id: orderId }: Order,
     { paymentIntentId }: Payment,
@@ -198,8 +201,8 @@ export class PaidOrders {
   }
 
   /**
-   * The receipt, the invoice, the event and the entry of the audit log stand together with the
-   * credits, or none of them does.
+   * Returns the rows of the receipt, the invoice, the event and the audit log, which are committed
+   * with the credits, all or nothing.
    */
   private rows(
     order: Order,
@@ -230,7 +233,7 @@ export class PaidOrders {
   }
 }
 
-/** Why a payment is not what was ordered; undefined where it is. */
+/** Returns why a payment differs from what was ordered; undefined where it matches. */
 function mismatchOf(
   order: Order,
   { amountCents, currency, customerId }: Payment,
@@ -240,29 +243,29 @@ function mismatchOf(
   return customerId === order.customerId ? undefined : "refused_customer";
 }
 
-/** Orders are asked about once their webhook is overdue. */
+/** Milliseconds after which an order's outcome is requested, because its webhook is overdue. */
 const overdueMs = 10 * minuteMs;
 
 /**
- * An order whose checkout is still unknown after this was never opened: Stripe ends checkouts after
- * a day.
+ * Milliseconds after which an order without a known checkout was never opened: Stripe ends
+ * checkouts after a day.
  */
 const forgottenMs = 25 * hourMs;
 
 /**
- * Events are read again from a little before the last time: they are listed somewhat after they
- * happened.
+ * Milliseconds before the last run from which events are read again, because Stripe lists them
+ * somewhat after they happened.
  */
 const overlapMs = hourMs;
 
-/** How long Stripe keeps events. */
+/** Milliseconds that Stripe keeps events. */
 const eventsKeptMs = 30 * dayMs;
 
 const eventsMark = "events-read";
 
 /**
- * Finds out from Stripe what no webhook told: how open orders ended, and every event that did not
- * arrive.
+ * Finds out from Stripe what no webhook reported: the outcome of open orders, and every event that
+ * did not arrive.
  */
 export class Reconciliation {
   private readonly options: {
@@ -279,8 +282,8 @@ export class Reconciliation {
   }
 
   /**
-   * Asks about everything that is overdue. Rejects where Stripe or the database did not answer; it
-   * is tried again.
+   * Requests everything that is overdue. Rejects where Stripe or the database did not answer; it is
+   * tried again.
    */
   async run(): Promise<void> {
     const { books, live, onError } = this.options;
@@ -312,7 +315,10 @@ export class Reconciliation {
       await books.orders.end(order.id, { state: "expired", failure: null });
   }
 
-  /** A crash may have come between the checkout and its id in the order. */
+  /**
+   * Returns the checkout of an order, also where a crash came between opening it and storing its
+   * id.
+   */
   private async sessionOf({
     id,
     sessionId,
@@ -342,26 +348,26 @@ export class Reconciliation {
   }
 }
 
-/** How often saved cards and what is owed are looked after. */
+/** Milliseconds between checks of saved cards and of what is owed. */
 const roundMs = minuteMs / 2;
 
-/** Every so many rounds Stripe is asked what no webhook told. */
+/** The number of rounds between reconciliations with Stripe. */
 const reconcileRounds = 20;
 
 /**
- * How long a stop waits for a round; what it cuts off, such as a charge, is found again after the
- * next start.
+ * Milliseconds that a stop waits for a round. What it cuts off, such as a charge, is found again
+ * after the next start.
  */
 const patienceMs = 5_000;
 
-/** A part of payments that has work of its own. */
+/** A part of payments with work of its own. */
 interface Runner {
   run(): Promise<void>;
 }
 
 /**
- * What payments do by themselves: follow reversals, charge saved cards, and ask Stripe what no
- * webhook told.
+ * The periodic work of payments: follows reversals, charges saved cards, and asks Stripe for what
+ * no webhook reported.
  */
 export class PaymentRounds {
   private readonly options: {
@@ -369,7 +375,7 @@ export class PaymentRounds {
     automatic: Runner;
     reconciliation: Runner;
     onError(error: unknown): void;
-    /** Called when a run of the reconciliation has ended. */
+    /** Called when a reconciliation has ended. */
     onReconciled(ok: boolean): void;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -381,8 +387,8 @@ export class PaymentRounds {
   }
 
   /**
-   * Runs now, for the sake of what a crash cut off, and every half minute; a round that takes
-   * longer delays the next.
+   * Runs now, to finish what a crash cut off, and then every half minute. A round that takes longer
+   * delays the next.
    */
   start(): void {
     const next = (): void => {
@@ -394,13 +400,13 @@ export class PaymentRounds {
     this.timer = setInterval(next, roundMs);
   }
 
-  /** Resolves when a round that is under way has ended, or takes too long. */
+  /** Stops; resolves when a round in progress has ended, or takes too long. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     if (this.running !== undefined) await withinTime(patienceMs, this.running, undefined);
   }
 
-  /** One round. What fails goes to `onError`, and is tried again in the next. */
+  /** Runs one round. Failures go to `onError` and are tried again in the next round. */
   async run(reconciling: boolean): Promise<void> {
     const { follower, automatic, reconciliation, onError, onReconciled } = this.options;
     await follower.run().catch(onError);

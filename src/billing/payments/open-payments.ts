@@ -20,22 +20,24 @@ export interface PaymentOptions {
   clock: Clock;
   ledger: PaymentBooks["ledger"];
   withdrawals: Withdrawals;
-  /** Who pays for a workspace by itself; undefined for one that is gone or shut out. */
+  /**
+   * Returns who pays for a workspace automatically; undefined for one that is deleted or blocked.
+   */
   buyerOf(workspaceId: string): Buyer | undefined;
   /** Called when a payment was credited. */
   onCredited?(): void;
-  /** Called for events that do not match an order: money may be paid without credits. */
+  /** Called for events that match no order: money may have been paid without credits. */
   onRefused(event: PaymentEvent, outcome: EventOutcome): void;
   /** Called for failures in the background; the work is tried again. */
   onError(error: unknown): void;
-  /** Called when a run of the reconciliation has ended. */
+  /** Called when a reconciliation has ended. */
   onReconciled(ok: boolean): void;
 }
 
 /** Every part of payments. */
 export interface Payments extends PaymentBooks {
   stripe: StripeClient;
-  /** Whether the key is one for real money. */
+  /** Whether the key is for real money. */
   live: boolean;
   checkouts: Checkouts;
   automatic: AutomaticTopUps;
@@ -46,7 +48,7 @@ export interface Payments extends PaymentBooks {
   rounds: PaymentRounds;
 }
 
-/** Builds them; undefined, with nothing loaded, where no key for Stripe is configured. */
+/** Builds payments; undefined, with nothing loaded, where no Stripe key is configured. */
 export function openPayments(options: PaymentOptions): Payments | undefined {
   const { settings, database, clock, ledger } = options;
   const { secretKey } = settings.stripe;

@@ -6,7 +6,8 @@ import type { OrderRow, PaymentTables, DocumentRow } from "./payment-store.ts";
 import type { SqlValue } from "../../platform/storage/commit-queue.ts";
 
 /**
- * Invoices and what corrects them; payments of the provider's test mode have numbers of their own.
+ * The series of invoices and credit notes. Payments in the provider's test mode have numbers of
+ * their own.
  */
 export type DocumentSeries = "invoice" | "credit_note" | "test_invoice" | "test_credit_note";
 
@@ -17,17 +18,17 @@ const prefixes: Readonly<Record<DocumentSeries, string>> = {
   test_credit_note: "TEST-CN",
 };
 
-/** An invoice or a credit note as it was issued; nothing of it changes afterwards. */
+/** An invoice or a credit note as it was issued; it never changes afterwards. */
 export interface IssuedDocument {
   series: DocumentSeries;
-  /** Counted from 1 without a gap, in the order of issue. */
+  /** Counted from 1 without gaps, in the order of issue. */
   number: number;
   orderId: string;
   /** Empty for invoices; for credit notes the provider's id of the refund. */
   reference: string;
   workspaceId: string;
   issuedAtMs: number;
-  /** What was credited, or refunded of it; below zero on a credit note whose refund failed. */
+  /** The amount that was credited or refunded; negative on a credit note whose refund failed. */
   creditCents: number;
   feeCents: number;
   currency: string;
@@ -35,19 +36,19 @@ export interface IssuedDocument {
   buyer: Buyer;
 }
 
-/** The series of a document about a payment that is in earnest, or of the test mode. */
+/** Returns the series of a document, for live payments or those in test mode. */
 export const seriesOf = (
   kind: "invoice" | "credit_note",
   { live }: Pick<Order, "live">,
 ): DocumentSeries => (live ? kind : `test_${kind}`);
 
-/** What people call a document, such as `INV-000012`. */
+/** Returns the number of a document that people see, such as `INV-000012`. */
 export const documentId = ({ series, number }: Pick<IssuedDocument, "series" | "number">): string =>
   `${prefixes[series]}-${String(number).padStart(6, "0")}`;
 
 const idPattern = /^((?:TEST-)?(?:INV|CN))-(\d{6,15})$/;
 
-/** The document that an id means; undefined where it is none. */
+/** Parses the id of a document; undefined where it is malformed. */
 export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"> | undefined {
   const [, prefix, digits] = idPattern.exec(id) ?? [];
   const series = (Object.keys(prefixes) as DocumentSeries[]).find(
@@ -58,7 +59,7 @@ export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"
   return documentId(found) === id ? found : undefined;
 }
 
-/** Values of `documentInsert`. */
+/** Returns the values of `documentInsert`. */
 export const documentValues = (document: IssuedDocument): SqlValue[] => [
   document.series,
   document.number,
@@ -73,7 +74,7 @@ export const documentValues = (document: IssuedDocument): SqlValue[] => [
   JSON.stringify(document.buyer),
 ];
 
-/** A document as it is kept. */
+/** Returns the document of a row. */
 export const documentFromRow = (row: DocumentRow): IssuedDocument => ({
   series: row.series as DocumentSeries,
   number: row.number,
@@ -91,50 +92,50 @@ export const documentFromRow = (row: DocumentRow): IssuedDocument => ({
 /** How an order is paid: by a person at the provider's checkout, or from a saved card. */
 type OrderKind = "checkout" | "automatic";
 
-/** The state of an order; a paid one has a receipt as well. */
+/** The state of an order. A paid one also has a receipt. */
 type OrderState = "open" | "paid" | "failed" | "expired";
 
-/** Who pays, as it is printed on the invoice. */
+/** The payer, as printed on the invoice. */
 export interface Buyer {
-  /** Name of the workspace. */
+  /** The name of the workspace. */
   name: string;
-  /** Who ordered; absent where that was a key. */
+  /** The address of the person who ordered; absent where a key did. */
   email?: string;
 }
 
 /**
- * A top-up as it was ordered: what is to be paid is settled here, and nothing that the provider
- * says changes it.
+ * A top-up as it was ordered. Its price is fixed here, and nothing that the provider reports
+ * changes it.
  */
 export interface Order extends Quote {
-  /** `top_` id. */
+  /** A `top_` id. */
   id: string;
   workspaceId: string;
-  /** Whether real money is meant. */
+  /** Whether it is for real money, as opposed to test mode. */
   live: boolean;
   kind: OrderKind;
   state: OrderState;
   /** Why it failed; null unless it did. */
   failure: string | null;
   createdAtMs: number;
-  /** Id of the user or key that ordered; `automatic` for what the gateway orders by itself. */
+  /** The id of the user or key that ordered; `automatic` for orders of the gateway itself. */
   createdBy: string;
   buyer: Buyer;
-  /** ISO 4217 in lower case, as Stripe writes it. */
+  /** The ISO 4217 code in lower case, as Stripe writes it. */
   currency: string;
   /** The provider's id of the workspace. */
   customerId: string;
   /** The saved card that an automatic order is charged to; null for others. */
   paymentMethodId: string | null;
-  /** Null until the provider's checkout was opened; always for automatic orders. */
+  /** Null until the provider's checkout was opened, and always for automatic orders. */
   sessionId: string | null;
   /** Null until it is known. */
   paymentIntentId: string | null;
-  /** The UTC month that an automatic order counts in, and its number in it. */
+  /** The UTC month that an automatic order counts in, and its number in that month. */
   month: { name: Month; sequence: number } | null;
 }
 
-/** Id of the transfer that credits an order; the ledger has each transfer once. */
+/** Returns the id of the transfer that credits an order, which the ledger accepts once. */
 export const creditTransferId = (orderId: string): string => `txn_${orderId}`;
 
 const fromRow = (row: OrderRow): Order => ({
@@ -182,7 +183,7 @@ const toRow = (order: Order): OrderRow => ({
   month_sequence: order.month?.sequence ?? null,
 });
 
-/** Orders, and who workspaces are to the provider. An order's amounts never change. */
+/** Stores orders, and the provider's ids of workspaces. An order's amounts never change. */
 export class OrderStore {
   private readonly database: Kysely<PaymentTables>;
 
@@ -191,14 +192,14 @@ export class OrderStore {
   }
 
   /**
-   * Rejects with a unique violation for a second open automatic order, and for a number that its
-   * month has already.
+   * Inserts an order. Rejects with a unique violation for a second open automatic order, and for a
+   * number that its month already has.
    */
   async insert(order: Order): Promise<void> {
     await this.database.insertInto("payment_orders").values(toRow(order)).execute();
   }
 
-  /** The order with this id, of any workspace. */
+  /** Returns the order with this id, of any workspace. */
   async find(id: string): Promise<Order | undefined> {
     if (!mayBeId(id)) return undefined;
     const row = await this.database
@@ -209,7 +210,9 @@ export class OrderStore {
     return row && fromRow(row);
   }
 
-  /** Orders of a workspace, the newest first; those before one of them where it is given. */
+  /**
+   * Returns orders of a workspace, newest first; only those before a given one, where it is named.
+   */
   async list({
     workspaceId,
     limit,
@@ -240,12 +243,12 @@ export class OrderStore {
     return rows.map(fromRow);
   }
 
-  /** Automatic orders whose outcome is unknown. */
+  /** Returns automatic orders with an unknown outcome. */
   openAutomatic(live: boolean): Promise<Order[]> {
     return this.open("automatic", live);
   }
 
-  /** Checkouts whose outcome is unknown. */
+  /** Returns checkouts with an unknown outcome. */
   openCheckouts(live: boolean): Promise<Order[]> {
     return this.open("checkout", live);
   }
@@ -261,7 +264,7 @@ export class OrderStore {
     return rows.map(fromRow);
   }
 
-  /** Automatic orders of a workspace that count in a month. */
+  /** Returns automatic orders of a workspace that count in a month. */
   async automaticIn({
     workspaceId,
     month,
@@ -278,7 +281,7 @@ export class OrderStore {
     return rows.map(fromRow);
   }
 
-  /** When the oldest order was made; undefined where there is none. */
+  /** Returns when the oldest order was created; undefined where there is none. */
   async oldestMs(): Promise<number | undefined> {
     const row = await this.database
       .selectFrom("payment_orders")
@@ -287,7 +290,7 @@ export class OrderStore {
     return row?.oldest ?? undefined;
   }
 
-  /** Notes which checkout an order is paid at. */
+  /** Stores the checkout that an order is paid at. */
   async setSession(id: string, sessionId: string): Promise<void> {
     await this.database
       .updateTable("payment_orders")
@@ -297,8 +300,8 @@ export class OrderStore {
   }
 
   /**
-   * Ends an open order without a payment; one that was paid meanwhile stays so. Tells whether it
-   * was open.
+   * Ends an open order without a payment. One that was paid meanwhile stays paid. Returns whether
+   * it was open.
    */
   async end(
     id: string,
@@ -313,7 +316,7 @@ export class OrderStore {
     return numUpdatedRows > 0n;
   }
 
-  /** Marks an order paid, from any state: the money is there. */
+  /** Marks an order paid, from any state: the money has arrived. */
   async setPaid(id: string, paymentIntentId: string): Promise<void> {
     await this.database
       .updateTable("payment_orders")
@@ -322,7 +325,7 @@ export class OrderStore {
       .execute();
   }
 
-  /** The provider's id of a workspace; undefined before its first order. */
+  /** Returns the provider's id of a workspace; undefined before its first order. */
   async customerOf({
     workspaceId,
     live,
@@ -339,7 +342,7 @@ export class OrderStore {
     return row?.customer_id;
   }
 
-  /** Keeps it; the first one stands. */
+  /** Stores the provider's id of a workspace, unless it already has one. */
   async keepCustomer(customer: {
     workspaceId: string;
     live: boolean;
@@ -359,23 +362,23 @@ export class OrderStore {
   }
 }
 
-/** What became of a request that the payment provider did not grant. */
+/** The kind of failure of a request to the payment provider. */
 type PaymentErrorKind =
-  /** The bank of the card refused it, or asks for its owner. */
+  /** The card's bank refused it, or asks for the cardholder. */
   | "declined"
-  /** The provider does not do it, and nothing was done. */
+  /** The provider refused it, and nothing was done. */
   | "refused"
   /** It may have been done, or it may be tried again. */
   | "unknown";
 
 /**
- * A request that the payment provider did not grant; `message` is its reason, such as
+ * A failed request to the payment provider. `message` is the provider's reason, such as
  * `card_declined: insufficient_funds`.
  */
 export class PaymentError extends Error {
   override name = "PaymentError";
   readonly kind: PaymentErrorKind;
-  /** Under which the provider finds the request again. */
+  /** The id under which the provider logged the request. */
   readonly requestId: string | undefined;
 
   constructor(kind: PaymentErrorKind, reason: string, requestId?: string) {

@@ -20,29 +20,27 @@ import {
   type StripeClient,
 } from "./stripe-client.ts";
 
-/** Something that the payment provider says has happened. */
+/** An event that the payment provider reports. */
 export interface PaymentEvent {
-  /** `evt_` id; the same event may come any number of times. */
+  /** An `evt_` id. The same event may arrive any number of times. */
   id: string;
   type: string;
   createdAtMs: number;
   live: boolean;
-  /**
-   * Set for what happened in an account that is connected to ours, which is none of our business.
-   */
+  /** Set for events of a connected account, which are ignored. */
   connectedAccount: string | undefined;
   object: unknown;
 }
 
-/** The outcome of an event; those that begin with `refused` are logged and change nothing. */
+/** The outcome of an event. Those that begin with `refused` are logged and change nothing. */
 export type EventOutcome =
   /** The order's credits count from now on. */
   | "credited"
-  /** It is noted, and balances follow where they have to. */
+  /** It was recorded, and balances follow where necessary. */
   | "noted"
-  /** It said nothing that was not known. */
+  /** It said nothing new. */
   | "already"
-  /** It is about nothing of ours. */
+  /** It does not concern this gateway. */
   | "ignored"
   | "refused_mode"
   | "refused_shape"
@@ -53,7 +51,7 @@ export type EventOutcome =
   /** The order was paid by another payment before. */
   | "refused_second_payment";
 
-/** What an event turned out to be, and about which order. */
+/** The outcome of an event, and the order that it concerns. */
 interface Verdict {
   outcome: EventOutcome;
   orderId: string | null;
@@ -62,7 +60,7 @@ interface Verdict {
 const ignored: Verdict = { outcome: "ignored", orderId: null };
 const misshapen: Verdict = { outcome: "refused_shape", orderId: null };
 
-/** What events are dealt with by. */
+/** The dependencies of event handling. */
 interface EventParts {
   books: PaymentBooks;
   commits: CommitQueue;
@@ -70,13 +68,13 @@ interface EventParts {
   follower: ReversalFollower;
   automatic: AutomaticTopUps;
   stripe: StripeClient;
-  /** Whether real money is meant: events of the other mode are none of ours. */
+  /** Whether the key is for real money. Events of the other mode are ignored. */
   live: boolean;
-  /** Called for events that do not match an order: money may be paid without credits. */
+  /** Called for events that match no order: money may have been paid without credits. */
   onRefused(event: PaymentEvent, outcome: EventOutcome): void;
 }
 
-/** Handles Stripe's events, in any order and repeated any number of times. */
+/** Handles Stripe's events, in any order and with any number of repetitions. */
 export class PaymentEvents {
   private readonly parts: EventParts;
   private readonly handlers: Readonly<Record<string, (event: PaymentEvent) => Promise<Verdict>>>;
@@ -108,12 +106,12 @@ export class PaymentEvents {
     };
   }
 
-  /** The types of events that are dealt with. */
+  /** The types of events that are handled. */
   get types(): string[] {
     return Object.keys(this.handlers);
   }
 
-  /** Deals with an event. Rejects where that failed, and then it is to come again. */
+  /** Handles an event. Rejects where that failed, so that the provider sends the event again. */
   async receive(event: PaymentEvent): Promise<EventOutcome> {
     const handle = Object.hasOwn(this.handlers, event.type) ? this.handlers[event.type] : undefined;
     if (handle === undefined || event.connectedAccount !== undefined) return "ignored";
@@ -121,7 +119,7 @@ export class PaymentEvents {
     if (await this.parts.books.store.hasEvent(event.id)) return "already";
     const { outcome, orderId } = await handle(event);
     if (outcome.startsWith("refused")) this.parts.onRefused(event, outcome);
-    // What credited has written the event with the credits; what is none of ours is not kept.
+    // A credited event was written together with its credits, and an ignored one is not kept.
     if (outcome !== "ignored" && outcome !== "credited")
       await this.note(event, { outcome, orderId });
     return outcome;
@@ -152,7 +150,7 @@ export class PaymentEvents {
           : "already",
       );
     }
-    // A payment by a slow method is only under way: another event tells how it ended.
+    // A payment by a slow method is still in progress: another event reports how it ended.
     if (session.payment_status !== "paid") return verdict("noted");
     if (session.payment_intent === undefined) return verdict("refused_shape");
     return verdict(
@@ -184,8 +182,8 @@ export class PaymentEvents {
   }
 
   /**
-   * At a checkout its payer may try again with another card; no person is there to do so for an
-   * automatic top-up.
+   * Handles a failed payment. At a checkout the payer may try another card; for an automatic top-up
+   * no person is present to do so.
    */
   private async failed(order: Order, reason: string): Promise<EventOutcome> {
     if (order.kind !== "automatic") return "noted";
@@ -203,7 +201,10 @@ export class PaymentEvents {
     return this.keep({ id, kind, state, paymentIntentId, amountCents });
   }
 
-  /** It tells a sum and not which refunds it is of, so these are asked for. */
+  /**
+   * Handles a refunded charge. The event reports a sum and not the individual refunds, so those are
+   * requested.
+   */
   private async chargeRefunded(event: PaymentEvent): Promise<Verdict> {
     const { data: charge } = chargeSchema.safeParse(event.object);
     if (charge?.payment_intent === undefined) return misshapen;
@@ -224,8 +225,8 @@ export class PaymentEvents {
   }
 
   /**
-   * Notes a reversal, and has the balance follow where its payment was credited; if that comes
-   * later, the balance follows then.
+   * Records a reversal, and adjusts the balance where its payment was credited. Where the payment
+   * is credited later, the balance follows then.
    */
   private async keep(reversal: Reversal): Promise<Verdict> {
     const { commits, books, follower } = this.parts;
@@ -250,7 +251,7 @@ export class PaymentEvents {
   }
 }
 
-/** Keeps the row where another gateway has written it meanwhile. */
+/** Writes a row, unless another gateway has written it meanwhile. */
 const unlessThere = (commit: Promise<void>): Promise<void> =>
   commit.catch((error: unknown) => {
     if (!isUniqueViolation(error)) throw error;

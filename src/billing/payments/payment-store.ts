@@ -15,21 +15,18 @@ import {
 } from "./orders.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
 
-/**
- * What was reversed of an order that was paid, and what its balance and its documents have
- * followed of that.
- */
+/** The reversals of a paid order, and how far its balance and documents have followed them. */
 export interface OrderFacts {
   orderId: string;
   /** In the order in which they were reported. */
   reversals: readonly KnownReversal[];
   creditNotes: readonly IssuedDocument[];
-  /** Taken of the workspace's credits, less what was given back. */
+  /** What was taken of the workspace's credits, less what was given back. */
   takenNano: bigint;
   movementCount: number;
 }
 
-/** Reads of what payments did; it is written through the commit queue only. */
+/** Reads what payments recorded. It is written through the commit queue only. */
 export class PaymentStore {
   private readonly database: Kysely<PaymentTables>;
 
@@ -37,7 +34,7 @@ export class PaymentStore {
     this.database = database;
   }
 
-  /** Whether an event was dealt with before. */
+  /** Returns whether an event was handled before. */
   async hasEvent(id: string): Promise<boolean> {
     return (
       (await this.database
@@ -48,7 +45,7 @@ export class PaymentStore {
     );
   }
 
-  /** Whether a reversal was reported in this state before. */
+  /** Returns whether a reversal was reported in this state before. */
   async hasReversal({ id, state }: { id: string; state: ReversalState }): Promise<boolean> {
     const row = await this.database
       .selectFrom("payment_claims")
@@ -59,7 +56,7 @@ export class PaymentStore {
     return row !== undefined;
   }
 
-  /** The receipts of an order and of a payment: none, one that is both's, or those of others. */
+  /** Returns the receipts of an order and of a payment: none, one for both, or others. */
   async receiptsOf({ orderId, paymentIntentId }: { orderId: string; paymentIntentId: string }) {
     const rows = await this.database
       .selectFrom("payment_receipts")
@@ -78,7 +75,7 @@ export class PaymentStore {
     }));
   }
 
-  /** The order that a payment was credited to, and whose it is. */
+  /** Returns the order that a payment was credited to, and its workspace. */
   async receiptOf(
     paymentIntentId: string,
   ): Promise<{ orderId: string; workspaceId: string } | undefined> {
@@ -90,7 +87,7 @@ export class PaymentStore {
     return row && { orderId: row.order_id, workspaceId: row.workspace_id };
   }
 
-  /** The number that a series' next document has. */
+  /** Returns the number of a series' next document. */
   async nextNumber(series: DocumentSeries): Promise<number> {
     const row = await this.database
       .selectFrom("payment_documents")
@@ -100,7 +97,7 @@ export class PaymentStore {
     return (row?.last ?? 0) + 1;
   }
 
-  /** Documents of a workspace, the newest first. */
+  /** Returns documents of a workspace, newest first. */
   async documents({
     workspaceId,
     limit,
@@ -116,7 +113,8 @@ export class PaymentStore {
       .where("workspace_id", "=", workspaceId);
     if (before !== undefined) {
       const { issuedAtMs, number, series } = before;
-      // Invoices and credit notes are numbered apart, so one moment may have a number twice.
+      // Invoices and credit notes have separate numbers, so one moment may have the same number
+      // twice.
       query = query.where(({ eb, and, or }) =>
         or([
           eb("issued_at_ms", "<", issuedAtMs),
@@ -138,7 +136,7 @@ export class PaymentStore {
     return rows.map(documentFromRow);
   }
 
-  /** A document of a workspace; undefined where it has none of that number. */
+  /** Returns a document of a workspace; undefined where it has none of that number. */
   async document({
     workspaceId,
     series,
@@ -158,7 +156,7 @@ export class PaymentStore {
     return row && documentFromRow(row);
   }
 
-  /** The invoice of an order; undefined until it is paid. */
+  /** Returns the invoice of an order; undefined until it is paid. */
   async invoiceOf(orderId: string): Promise<IssuedDocument | undefined> {
     const row = await this.database
       .selectFrom("payment_documents")
@@ -169,7 +167,7 @@ export class PaymentStore {
     return row && documentFromRow(row);
   }
 
-  /** Workspaces of which a payment was reversed at any time. */
+  /** Returns the workspaces with any reversed payment. */
   async workspacesWithReversals(): Promise<string[]> {
     const rows = await this.database
       .selectFrom("payment_receipts")
@@ -184,9 +182,7 @@ export class PaymentStore {
     return rows.map((row) => row.workspace_id);
   }
 
-  /**
-   * The facts of a workspace's orders of which anything was reversed, the oldest order first.
-   */
+  /** Returns the facts of a workspace's orders that had reversals, oldest order first. */
   async factsOf(workspaceId: string): Promise<OrderFacts[]> {
     const reversals = await this.database
       .selectFrom("payment_receipts")
@@ -228,7 +224,7 @@ export class PaymentStore {
     });
   }
 
-  /** A wall time that was noted under a name; undefined before the first. */
+  /** Returns the wall time that was stored under a name; undefined before the first. */
   async mark(name: string): Promise<number | undefined> {
     const row = await this.database
       .selectFrom("payment_marks")
@@ -262,17 +258,14 @@ export interface PaymentBooks {
   store: PaymentStore;
   settings: PaymentSettings;
   clock: Clock;
-  /**
-   * What is written happens in the turn `books`, one after the other: documents have numbers
-   * without gaps.
-   */
+  /** Serialises writes under the key `books`, since documents have numbers without gaps. */
   mutex: KeyedMutex;
 }
 
 /** One row of a commit. */
 export type Insert = CommitUnit["inserts"][number];
 
-/** Which payment an order was credited for; an order has one, and a payment credits once. */
+/** The insert of a receipt: an order has one payment, and a payment is credited once. */
 export const receiptInsert: InsertStatement = {
   name: "payment-receipt",
   table: "payment_receipts",
@@ -291,14 +284,14 @@ const reversalInsert: InsertStatement = {
   columns: ["claim_id", "state", "kind", "payment_intent_id", "amount_cents", "at_ms"],
 };
 
-/** What was taken of credits for refunds and disputes, or given back. */
+/** The insert of a movement: credits taken for refunds and disputes, or given back. */
 export const movementInsert: InsertStatement = {
   name: "payment-movement",
   table: "payment_movements",
   columns: ["order_id", "step", "workspace_id", "transfer_id", "taken_nano", "at_ms"],
 };
 
-/** Invoices and credit notes as they were issued. */
+/** The insert of an invoice or credit note. */
 export const documentInsert: InsertStatement = {
   name: "payment-document",
   table: "payment_documents",
@@ -317,7 +310,7 @@ export const documentInsert: InsertStatement = {
   ],
 };
 
-/** Every statement of payments that commits may carry. */
+/** Every payment statement that commits may contain. */
 export const paymentInserts: readonly InsertStatement[] = [
   receiptInsert,
   eventInsert,
@@ -326,7 +319,7 @@ export const paymentInserts: readonly InsertStatement[] = [
   documentInsert,
 ];
 
-/** The row that an event was dealt with. */
+/** Returns the row of a handled event. */
 export const eventRow = (
   event: PaymentEvent,
   { orderId, outcome, atMs }: { orderId: string | null; outcome: EventOutcome; atMs: number },
@@ -335,7 +328,7 @@ export const eventRow = (
   values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs],
 });
 
-/** The row that a reversal has this state. */
+/** Returns the row of a reversal in this state. */
 export const reversalRow = (
   { id, state, kind, paymentIntentId, amountCents }: Reversal,
   atMs: number,
@@ -347,7 +340,7 @@ export const reversalRow = (
 /** The provider as the audit log names it. */
 const actor = { kind: "payment-provider", id: "stripe", label: "Stripe" };
 
-/** The rows of the workspace's audit log for a change that a payment made. */
+/** Returns the audit log rows of the workspace for a change that a payment made. */
 export function auditRows(
   { workspaceId, action, target }: { workspaceId: string; action: string; target: string },
   atMs: number,
@@ -359,7 +352,7 @@ export function auditRows(
   ];
 }
 
-/** Rows of payments; `migrations/first-schema/payments.ts` says what they mean. */
+/** Rows of payments; `migrations/first-schema/payments.ts` describes them. */
 export interface PaymentTables {
   payment_customers: {
     workspace_id: string;

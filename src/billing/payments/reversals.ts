@@ -17,19 +17,19 @@ import {
   type PaymentBooks,
 } from "./payment-store.ts";
 
-/** Why money of a payment goes back to its payer. */
+/** Why a payment's money goes back to its payer. */
 export type ReversalKind = "refund" | "dispute";
 
 /**
- * The strongest state that was reported of a reversal, in any order: it takes the money
- * (`standing`, or `lost` once a dispute is decided), or it does not (`dropped`: a refund that
- * failed, a dispute that was won).
+ * The strongest state reported of a reversal, in any order: it takes the money (`standing`, or
+ * `lost` once a dispute is decided), or it does not (`dropped`: a failed refund, a dispute that was
+ * won).
  */
 export type ReversalState = "standing" | "lost" | "dropped";
 
 /** A refund or a dispute of a payment, in one of the states that it has had. */
 export interface Reversal {
-  /** The provider's id of it. */
+  /** The provider's id. */
   id: string;
   kind: ReversalKind;
   state: ReversalState;
@@ -43,7 +43,7 @@ const dropped = (...statuses: string[]): [string, ReversalState][] =>
   statuses.map((status) => [status, "dropped"]);
 
 /**
- * Statuses that move money: docs.stripe.com/api/refunds/object and
+ * The statuses that move money: docs.stripe.com/api/refunds/object and
  * docs.stripe.com/api/disputes/object. Inquiries (`warning_*`) do not.
  */
 const states: Readonly<Record<ReversalKind, ReadonlyMap<string, ReversalState>>> = {
@@ -58,7 +58,7 @@ const states: Readonly<Record<ReversalKind, ReadonlyMap<string, ReversalState>>>
   ]),
 };
 
-/** The state that a status means; undefined for one that moves no money. */
+/** Returns the state that a status means; undefined for one that moves no money. */
 export const reversalStateOf = (kind: ReversalKind, status: string): ReversalState | undefined =>
   states[kind].get(status);
 
@@ -70,13 +70,13 @@ export interface KnownReversal {
   states: readonly ReversalState[];
 }
 
-/** Whether a reversal takes money. */
+/** Returns whether a reversal takes money. */
 const takesMoney = ({ states: told }: Pick<KnownReversal, "states">): boolean =>
   !told.includes("dropped");
 
 /**
- * The part of a charge that was reversed; never more than the charge, although its refunds and
- * disputes may add up to more.
+ * Returns the part of a charge that was reversed: never more than the charge, although its refunds
+ * and disputes may add up to more.
  */
 function reversedCents(
   reversals: readonly KnownReversal[],
@@ -89,8 +89,8 @@ function reversedCents(
 }
 
 /**
- * The credits among so many cents of a charge, the rest being fee: in proportion, half a cent
- * counting as a whole one.
+ * Returns the credits in this part of a charge, without the fee: in proportion, rounded half up to
+ * a cent.
  */
 const creditPartOf = (
   cents: number,
@@ -101,16 +101,15 @@ const creditPartOf = (
   );
 
 /**
- * Has balances and documents follow the reversals of payments: what should have been taken is
- * computed from all of them, and the difference to what was taken is moved. So it does not matter
- * in which order they come, how often, or where a crash cut this off; it is done again until
- * nothing is left to do.
+ * Makes balances and documents follow the reversals of payments. It computes from all reversals
+ * what should have been taken, and moves the difference to what was taken. The result is therefore
+ * independent of their order, repetitions and crashes; it is repeated until nothing is left to do.
  */
 export class ReversalFollower {
   private readonly books: PaymentBooks;
   private readonly commits: CommitQueue;
   private readonly withdrawals: Withdrawals;
-  /** Workspaces behind their reversals; undefined until they were looked for. */
+  /** Workspaces whose balance is behind their reversals; undefined until they were looked up. */
   private owing: Set<string> | undefined;
 
   constructor(options: { books: PaymentBooks; commits: CommitQueue; withdrawals: Withdrawals }) {
@@ -120,10 +119,11 @@ export class ReversalFollower {
   }
 
   /**
-   * Brings a workspace up to its reversals, as far as its credits bear it. Returns what it owes.
+   * Takes from a workspace what its reversals require, as far as its credits suffice. Returns what
+   * it still owes.
    */
   async follow(workspaceId: string): Promise<bigint> {
-    // Where the database refuses, it stays here.
+    // Where the database refuses, the workspace stays in the set.
     this.owing?.add(workspaceId);
     const owedNano = await this.books.mutex.run("books", async () => {
       const due: Due[] = [];
@@ -142,13 +142,13 @@ export class ReversalFollower {
     return owedNano;
   }
 
-  /** Tries again what could not be taken, and, the first time, what a crash may have cut off. */
+  /** Retries what could not be taken and, on its first run, what a crash may have cut off. */
   async run(): Promise<void> {
     this.owing ??= new Set(await this.books.store.workspacesWithReversals());
     for (const workspaceId of [...this.owing]) await this.follow(workspaceId);
   }
 
-  /** Takes as much as is there and free; tells what was not. */
+  /** Takes as much as is present and not held; returns what is missing. */
   private async take({ order, facts, dueNano }: Due): Promise<bigint> {
     const { workspaceId, id: reference } = order;
     const id = movementId(order, facts);
@@ -203,7 +203,7 @@ export class ReversalFollower {
   }
 }
 
-/** What is to be taken for an order; below zero what is to be given back. */
+/** What is to be taken for an order; negative where it is to be given back. */
 interface Due {
   order: Order;
   facts: OrderFacts;
@@ -219,8 +219,8 @@ const movementId = (order: Order, facts: OrderFacts): string =>
   `${creditTransferId(order.id)}_${stepOf(facts)}`;
 
 /**
- * What stands together with a movement. Two processes that move the same step have one of them
- * refused.
+ * Returns the rows that are committed with a movement. Where two processes move the same step, one
+ * of them is refused.
  */
 function movementRows(
   { id: orderId, workspaceId }: Order,
@@ -243,12 +243,12 @@ function movementRows(
 
 type CreditNote = Pick<IssuedDocument, "reference" | "creditCents" | "feeCents">;
 
-/** The reference of the note that takes a credit note back, since its refund failed. */
+/** Returns the reference of the note that cancels a credit note whose refund failed. */
 const takenBack = (refundId: string): string => `${refundId} failed`;
 
 /**
- * What is still to be issued: a note for each refund, and one below zero for each that failed after
- * it had one.
+ * Returns the credit notes still to be issued: one for each refund, and a negative one for each
+ * that failed after it had one.
  */
 function dueCreditNotes(order: Order, { reversals, creditNotes }: OrderFacts): CreditNote[] {
   let refunded = creditNotes.reduce(

@@ -4,43 +4,43 @@ import type { PaymentSettings } from "./cents.ts";
 import { PaymentError, type Order } from "./orders.ts";
 import type { PaymentEvent } from "./payment-events.ts";
 
-/** How long Stripe may take for an answer. */
+/** Milliseconds that Stripe may take to answer. */
 const timeoutMs = 20_000;
 
-/** Age at which a signed event is taken for a replay; what Stripe itself proposes. */
+/** Seconds after which a signed event is taken for a replay: the value that Stripe proposes. */
 const toleranceSeconds = 300;
 
-/** How many things of one list are looked at: what we look for is among the newest. */
+/** The most entries that are read of one list: the wanted one is among the newest. */
 const listMax = 100;
 
 /** A card that was saved with an earlier payment. */
 export interface SavedCard {
   id: string;
-  /** Such as `visa 4242`. */
+  /** A label such as `visa 4242`. */
   label: string;
 }
 
 /**
- * Requests to Stripe, through its own library. Each throws `PaymentError`. Loaded only where
- * payments are on.
+ * Sends requests to Stripe through its own library, which is loaded only where payments are on.
+ * Each request throws `PaymentError`.
  */
 export class StripeClient {
   private readonly stripe: Stripe;
 
-  /** Its requests go through `fetch`, whichever of the library's builds the runtime picks. */
+  /** Uses `fetch`, independent of which of the library's builds the runtime picks. */
   constructor(secretKey: string, { apiBase }: Pick<PaymentSettings["stripe"], "apiBase">) {
     this.stripe = new Stripe(secretKey, {
       httpClient: Stripe.createFetchHttpClient(),
       timeout: timeoutMs,
       telemetry: false,
-      // A request that the library repeats carries the idempotency key of the first. A server on
-      // loopback fails for good.
+      // A repetition by the library carries the idempotency key of the first request. A test server
+      // on loopback is not retried.
       maxNetworkRetries: apiBase === undefined ? 2 : 0,
       ...(apiBase === undefined ? {} : addressOf(apiBase)),
     });
   }
 
-  /** The event that a webhook carries; undefined where Stripe did not sign it, or too long ago. */
+  /** Returns the event of a webhook; undefined where its signature is invalid or too old. */
   async verifiedEvent(
     body: string,
     { signature, secret, nowMs }: { signature: string; secret: string; nowMs: number },
@@ -84,7 +84,7 @@ export class StripeClient {
     return (await asked(this.stripe.customers.create(customer))).id;
   }
 
-  /** Opens the page on which an order is paid; the same order opens the same page again. */
+  /** Opens the page on which an order is paid. The same order opens the same page again. */
   async openCheckout(
     order: Order,
     to: { returnUrl: string; cancelUrl: string; saveCard: boolean },
@@ -110,7 +110,7 @@ export class StripeClient {
             description: `Credits ${order.id}`,
             ...(to.saveCard ? { setup_future_usage: "off_session" } : {}),
           },
-          // What was ordered is paid in its own currency: amounts have to match.
+          // An order is paid in its own currency, because amounts have to match.
           adaptive_pricing: { enabled: false },
           success_url: to.returnUrl,
           cancel_url: to.cancelUrl,
@@ -134,8 +134,8 @@ export class StripeClient {
   }
 
   /**
-   * Charges an automatic order to its saved card; the same order is charged once, however often it
-   * is asked for.
+   * Charges an automatic order to its saved card. The same order is charged once, however often
+   * this is called.
    */
   async charge(order: Order): Promise<StripePayment> {
     return paymentIntentSchema.parse(
@@ -176,7 +176,7 @@ export class StripeClient {
     return data.map((refund) => reversalSchema.parse(refund));
   }
 
-  /** The card that a customer saved last; undefined where there is none. */
+  /** Returns the card that a customer saved last; undefined where there is none. */
   async cardOf(customerId: string): Promise<SavedCard | undefined> {
     const {
       data: [method],
@@ -192,7 +192,7 @@ export class StripeClient {
   }
 
   /**
-   * Events of these types since a wall time, the newest first, as Stripe keeps them for 30 days.
+   * Yields events of these types since a wall time, newest first. Stripe keeps them for 30 days.
    */
   async *eventsSince(sinceMs: number, types: string[]): AsyncGenerator<PaymentEvent> {
     const found = this.stripe.events
@@ -223,8 +223,7 @@ const eventFrom = (event: Stripe.Event): PaymentEvent => ({
 });
 
 /**
- * The library's errors end here: they hold what Stripe knows of the payer, and that belongs in no
- * log.
+ * Converts the library's errors, which hold what Stripe knows of the payer and must not be logged.
  */
 async function asked<Answer>(request: Promise<Answer>): Promise<Answer> {
   try {
@@ -234,18 +233,19 @@ async function asked<Answer>(request: Promise<Answer>): Promise<Answer> {
     const code = [error.code, error.decline_code].filter(Boolean).join(": ");
     if (error instanceof Stripe.errors.StripeCardError)
       throw new PaymentError("declined", code || "card_declined", error.requestId);
-    // What an idempotency key did before is unknown where it is used with other parameters.
+    // Where an idempotency key is used with other parameters, the outcome of its first request is
+    // unknown.
     const refused = error instanceof Stripe.errors.StripeInvalidRequestError;
     throw new PaymentError(refused ? "refused" : "unknown", code || error.type, error.requestId);
   }
 }
 
-/** The metadata key under which an order's id stands on everything that is made for it. */
+/** The metadata key under which an order's id is stored on every Stripe object made for it. */
 export const orderKey = "switchyard_order";
 
 /**
- * Only what is used is checked: webhooks come in the API version of their endpoint, which is not
- * ours to choose.
+ * Only the members that are used are checked: webhooks come in the API version of their endpoint,
+ * which the gateway does not choose.
  */
 const reference = z
   .union([z.string(), z.looseObject({ id: z.string() }).transform(({ id }) => id)])
@@ -284,13 +284,10 @@ export const paymentIntentSchema = z.looseObject({
     .nullish(),
 });
 
-/** What a payment was made with (docs.stripe.com/api/charges/object). */
+/** A charge (docs.stripe.com/api/charges/object). */
 export const chargeSchema = z.looseObject({ id: z.string(), payment_intent: reference });
 
-/**
- * Money that is on its way back, or that its payer's bank wants back
- * (docs.stripe.com/api/refunds/object, /disputes/object).
- */
+/** A refund or a dispute (docs.stripe.com/api/refunds/object, /disputes/object). */
 export const reversalSchema = z.looseObject({
   id: z.string(),
   amount: cents,
@@ -304,6 +301,8 @@ export type StripeSession = z.output<typeof sessionSchema>;
 export type StripePayment = z.output<typeof paymentIntentSchema>;
 export type StripeReversal = z.output<typeof reversalSchema>;
 
-/** Why the last try of a payment failed, such as `card_declined: insufficient_funds`. */
+/**
+ * Returns why the last attempt of a payment failed, such as `card_declined: insufficient_funds`.
+ */
 export const lastFailureOf = ({ last_payment_error: error }: StripePayment): string =>
   [error?.code, error?.decline_code].filter(Boolean).join(": ") || "payment_failed";

@@ -5,16 +5,16 @@ import type { PaymentTables } from "../payments/payment-store.ts";
 
 /** The operator's settings for referral credits. */
 export interface ReferralSettings {
-  /** Credits of the referring workspace; 0 gives none. */
+  /** Nano-USD of credits for the referring workspace; 0 grants none. */
   referrerNano: bigint;
-  /** Credits of the new user. */
+  /** Nano-USD of credits for the new user. */
   referredNano: bigint;
   /**
-   * When: with the first top-up by card, or with the sign-up (with the confirmed address, where
-   * mail is sent).
+   * When they are granted: with the first top-up by card, or with the sign-up (once the address is
+   * confirmed, where mail is sent).
    */
   after: "first_top_up" | "sign_up";
-  /** How many people a workspace is given credits for. */
+  /** The most referrals for which a workspace is granted credits. */
   maximumPerWorkspace: number;
 }
 
@@ -30,14 +30,14 @@ interface ReferralRow {
   rewarded_at_ms: number | null;
 }
 
-/** What referrals are read from and written to. */
+/** The tables that referrals read and write. */
 export type ReferralTables = PeopleTables &
   Pick<PaymentTables, "payment_receipts"> & {
     referral_codes: { workspace_id: string; code: string; created_at_ms: number };
     referrals: ReferralRow;
   };
 
-/** A referral, with the credits of both sides once they are settled. */
+/** A referral, with the credits of both sides once they are decided. */
 export interface Referral {
   userId: string;
   /** The personal workspace of the new user. */
@@ -48,7 +48,7 @@ export interface Referral {
   rewarded: boolean;
 }
 
-/** A referral that was just made; the hash is of the mailbox. */
+/** A referral that is being recorded, with a hash of the user's mailbox. */
 export type NewReferral = Omit<Referral, "reward" | "rewarded"> & { mailboxHash: string };
 
 /** The facts that decide whether a user is new. */
@@ -76,12 +76,12 @@ const fromRow = (row: ReferralRow): Referral => ({
   rewarded: row.rewarded_at_ms !== null,
 });
 
-/** 62^10 codes: too many to guess one, and they fit on a card. */
+/** The length of a code. 62^10 are too many to guess one, and ten characters fit on a card. */
 const codeLength = 10;
-/** How many are given their credits before it is looked for more. */
+/** The most referrals that are granted before the next query. */
 export const dueAtOnceMax = 100;
 
-/** Codes and who came by them. */
+/** Stores referral codes and referrals. */
 export class ReferralStore {
   private readonly database: Kysely<ReferralTables>;
 
@@ -89,7 +89,7 @@ export class ReferralStore {
     this.database = database;
   }
 
-  /** The code of a workspace, made when it is asked for first. */
+  /** Returns the code of a workspace, which is created on first use. */
   async codeOf(workspaceId: string, nowMs: number): Promise<string> {
     await this.database
       .insertInto("referral_codes")
@@ -104,7 +104,10 @@ export class ReferralStore {
     return code;
   }
 
-  /** The workspace of a code; undefined where it is unknown or its workspace is blocked. */
+  /**
+   * Returns the workspace of a code; undefined where the code is unknown or the workspace is
+   * blocked.
+   */
   async workspaceOf(
     code: string,
   ): Promise<{ id: string; organizationId: string | null } | undefined> {
@@ -118,8 +121,8 @@ export class ReferralStore {
   }
 
   /**
-   * Writes a referral, unless this user or this mailbox was referred before. Returns
-   * whether it was.
+   * Records a referral, unless this user or this mailbox was referred before. Returns whether it
+   * was recorded.
    */
   async note(
     { mailboxHash, ...referral }: NewReferral,
@@ -144,7 +147,7 @@ export class ReferralStore {
     return row !== undefined;
   }
 
-  /** A user with a personal workspace. */
+  /** Returns a user with a personal workspace. */
   async newcomer(userId: string): Promise<Newcomer | undefined> {
     const row = await this.database
       .selectFrom("users as user")
@@ -171,7 +174,7 @@ export class ReferralStore {
     };
   }
 
-  /** Whom a workspace brought. */
+  /** Returns the people whom a workspace referred. */
   async broughtBy(workspaceId: string): Promise<Referral[]> {
     const rows = await this.database
       .selectFrom("referrals")
@@ -181,7 +184,7 @@ export class ReferralStore {
     return rows.map(fromRow);
   }
 
-  /** The workspace that referred the owner of this one; undefined where there is none. */
+  /** Returns the referral of a workspace's owner; undefined where there is none. */
   async bringing(workspaceId: string): Promise<Referral | undefined> {
     const row = await this.database
       .selectFrom("referrals")
@@ -191,7 +194,7 @@ export class ReferralStore {
     return row && fromRow(row);
   }
 
-  /** Some of those whose credits fall due and were not given yet, the oldest first. */
+  /** Returns some of the referrals whose credits are due and not granted yet, oldest first. */
   async due({
     after,
     verified,
@@ -224,14 +227,14 @@ export class ReferralStore {
     return rows.map(fromRow);
   }
 
-  /** Settles the credits of both sides once; a workspace at its maximum gets no more. */
+  /** Decides the credits of both sides once. A workspace at its maximum gets no more. */
   decide(
     referral: Referral,
     { settings, nowMs }: { settings: ReferralSettings; nowMs: number },
   ): Promise<Referral> {
     return this.database.transaction().execute(async (transaction) => {
-      // The write locks the row, so that others that count for the same workspace wait, at any
-      // gateway.
+      // The write locks the row, so that on any gateway others that count for the same workspace
+      // wait.
       await transaction
         .updateTable("referral_codes")
         .set(({ ref }) => ({ code: ref("code") }))

@@ -22,23 +22,26 @@ interface ReferralOptions {
   grants: Grants;
   hasher: SecretHasher;
   clock: Clock;
-  /** Whether addresses can be confirmed; then credits for signing up wait for that. */
+  /** Whether addresses can be confirmed. Sign-up credits then wait for that. */
   sendsMail: boolean;
-  /** Who is in a workspace. */
+  /** Returns the people of a workspace. */
   peopleIn(workspaceId: string): Promise<{ id: string; email: string }[]>;
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
-  /** Called when credits could not be given yet; it is tried again. */
+  /** Called when credits could not be granted yet; it is tried again. */
   onError(error: unknown): void;
 }
 
-/** How long after signing up a user may still enter a referral code. */
+/** Days after signing up in which a user may still enter a referral code. */
 const newcomerDays = 7;
 
 const refused = (message: string): GatewayError =>
   new GatewayError("bad_request", `referral_code: ${message}`, { param: "referral_code" });
 
-/** Referral credits: both sides are given theirs once, as grants of the ledger. */
+/** Grants referral credits to both sides exactly once, as grants of the ledger. */
 export class Referrals implements SignUpReferrals {
   readonly settings: ReferralSettings;
   readonly store: ReferralStore;
@@ -53,8 +56,8 @@ export class Referrals implements SignUpReferrals {
   }
 
   /**
-   * The workspace of the code that a new user names. Throws `bad_request` for a code that is
-   * unknown or their own.
+   * Returns the workspace of the code that a new user enters. Throws `bad_request` for a code that
+   * is unknown or their own.
    */
   async referrerOf(code: string, email: string): Promise<Referrer> {
     const workspace = await this.store.workspaceOf(code);
@@ -66,7 +69,7 @@ export class Referrals implements SignUpReferrals {
     return { workspaceId: workspace.id, organizationId: workspace.organizationId };
   }
 
-  /** Writes a referral, together with what else the transaction writes. */
+  /** Records a referral within a transaction. */
   note(
     transaction: Transaction<PeopleTables>,
     came: { referrer: Referrer; email: string; userId: string; workspaceId: string },
@@ -75,9 +78,9 @@ export class Referrals implements SignUpReferrals {
   }
 
   /**
-   * Writes the referral of a user who came another way than with a password. Throws `bad_request`
-   * for a code that is unknown or their own, and `conflict` for a user who is not new, belongs to
-   * the workspace, or was referred before.
+   * Records the referral of a user who did not sign up with a password. Throws `bad_request` for a
+   * code that is unknown or their own, and `conflict` for a user who is not new, belongs to the
+   * workspace, or was referred before.
    */
   async accept(code: string, { userId, email }: { userId: string; email: string }): Promise<void> {
     const { clock } = this.options;
@@ -100,39 +103,41 @@ export class Referrals implements SignUpReferrals {
     this.soon();
   }
 
-  /** Whether the owner of a workspace was referred and is yet to be given credits for it. */
+  /**
+   * Returns whether the owner of a workspace was referred and has not been granted the credits yet.
+   */
   async holdsFor(workspaceId: string): Promise<boolean> {
     const referral = await this.store.bringing(workspaceId);
     if (referral === undefined || referral.rewarded) return false;
     return (referral.reward?.referredNano ?? this.settings.referredNano) > 0n;
   }
 
-  /** Gives what is due every minute from now on. */
+  /** Starts to grant what is due every minute. */
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() !== false) this.soon();
     }, minuteMs);
   }
 
-  /** Gives what is due in the background, after a run that is under way. */
+  /** Grants what is due in the background, after a run in progress. */
   soon(): void {
     this.running = this.running
       .then(() => this.run())
       .catch((error: unknown) => this.options.onError(error));
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no run is in progress. */
   idle(): Promise<void> {
     return this.running;
   }
 
-  /** Resolves when a run that is under way has ended. */
+  /** Stops; resolves when a run in progress has ended. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.running;
   }
 
-  /** Gives everything that is due; what the database refuses is tried again the next time. */
+  /** Grants everything that is due. What the database refuses is tried again on the next run. */
   async run(): Promise<void> {
     const {
       settings: { after },
@@ -170,8 +175,8 @@ export class Referrals implements SignUpReferrals {
   }
 
   /**
-   * Each grant has an id of its own, so that the first gateway gives it and no other gives it
-   * again.
+   * Grants the credits of one referral. Each grant has an id of its own, so it is made once across
+   * all gateways.
    */
   private async reward(referral: Referral): Promise<void> {
     const {
@@ -213,8 +218,8 @@ export class Referrals implements SignUpReferrals {
 }
 
 /**
- * Builds referral credits and begins to give what is due; undefined where the operator
- * gives none.
+ * Builds referral credits and starts to grant what is due; undefined where the operator grants
+ * none.
  */
 export function openReferrals({
   settings,
@@ -237,8 +242,8 @@ export function openReferrals({
 }
 
 /**
- * The mailbox behind an address in lower case: what comes after a `+` is the owner's own invention,
- * and so are dots at Gmail. All addresses of one mailbox belong to one person.
+ * Returns the mailbox behind an address in lower case: its owner chooses what comes after a `+`,
+ * and at Gmail the dots. All addresses of one mailbox belong to one person.
  */
 function mailboxOf(email: string): string {
   const at = email.lastIndexOf("@");
