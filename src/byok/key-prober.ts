@@ -2,18 +2,15 @@ import { hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { ProviderKey, ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
 
 /**
- * What a probe found; `unknown` where the provider could not be asked, or said nothing about the
- * key.
+ * The outcome of a probe; `unknown` where the provider could not be reached, or said nothing about
+ * the key.
  */
 export type ProbeOutcome = "accepted" | "refused" | "unknown";
 
-/** Asks a provider for something that costs nothing, with a key. */
+/** Sends a provider a request that costs nothing, with a key. */
 export type ProbeKey = (probe: { providerId: string; secret: string }) => Promise<ProbeOutcome>;
 
-/**
- * A refused key is asked about again after five minutes, then after twice as long each time, up to
- * six hours.
- */
+/** Milliseconds until a refused key is probed again, doubled each time up to six hours. */
 const firstWaitMs = 5 * minuteMs;
 const longestWaitMs = 6 * hourMs;
 
@@ -25,7 +22,10 @@ export class KeyProber {
     probe: ProbeKey;
     clock: Clock;
     onError(error: unknown): void;
-    /** Where several gateways share the database, whether this one does what is done once. */
+    /**
+     * Returns whether this gateway, among several on the database, runs the jobs that run once;
+     * absent where there is one.
+     */
     isLeader?: (() => boolean) | undefined;
   };
   private readonly waits = new Map<string, { sealed: string; dueMs: number; waitMs: number }>();
@@ -36,7 +36,7 @@ export class KeyProber {
     this.parts = parts;
   }
 
-  /** Asks about what is due every minute from now on. */
+  /** Starts to probe what is due every minute. */
   start(): void {
     this.timer = setInterval(() => {
       if (this.parts.isLeader?.() === false) return;
@@ -44,13 +44,13 @@ export class KeyProber {
     }, minuteMs);
   }
 
-  /** Resolves when a probe that is under way has ended. */
+  /** Stops; resolves when a probe in progress has ended. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.running;
   }
 
-  /** Asks about every paused key whose time has come, one after the other. */
+  /** Probes every paused key that is due, one after another. */
   async probeDue(): Promise<void> {
     const { directory } = this.parts;
     const paused = directory
@@ -63,7 +63,7 @@ export class KeyProber {
     }
   }
 
-  /** Asks about one key now. What it finds is in force when this resolves. */
+  /** Probes one key now. The outcome is in force when this resolves. */
   async probe(key: ProviderKey): Promise<ProbeOutcome> {
     const { keys, probe, onError } = this.parts;
     try {
@@ -76,7 +76,7 @@ export class KeyProber {
     }
   }
 
-  /** Asks about a key that is not stored. */
+  /** Probes a key that is not stored. */
   async probeSecret(probed: { providerId: string; secret: string }): Promise<ProbeOutcome> {
     try {
       return await this.parts.probe(probed);
@@ -87,8 +87,8 @@ export class KeyProber {
   }
 
   /**
-   * Whether a key's time has come; what is due waits twice as long the next time. A rotated key
-   * begins again.
+   * Returns whether a key is due, and doubles its next wait if it is. A rotated key starts again
+   * with the first wait.
    */
   private isDue({ id, sealed }: ProviderKey): boolean {
     const nowMs = this.parts.clock.monotonicMs();

@@ -19,17 +19,17 @@ import {
 } from "./provider-key-usage.ts";
 import { ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
 
-/** Everything that provider keys keep in the database. */
+/** All database tables of provider keys. */
 export type ByokTables = DataKeyTables & ProviderKeyTables & ProviderKeyUsageTables;
 
 /** 32-byte secrets that the master keys are derived from. */
 export interface MasterSecrets {
   current: Uint8Array;
-  /** Those that may have wrapped data keys before. */
+  /** Earlier secrets, which may have wrapped data keys. */
   previous: readonly Uint8Array[];
 }
 
-/** The parts that provider keys are managed and used through. */
+/** The parts that manage and use provider keys. */
 export interface Byok {
   providerKeys: ProviderKeys;
   providerKeyDirectory: ProviderKeyDirectory;
@@ -39,8 +39,8 @@ export interface Byok {
 }
 
 /**
- * Builds what provider keys need, fills its memory from the database, and wraps again what an
- * earlier master key has wrapped.
+ * Builds the provider key parts, loads them from the database, and wraps data keys of an earlier
+ * master key again.
  */
 export async function openByok({
   database,

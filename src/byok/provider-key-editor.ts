@@ -20,7 +20,7 @@ export interface ProviderKeyReference {
   id: string;
 }
 
-/** What a new record is made of. */
+/** What a new record is built from. */
 type NewProviderKey = Pick<
   ProviderKey,
   "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"
@@ -28,16 +28,18 @@ type NewProviderKey = Pick<
   secret: string;
 };
 
-/** What its owner may change of a record; absent fields stay as they are. */
+/** The fields of a record that its owner may change; absent fields stay as they are. */
 type ProviderKeyChanges = Partial<Pick<NewProviderKey, "label" | "enabled" | "quota" | "secret">>;
 
-/** What its owner may change of a donation. */
+/** The fields of a donation that its owner may change. */
 type DonationChanges = Partial<{
   dailyLimitNano: bigint | null;
   paused: PauseReason | null;
 }>;
 
-/** More keys than a workspace needs, few enough to look through with every request. */
+/**
+ * The most keys of a workspace: more than it needs, and few enough to search with every request.
+ */
 const keysPerWorkspaceMax = 200;
 
 const noKey = (): GatewayError =>
@@ -49,8 +51,8 @@ const conflict = (message: string, param?: string): GatewayError =>
   new GatewayError("conflict", message, param === undefined ? {} : { param });
 
 /**
- * Makes, changes, deletes, donates and withdraws provider keys. Writes of one workspace wait for
- * each other; what is answered is in force.
+ * Creates, changes, deletes, donates and withdraws provider keys, one write of a workspace at a
+ * time. A change is in force when it is answered.
  */
 export class ProviderKeyEditor {
   private readonly store: ProviderKeyStore;
@@ -73,7 +75,7 @@ export class ProviderKeyEditor {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** The key with this id. Throws `not_found`, also for keys of other workspaces. */
+  /** Returns the key with this id. Throws `not_found`, also for keys of other workspaces. */
   find({ workspaceId, id }: ProviderKeyReference): ProviderKey {
     const key = this.directory.find(id);
     if (key === undefined || key.workspaceId !== workspaceId) throw noKey();
@@ -81,7 +83,7 @@ export class ProviderKeyEditor {
   }
 
   /**
-   * Stores a new key, sealed. Throws `conflict` where the workspace has it already, or has too
+   * Seals and stores a new key. Throws `conflict` where the workspace already has it, or has too
    * many.
    */
   create({ secret, ...wanted }: NewProviderKey): Promise<ProviderKey> {
@@ -111,7 +113,7 @@ export class ProviderKeyEditor {
     });
   }
 
-  /** Changes some fields, or the key itself in place. Throws `not_found` and `conflict`. */
+  /** Changes some fields, or replaces the key itself. Throws `not_found` and `conflict`. */
   async change(
     reference: ProviderKeyReference,
     { secret, ...fields }: ProviderKeyChanges,
@@ -129,7 +131,7 @@ export class ProviderKeyEditor {
     });
   }
 
-  /** Deletes a key for good, and its donation with it. Throws `not_found`. */
+  /** Deletes a key permanently, with its donation. Throws `not_found`. */
   remove(reference: ProviderKeyReference): Promise<void> {
     return this.mutex.run(reference.workspaceId, async () => {
       const { id } = this.find(reference);
@@ -154,7 +156,7 @@ export class ProviderKeyEditor {
     });
   }
 
-  /** Changes a donation's limit, pauses or resumes it. Throws `not_found` and `conflict`. */
+  /** Changes a donation's limit, or pauses or resumes it. Throws `not_found` and `conflict`. */
   async changeDonation(
     reference: ProviderKeyReference,
     changes: DonationChanges,
@@ -168,8 +170,8 @@ export class ProviderKeyEditor {
   }
 
   /**
-   * Takes a key back: it serves its owner alone. Throws `not_found`, and `conflict` where it is not
-   * shared.
+   * Ends a donation, so that the key serves its owner alone. Throws `not_found`, and `conflict`
+   * where it is not shared.
    */
   withdraw(reference: ProviderKeyReference): Promise<ProviderKey> {
     return this.write(reference, async (key) => {
@@ -179,15 +181,15 @@ export class ProviderKeyEditor {
   }
 
   /**
-   * Pauses a donation whose key the provider refuses, or ends such a pause; nothing where there is
-   * none.
+   * Pauses a donation whose key the provider refuses, or ends such a pause. Does nothing where
+   * there is no donation.
    */
   async noteCredential(key: ProviderKey, works: boolean): Promise<void> {
     const from = works ? "credential" : null;
     const to = works ? null : "credential";
     if (this.directory.find(key.id)?.donation?.paused !== from) return;
     await this.write(key, async (current) => {
-      // What was found out about the key before it was rotated says nothing of the new one.
+      // What was found out about the key before its rotation does not apply to the new one.
       const applies = current.donation?.paused === from && current.sealed === key.sealed;
       return applies && current.donation !== null
         ? { ...current, donation: { ...current.donation, paused: to } }
@@ -208,8 +210,8 @@ export class ProviderKeyEditor {
   }
 
   /**
-   * A write whose connection broke may stand all the same: what the database says then is what is
-   * in force.
+   * Writes, and brings memory in line with the database: where the connection broke, the write may
+   * have happened, so the row is read back.
    */
   private async inForce(id: string, write: () => Promise<void>): Promise<void> {
     try {
@@ -222,7 +224,10 @@ export class ProviderKeyEditor {
     }
   }
 
-  /** The same key twice would be tried twice, and its quota count half. */
+  /**
+   * Throws where the workspace has this key already: it would be tried twice, and its quota would
+   * count half.
+   */
   private assertNew(
     secret: string,
     { workspaceId, providerId, id }: Pick<ProviderKey, "workspaceId" | "providerId" | "id">,
@@ -317,7 +322,7 @@ const toRow = (key: ProviderKey): ProviderKeyRow => ({
   updated_at_ms: key.updatedAtMs,
 });
 
-/** Provider keys at rest, sealed. */
+/** Stores sealed provider keys. */
 export class ProviderKeyStore {
   private readonly database: Kysely<ProviderKeyTables>;
 
@@ -325,7 +330,7 @@ export class ProviderKeyStore {
     this.database = database;
   }
 
-  /** Every key of all workspaces, the oldest first. */
+  /** Returns every key of all workspaces, oldest first. */
   async loadAll(): Promise<ProviderKey[]> {
     const rows = await this.database
       .selectFrom("provider_keys")
@@ -336,7 +341,7 @@ export class ProviderKeyStore {
     return rows.map(fromRow);
   }
 
-  /** Every key of a workspace, the oldest first. */
+  /** Returns every key of a workspace, oldest first. */
   async list(workspaceId: string): Promise<ProviderKey[]> {
     const rows = await this.database
       .selectFrom("provider_keys")
@@ -348,7 +353,7 @@ export class ProviderKeyStore {
     return rows.map(fromRow);
   }
 
-  /** The key as it stands; undefined when there is none. */
+  /** Returns the stored key; undefined when there is none. */
   async find(id: string): Promise<ProviderKey | undefined> {
     const row = await this.database
       .selectFrom("provider_keys")
@@ -362,7 +367,7 @@ export class ProviderKeyStore {
     await this.database.insertInto("provider_keys").values(toRow(key)).execute();
   }
 
-  /** Stores a key as it stands now. */
+  /** Writes a key's present state. */
   async update(key: ProviderKey): Promise<void> {
     await this.database
       .updateTable("provider_keys")
@@ -371,7 +376,7 @@ export class ProviderKeyStore {
       .execute();
   }
 
-  /** Deletes a key for good, with its sealed text. */
+  /** Deletes a key permanently, with its sealed text. */
   async remove(id: string): Promise<void> {
     await this.database.deleteFrom("provider_keys").where("id", "=", id).execute();
   }

@@ -5,16 +5,19 @@ import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.
 import { quotaWindowHours, type ProviderKey } from "./provider-keys.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 
-/** Whose request goes through a key: its owner's, or that of a workspace that shares it. */
+/** Whose request uses a key: its owner's, or that of a workspace that it is shared with. */
 type KeySourceOfRequest = "own_byok" | "pool";
 
-/** A key in the hand of one request. */
+/** A key that one request uses. */
 export interface KeyUse {
   key: ProviderKey;
   source: KeySourceOfRequest;
 }
 
-/** List prices of what was asked through each key, by hour: the windows of quotas. */
+/**
+ * The list prices of what was sent through each key, by hour, from which the windows of quotas are
+ * computed.
+ */
 export const providerKeyAdd: AddStatement = {
   name: "provider-key-hour",
   table: "provider_key_hours",
@@ -22,7 +25,7 @@ export const providerKeyAdd: AddStatement = {
   sumColumns: ["spend_nano", "requests", "pool_nano", "pool_requests"],
 };
 
-/** What went through one key, and what requests under way may still use. */
+/** What was used of one key, and what requests in progress may still use. */
 interface KeyAccount {
   total: RollingSpend;
   /** Absent where only the owner ever used it. */
@@ -37,7 +40,7 @@ interface Lease extends KeyUse {
 
 const poolWindowHours = 24;
 
-/** What was used of a key at a moment, and how much of that by others than its owner. */
+/** What was used of a key at a moment, and how much of it by workspaces other than its owner. */
 interface UsedOfKey {
   keyId: string;
   atMs: number;
@@ -45,20 +48,20 @@ interface UsedOfKey {
   poolNano: bigint;
 }
 
-/** What requests under way at one gateway may still use of a key. */
+/** What requests in progress at one gateway may still use of a key. */
 interface HeldOfKey {
   totalNano: bigint;
   poolNano: bigint;
 }
 
-/** Called with what other gateways have to know; absent where there are none. */
+/** Receives what other gateways have to know; absent where there are none. */
 interface UsageNews {
   used(used: UsedOfKey): void;
-  /** Of keys that something bounds alone. */
+  /** Called only for keys that a quota or a daily limit bounds. */
   held(keyId: string, held: HeldOfKey): void;
 }
 
-/** What other gateways hold of a key. */
+/** Returns what other gateways hold of a key. */
 interface HeldElsewhere {
   heldOf(keyId: string): HeldOfKey;
 }
@@ -66,9 +69,9 @@ interface HeldElsewhere {
 const nothingElsewhere: HeldElsewhere = { heldOf: () => ({ totalNano: 0n, poolNano: 0n }) };
 
 /**
- * What was used of each key, in list prices, with the worst case of requests under way: of many
- * requests against a quota for one, one goes through. Everything that goes through a key counts
- * against its quota, what others use of a donated one against its daily limit, too.
+ * Counts what was used of each key, in list prices, and the worst case of requests in progress, so
+ * that a quota for one request admits only one of many concurrent ones. All usage of a key counts
+ * towards its quota; other workspaces' usage of a donated key also counts towards its daily limit.
  */
 export class ProviderKeyUsage {
   private readonly clock: Clock;
@@ -81,7 +84,7 @@ export class ProviderKeyUsage {
     this.clock = clock;
   }
 
-  /** Tells other gateways from now on, and minds what they hold. */
+  /** Starts to report to other gateways, and to respect what they hold. */
   share(news: UsageNews, elsewhere: HeldElsewhere): void {
     this.news = news;
     this.elsewhere = elsewhere;
@@ -92,7 +95,7 @@ export class ProviderKeyUsage {
     this.count(keyId, used);
   }
 
-  /** Forgets what was used, to be put back as the database has it; what is held stays held. */
+  /** Clears what was used, before it is restored from the database. What is held stays held. */
   forgetUsed(): void {
     for (const account of this.accounts.values()) {
       account.total = new RollingSpend();
@@ -100,13 +103,13 @@ export class ProviderKeyUsage {
     }
   }
 
-  /** What requests under way here may still use, of each key that something bounds. */
+  /** Returns what requests in progress here may still use of each bounded key. */
   heldHere(): [keyId: string, held: HeldOfKey][] {
     const bounded = new Set([...this.leases.values()].filter(isBounded).map(({ key }) => key.id));
     return [...bounded].map((keyId) => [keyId, this.heldOf(keyId)]);
   }
 
-  /** Puts back what was used in an hour before. */
+  /** Restores what was used in an earlier hour. */
   restore(keyId: string, used: { hour: number; spendNano: bigint; poolNano: bigint }): void {
     this.count(keyId, {
       atMs: used.hour * hourMs,
@@ -115,7 +118,9 @@ export class ProviderKeyUsage {
     });
   }
 
-  /** Nano-USD used within the window of a key's quota; of a key without one, ever. */
+  /**
+   * Returns the nano-USD used within the window of a key's quota; of a key without a quota, ever.
+   */
   usedOf({ id, quota }: ProviderKey): bigint {
     const total = this.accounts.get(id)?.total;
     const hours = quotaWindowHours(quota?.reset ?? null);
@@ -123,12 +128,12 @@ export class ProviderKeyUsage {
     return hours === undefined ? total.total : total.spentWithin(hours, this.clock.nowMs());
   }
 
-  /** Nano-USD that others used within the last 24 hours. */
+  /** Returns the nano-USD that other workspaces used within the last 24 hours. */
   poolUsedOf({ id }: ProviderKey): bigint {
     return this.accounts.get(id)?.pool?.spentWithin(poolWindowHours, this.clock.nowMs()) ?? 0n;
   }
 
-  /** What a request may still use of a key; undefined where nothing bounds it. */
+  /** Returns what a request may still use of a key; undefined where nothing bounds it. */
   leftFor({ key, source }: KeyUse): bigint | undefined {
     const [here, there] = [this.heldOf(key.id), this.elsewhere.heldOf(key.id)];
     const left =
@@ -142,8 +147,8 @@ export class ProviderKeyUsage {
   }
 
   /**
-   * Takes a key for a request, with its worst case at list price, clamped to what is left; false
-   * when nothing is.
+   * Takes a key for a request, holding its worst case at list price, or what is left if that is
+   * less. Returns false when nothing is left.
    */
   take(requestId: string, use: KeyUse, ceilingNano: bigint): boolean {
     this.release(requestId);
@@ -158,7 +163,7 @@ export class ProviderKeyUsage {
     return true;
   }
 
-  /** Gives back what a request has taken and not used. */
+  /** Releases what a request has held and not used. */
   release(requestId: string): void {
     const lease = this.leases.get(requestId);
     if (lease === undefined) return;
@@ -167,8 +172,8 @@ export class ProviderKeyUsage {
   }
 
   /**
-   * Counts what a request used; the counters are to be committed with its record, and `undo` takes
-   * back what was refused.
+   * Counts what a request used. The returned counters are to be committed with its record; `undo`
+   * reverts them where the commit was refused.
    */
   settle(
     requestId: string,
@@ -182,7 +187,7 @@ export class ProviderKeyUsage {
       this.heard(used);
       this.news?.used(used);
     };
-    // Before the hold is given back, so that no reader finds neither of them.
+    // Counted before the hold is released, so that no reader misses both.
     count(listedNano);
     this.release(requestId);
     const spend = Number(listedNano);
@@ -225,11 +230,11 @@ export class ProviderKeyUsage {
   }
 }
 
-/** Whether anything bounds what a key may be used for. */
+/** Returns whether a quota or a daily limit bounds the key's use. */
 const isBounded = ({ key: { quota, donation } }: KeyUse): boolean =>
   quota !== null || (donation?.dailyLimitNano ?? null) !== null;
 
-/** Rows of what went through each key, by hour. */
+/** Rows of the usage of each key, by hour. */
 export interface ProviderKeyUsageTables {
   provider_key_hours: {
     key_id: string;
@@ -242,8 +247,8 @@ export interface ProviderKeyUsageTables {
 }
 
 /**
- * Fills the windows of quotas as the database has them, and forgets what stood in them; they are
- * written through the commit queue only.
+ * Loads the windows of quotas from the database, replacing those in memory. They are written
+ * through the commit queue only.
  */
 export async function loadProviderKeyUsage(
   database: Kysely<ProviderKeyUsageTables>,
@@ -266,36 +271,40 @@ export async function loadProviderKeyUsage(
 
 const [usedChannel, heldChannel] = ["key-used", "key-held"];
 
-/** What a gateway says that it holds is believed for this long; it says so again meanwhile. */
+/**
+ * Milliseconds for which a gateway's report of its holds is valid. It repeats the report within
+ * that time.
+ */
 export const heldMs = 60_000;
 
 interface Statement extends HeldOfKey {
   untilMs: number;
 }
 
-/** What it is built from. */
+/** What the shared usage is built from. */
 export interface SharedKeyUsageOptions {
   usage: ProviderKeyUsage;
   channel: Pick<SharedChannel, "on" | "say" | "onListening">;
-  /** Tells gateways apart. */
+  /** The id that distinguishes gateways. */
   nodeId: string;
   clock: Clock;
-  /** Puts back what was used as the database has it, once what is on its way there has come. */
+  /** Restores what was used from the database, once the writes in progress have arrived there. */
   reload(usage: ProviderKeyUsage): Promise<void>;
-  /** Called when that could not be read; it is counted on without it. */
+  /** Called when the usage could not be read; counting continues without it. */
   onError(error: unknown): void;
 }
 
 /**
- * What each of several gateways uses and holds of callers' own provider keys, said to the others as
- * it happens. A quota is exceeded by what they admit before they hear of each other, which takes
- * some milliseconds; a gateway that missed it reads the database.
+ * Shares what each of several gateways uses and holds of callers' own provider keys, by announcing
+ * it as it happens. A quota can be exceeded by what gateways admit before they receive each other's
+ * announcements, which takes some milliseconds. A gateway that missed announcements reads the
+ * database.
  */
 export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   private readonly options: SharedKeyUsageOptions;
   /** By key and gateway. */
   private readonly statements = new Map<string, Map<string, Statement>>();
-  /** What was used here and elsewhere while the database is read; undefined while it is not. */
+  /** What was used on any gateway while the database is being read; undefined while it is not. */
   private meanwhile: UsedOfKey[] | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -303,7 +312,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
     this.options = options;
   }
 
-  /** Says and hears from now on. */
+  /** Starts to announce and to listen. */
   start(): void {
     const { usage, channel } = this.options;
     usage.share(this, this);
@@ -343,18 +352,21 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
     return sum;
   }
 
-  /** Says again what is held, so that it is believed on. */
+  /** Repeats what is held, so that the report stays valid. */
   sayHeld(): void {
     for (const [keyId, held] of this.options.usage.heldHere()) this.held(keyId, held);
   }
 
-  /** What was said before it was listened is in the database, or on its way there. */
+  /**
+   * Reads the usage again: what was announced before this gateway listened is in the database, or
+   * on its way there.
+   */
   async readAgain(): Promise<void> {
     if (this.meanwhile !== undefined) return;
     this.meanwhile = [];
     try {
       await this.options.reload(this.options.usage);
-      // What came to stand while it was read may be counted twice: too much rather than too little.
+      // What was written during the read may be counted twice, which errs on the safe side.
       for (const used of this.meanwhile) this.options.usage.heard(used);
     } catch (error) {
       this.options.onError(error);

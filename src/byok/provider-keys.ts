@@ -5,46 +5,46 @@ import type { KeyVault } from "../platform/vault/key-vault.ts";
 import type { ProviderKeyEditor } from "./provider-key-editor.ts";
 import type { KeyUse, ProviderKeyUsage } from "./provider-key-usage.ts";
 
-/** Who made a record (contract: set once at creation). */
+/** Where a record was created (contract: set once at creation). */
 export const keySources = ["cli", "dashboard", "api"] as const;
 
-/** One of them. */
+/** One of `keySources`. */
 export type KeySource = (typeof keySources)[number];
 
-/** Rolling windows of a quota; null means that it never resets. */
+/** The rolling windows of a quota; null means that it never resets. */
 export type QuotaReset = "daily" | "weekly" | "monthly" | null;
 
-/** What a key may be used for, in list prices of what is asked through it. */
+/** The limit of a key's use, in list prices of what is sent through it. */
 export interface Quota {
   limitNano: bigint;
   reset: QuotaReset;
 }
 
-/** Why a donated key does not serve others for now. */
+/** Why a donated key does not serve others at present. */
 export type PauseReason =
-  /** The provider refused it: it resumes after its next successful probe. */
+  /** The provider refused it; it resumes after its next successful probe. */
   | "credential"
-  /** Its owner wants it so. */
+  /** Its owner paused it. */
   | "owner";
 
 /** The donation of a key to all workspaces. */
 export interface Donation {
   donatedAtMs: number;
-  /** Nano-USD of list price that others may use within 24 hours; null means no bound. */
+  /** Nano-USD at list price that others may use within 24 hours; null means no limit. */
   dailyLimitNano: bigint | null;
   paused: PauseReason | null;
 }
 
-/** A caller's own key at a provider, as the gateway knows it: the key itself stays sealed. */
+/** A caller's own key at a provider, with the key itself sealed. */
 export interface ProviderKey {
-  /** `byok_` id; survives rotation. */
+  /** A `byok_` id; survives rotation. */
   id: string;
   workspaceId: string;
   providerId: string;
   label: string;
-  /** Masked form of the key. */
+  /** The masked form of the key. */
   preview: string;
-  /** The key as `KeyVault` has sealed it. */
+  /** The key, sealed by `KeyVault`. */
   sealed: string;
   enabled: boolean;
   source: KeySource;
@@ -56,19 +56,21 @@ export interface ProviderKey {
 
 const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
 
-/** Hours of a quota's window; undefined where it has none. */
+/** Returns the hours of a quota's window; undefined where it has none. */
 export const quotaWindowHours = (reset: QuotaReset): number | undefined =>
   reset === null ? undefined : windowHours[reset];
 
-/** First four characters, four asterisks, last three (contract: `key_preview`). */
+/**
+ * Returns the first four characters, four asterisks and the last three (contract: `key_preview`).
+ */
 export const previewOf = (secret: string): string => `${secret.slice(0, 4)}****${secret.slice(-3)}`;
 
-/** Keys by provider, those of one provider in the order in which they were made. */
+/** Keys by provider; those of one provider in the order in which they were created. */
 type KeysByProvider = Map<string, ProviderKey[]>;
 
 /**
- * Every provider key in memory, sealed: whether a request may use one costs a look-up and never the
- * database. A change replaces the record as a whole.
+ * All provider keys in memory, sealed: whether a request may use one costs a lookup and never a
+ * query. A change replaces the whole record.
  */
 export class ProviderKeyDirectory {
   /** Called with the workspace whose keys changed. */
@@ -77,27 +79,27 @@ export class ProviderKeyDirectory {
   private readonly byWorkspace = new Map<string, KeysByProvider>();
   private readonly donated: KeysByProvider = new Map();
 
-  /** Whether there is a donated key that may serve other workspaces. */
+  /** Whether any donated key may serve other workspaces. */
   get hasDonated(): boolean {
     return this.donated.size > 0;
   }
 
-  /** The key with this id, of any workspace. */
+  /** Returns the key with this id, of any workspace. */
   find(id: string): ProviderKey | undefined {
     return this.byId.get(id);
   }
 
-  /** A workspace's keys by provider; undefined where it has none. */
+  /** Returns a workspace's keys by provider; undefined where it has none. */
   keysOf(workspaceId: string): ReadonlyMap<string, readonly ProviderKey[]> | undefined {
     return this.byWorkspace.get(workspaceId);
   }
 
-  /** Keys that were donated for a provider, paused ones too. */
+  /** Returns the keys that were donated for a provider, including paused ones. */
   donatedFor(providerId: string): readonly ProviderKey[] {
     return this.donated.get(providerId) ?? [];
   }
 
-  /** Every donated key. */
+  /** Returns every donated key. */
   allDonated(): ProviderKey[] {
     return [...this.donated.values()].flat();
   }
@@ -113,7 +115,7 @@ export class ProviderKeyDirectory {
     else if (before !== undefined) removeFrom(this.donated, before);
   }
 
-  /** Puts a workspace's keys, the oldest first, in place of those that it had. */
+  /** Replaces a workspace's keys, given oldest first. */
   replaceWorkspace(workspaceId: string, keys: readonly ProviderKey[]): void {
     const kept = new Set(keys.map(({ id }) => id));
     for (const { id } of [...(this.keysOf(workspaceId)?.values() ?? [])].flat())
@@ -133,7 +135,10 @@ export class ProviderKeyDirectory {
   }
 }
 
-/** Lists are replaced, never changed: a request may be reading them. */
+/**
+ * Replaces a key in its list. Lists are replaced and never changed, because a request may be
+ * reading them.
+ */
 function replaceIn(keys: KeysByProvider, key: ProviderKey): void {
   const list = keys.get(key.providerId) ?? [];
   const known = list.some(({ id }) => id === key.id);
@@ -149,34 +154,34 @@ function removeFrom(keys: KeysByProvider, { id, providerId }: ProviderKey): void
   else keys.set(providerId, left);
 }
 
-/** How a provider received a key. */
+/** How a provider responded to a key. */
 export type KeyVerdict =
   | { kind: "served" }
-  /** The key is not accepted, or nothing is left of what it may spend at the provider. */
+  /** The key is invalid, or its account at the provider has no funds. */
   | { kind: "refused" }
-  /** Too many requests; the provider may have said for how long. */
+  /** Too many requests; the provider may have named a time. */
   | { kind: "limited"; retryAfterSeconds: number | undefined };
 
-/** State of a record as its owner sees it. */
+/** The state of a record as its owner sees it. */
 type ProviderKeyStatus =
   | "active"
   | "disabled"
   /** The provider refused it the last time. */
   | "refused"
-  /** Nothing is left of its quota. */
+  /** Its quota is used up. */
   | "exhausted"
-  /** Donated, and not serving others for now. */
+  /** Donated, and not serving others at present. */
   | "paused";
 
 /**
- * How long others go first after a refusal, and after too many requests unless the provider names a
- * time (at most a minute).
+ * Milliseconds for which other keys go first, after a refusal, and after too many requests unless
+ * the provider names a time (at most a minute).
  */
 const refusedRestMs = 60_000;
 const limitedRestMs = 10_000;
 const restMsMax = 60_000;
 
-/** What is known of a key since it was used last. */
+/** What is known of a key since it was last used. */
 interface Trouble {
   sealed: string;
   refused: boolean;
@@ -184,8 +189,8 @@ interface Trouble {
 }
 
 /**
- * Provider keys as requests use them: which ones there are, what is left of them, and what became
- * of it.
+ * Provider keys as requests use them: which ones exist, what is left of them, and how providers
+ * responded.
  */
 export class ProviderKeys {
   private readonly troubles = new Map<string, Trouble>();
@@ -197,7 +202,7 @@ export class ProviderKeys {
     uses: CredentialUses;
     clock: Clock;
     /**
-     * Told when the pause of a donated key could not be stored; it is tried again at the next
+     * Called when the pause of a donated key could not be stored; it is tried again at the next
      * refusal.
      */
     onError(error: unknown): void;
@@ -207,27 +212,29 @@ export class ProviderKeys {
     this.parts = parts;
   }
 
-  /** Whether there is any key that requests of a workspace might use. */
+  /** Returns whether there is any key that requests of a workspace might use. */
   concern(workspaceId: string): boolean {
     const { directory } = this.parts;
     return directory.hasDonated || directory.keysOf(workspaceId) !== undefined;
   }
 
-  /** Whether a workspace has a key for a provider, usable or not. */
+  /** Returns whether a workspace has a key for a provider, usable or not. */
   hasOwn(workspaceId: string, providerId: string): boolean {
     return this.parts.directory.keysOf(workspaceId)?.has(providerId) ?? false;
   }
 
   /**
-   * A workspace's own keys for a provider that may be used now, in the order in which they were
-   * made.
+   * Returns a workspace's own keys for a provider that may be used now, in the order in which they
+   * were created.
    */
   ownKeys(workspaceId: string, providerId: string): readonly ProviderKey[] {
     const keys = this.parts.directory.keysOf(workspaceId)?.get(providerId) ?? [];
     return keys.filter((key) => key.enabled && this.isLeft({ key, source: "own_byok" }));
   }
 
-  /** Others' keys for a provider that were donated and may be used now, the least used first. */
+  /**
+   * Returns other workspaces' donated keys for a provider that may be used now, least used first.
+   */
   pooledKeys(providerId: string, { except }: { except: string }): readonly ProviderKey[] {
     const { directory, usage } = this.parts;
     return directory
@@ -246,20 +253,20 @@ export class ProviderKeys {
       .map(({ key }) => key);
   }
 
-  /** Whether the provider refused or limited a key a moment ago. */
+  /** Returns whether the provider refused or limited a key a moment ago. */
   isResting(key: ProviderKey): boolean {
     const trouble = this.troubleOf(key);
     return trouble !== undefined && trouble.restsUntilMs > this.parts.clock.monotonicMs();
   }
 
-  /** The key itself, in clear. Throws where its row was tampered with. */
+  /** Returns the key itself, in the clear. Throws where its row was tampered with. */
   secretOf(key: ProviderKey): string {
     return this.parts.vault.open(key, key.sealed);
   }
 
   /**
-   * Takes a key for a request (see `ProviderKeyUsage`); false when nothing is left of it or it is
-   * gone.
+   * Takes a key for a request (see `ProviderKeyUsage`). Returns false when nothing is left of it or
+   * it was deleted.
    */
   take(requestId: string, use: KeyUse, ceilingNano: bigint): boolean {
     const { directory, usage, uses, clock } = this.parts;
@@ -270,13 +277,14 @@ export class ProviderKeys {
     return true;
   }
 
-  /** Gives back what a request has taken and not used. */
+  /** Releases what a request has held and not used. */
   release(requestId: string): void {
     this.parts.usage.release(requestId);
   }
 
   /**
-   * Counts what a request used, at list price; the counters are to be committed with its record.
+   * Counts what a request used, at list price. The returned counters are to be committed with its
+   * record.
    */
   settle(
     requestId: string,
@@ -287,8 +295,8 @@ export class ProviderKeys {
   }
 
   /**
-   * Learns how a provider received a key; a donated one that is refused serves others no more until
-   * it works again.
+   * Records how a provider responded to a key. A donated key that is refused serves no other
+   * workspace until it works again.
    */
   note({ key }: KeyUse, verdict: KeyVerdict): void {
     const { editor, onError } = this.parts;
@@ -303,7 +311,7 @@ export class ProviderKeys {
       editor.noteCredential(key, verdict.kind === "served").catch(onError);
   }
 
-  /** Learns from a probe whether a key is accepted; settles when that is in force. */
+  /** Records from a probe whether a key is accepted; resolves when that is in force. */
   async noteProbe(key: ProviderKey, accepted: boolean): Promise<void> {
     if (accepted) this.troubles.delete(key.id);
     // A donated key is paused instead.
@@ -332,7 +340,10 @@ export class ProviderKeys {
     );
   }
 
-  /** What was found out about a key before it was rotated says nothing of the new one. */
+  /**
+   * Returns what is known of a key's last use. What was found out before its rotation does not
+   * apply to the new key.
+   */
   private troubleOf({ id, sealed }: ProviderKey): Trouble | undefined {
     const trouble = this.troubles.get(id);
     return trouble?.sealed === sealed ? trouble : undefined;
