@@ -7,24 +7,22 @@ import { randomBase62 } from "../platform/kernel/ids.ts";
 import { termsOf, termsText, type Terms } from "./connections.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
-/** Lifetime of an authorization code (contract: "Size and count bounds"). */
+/** Lifetime of an authorization code in milliseconds (contract: "Size and count bounds"). */
 const codeLifetimeMs = 10 * 60_000;
 
 /** Characters of a code: 43 of 62 are more than 256 bits. */
 const codeLength = 43;
 
-/**
- * Codes that one key, or one person, may have under way. More of them are a mistake or an attack.
- */
+/** The most open codes of one key or one person. More of them are a mistake or an attack. */
 const openCodesMax = 100;
 
 /**
- * What a code is exchanged for: a key that another key asked for, a key for an app, or a token for
+ * What a code is exchanged for: a key that another key requested, a key for an app, or a token for
  * an OAuth client.
  */
 type CodePurpose = "mint" | "exchange" | "oauth";
 
-/** An authorization code at rest (RFC 6749, section 4.1.2; RFC 7636). */
+/** A stored authorization code (RFC 6749, section 4.1.2; RFC 7636). */
 export interface AuthorizationCode {
   purpose: CodePurpose;
   clientId: string | null;
@@ -34,7 +32,7 @@ export interface AuthorizationCode {
   method: ChallengeMethod;
   userId: string;
   workspaceId: string;
-  /** The key that asked for another one; null where a person approved it in the browser. */
+  /** The key that requested another one; null where a person approved it in the browser. */
   parentKeyId: string | null;
   terms: Terms;
   /** The resource that the token is for (RFC 8707). */
@@ -46,14 +44,16 @@ interface PresentedCode {
   code: string;
   purposes: readonly CodePurpose[];
   verifier: string;
-  /** Must be the code's own method where it is named. */
+  /** Has to be the code's own method, where it is named. */
   method?: ChallengeMethod | undefined;
-  /** Must be the code's own where they are named. */
+  /** Has to match the code's own, where named. */
   clientId?: string | null;
   callbackUrl?: string;
 }
 
-/** The code that was taken, or why none was; a replayed code names the key that it made before. */
+/**
+ * The code that was taken, or why none was. A replayed code names the key that it created before.
+ */
 type CodeOutcome =
   | { ok: true; code: AuthorizationCode }
   | { ok: false; reason: "unknown" | "expired" | "mismatch" }
@@ -75,7 +75,7 @@ const fromRow = (row: Row): AuthorizationCode => ({
   resource: row.resource,
 });
 
-/** Authorization codes, kept as keyed hashes and consumed once. */
+/** Stores authorization codes as keyed hashes; each is consumed once. */
 export class AuthorizationCodes {
   private readonly database: Kysely<ConsentTables>;
   private readonly hasher: SecretHasher;
@@ -88,8 +88,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Makes a code; undefined where its key or person has too many under way. The plain code exists
-   * in this answer alone.
+   * Creates a code; undefined where its key or person has too many open ones. The plain code is
+   * returned only here.
    */
   async issue(
     wanted: AuthorizationCode,
@@ -122,8 +122,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Takes a code, once: of many that present it at the same time one succeeds. A wrong verifier
-   * leaves it to its owner.
+   * Takes a code once: of concurrent requests that present it, one succeeds. A wrong verifier does
+   * not consume it.
    */
   async take({
     code,
@@ -165,8 +165,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Notes the key that a code made, so that a replay of the code can end it (RFC 9700, section
-   * 4.5).
+   * Notes the key that a code created, so that a replay of the code can revoke it (RFC 9700,
+   * section 4.5).
    */
   async noteMade(code: string, keyId: string): Promise<void> {
     await this.database
@@ -177,8 +177,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Deletes codes that ended more than a day ago; until then a replay can be distinguished from a
-   * code that never was.
+   * Deletes codes that ended more than a day ago. Until then a replay can be told from a code that
+   * never existed.
    */
   async removeEnded(): Promise<void> {
     await this.database
@@ -203,12 +203,12 @@ export class AuthorizationCodes {
   }
 }
 
-/** Lifetime of a refresh token that is not used. */
+/** Lifetime in milliseconds of a refresh token that is not used. */
 const lifetimeMs = 90 * dayMs;
 
 /**
- * What became of a presented refresh token. A used one names the connection, whose family has to
- * end.
+ * The outcome of a presented refresh token. A used one names the connection whose tokens have to be
+ * revoked.
  */
 type RefreshOutcome =
   | { ok: true; connectionId: string; refreshToken: string }
@@ -216,7 +216,7 @@ type RefreshOutcome =
   | { ok: false; reason: "reused"; connectionId: string };
 
 /**
- * Refresh tokens, kept as keyed hashes; each is used once and replaced (OAuth 2.1, section 4.3.1).
+ * Stores refresh tokens as keyed hashes; each is used once and replaced (OAuth 2.1, section 4.3.1).
  */
 export class RefreshTokens {
   private readonly database: Kysely<ConsentTables>;
@@ -229,7 +229,7 @@ export class RefreshTokens {
     this.clock = options.clock;
   }
 
-  /** Makes a token for a connection. */
+  /** Creates a token for a connection. */
   async issue(connectionId: string): Promise<string> {
     const token = newSecret(brand.refreshTokenPrefix);
     const nowMs = this.clock.nowMs();
@@ -246,7 +246,7 @@ export class RefreshTokens {
     return token;
   }
 
-  /** Uses a token and makes the next one. */
+  /** Uses a token and creates the next one. */
   async rotate(token: string): Promise<RefreshOutcome> {
     const hash = this.hasher.hash(token);
     const nowMs = this.clock.nowMs();
@@ -272,8 +272,8 @@ export class RefreshTokens {
   }
 
   /**
-   * Id of the connection that a token was made for, used or not; undefined where it has ended or
-   * never was.
+   * Returns the id of a token's connection, whether or not the token was used; undefined where it
+   * expired or never existed.
    */
   async connectionOf(token: string): Promise<string | undefined> {
     const row = await this.database
@@ -294,16 +294,16 @@ export class RefreshTokens {
   }
 }
 
-/** How a challenge was made of its verifier (RFC 7636, section 4.2). */
+/** How a challenge was derived from its verifier (RFC 7636, section 4.2). */
 export type ChallengeMethod = "S256" | "plain";
 
-/** Bounds of a verifier in characters (RFC 7636, section 4.1). */
+/** Bounds of a verifier's length in characters (RFC 7636, section 4.1). */
 export const verifierCharacters = { min: 43, max: 128 } as const;
 
-/** A challenge or verifier: unreserved characters of RFC 3986 alone. */
+/** Matches a challenge or verifier: only unreserved characters of RFC 3986. */
 export const pkcePattern = /^[A-Za-z0-9._~-]{43,128}$/;
 
-/** Whether a verifier is the one that a challenge was made of, compared in constant time. */
+/** Returns whether a challenge was derived from this verifier, compared in constant time. */
 function verifies(
   verifier: string,
   { challenge, method }: { challenge: string; method: ChallengeMethod },

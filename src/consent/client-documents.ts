@@ -10,29 +10,31 @@ import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";
 import { cleanName, isNativeRedirect, redirectProblem, type OauthClient } from "./oauth-clients.ts";
 
-/** Bytes of a document; the draft recommends 5 kB (section 6.6). */
+/** The most bytes of a document; the draft recommends 5 kB (section 6.6). */
 export const documentBytesMax = 5 * 1_024;
-/** How long reading one may take, the look-up of its name included. */
+/** Milliseconds that reading a document may take, including the DNS lookup. */
 const normalPatienceMs = 5_000;
 /**
- * Documents that are read at the same time, and those that one person may have read in a minute.
+ * The most documents that are read concurrently, and the most that one person may have read in a
+ * minute.
  */
 const readingMax = 16;
 const perPersonMax = 20;
-/** How many documents are kept, and the bounds of how long, which override their publisher. */
+/** The most documents that are kept, and bounds on how long, which override their publisher. */
 const keptMax = 500;
 const keptMs = { min: 60_000, normal: hourMs, max: dayMs } as const;
 const charactersMax = 1_000;
 
 /**
- * Why a document makes no client, in words that follow the address; never what the other side said.
+ * Why a document describes no valid client, in words that follow its address. They never repeat
+ * what the other side sent.
  */
 export class ClientDocumentError extends Error {}
 
 const uris = z.array(z.string().max(2_000)).min(1).max(20);
 const names = z.array(z.string().max(100)).max(20).optional();
 
-// What a document says beyond this means nothing here.
+// Further members of a document are ignored.
 const documentSchema = z.looseObject({
   client_id: z.string(),
   client_name: z.string().max(200).optional(),
@@ -48,7 +50,7 @@ const documentSchema = z.looseObject({
 
 type ClientDocument = z.infer<typeof documentSchema>;
 
-/** Rules of a document that has the right fields, and what is wrong where one is broken. */
+/** The rules for a document with valid fields, and the message where one is broken. */
 const rules: readonly (readonly [string, (document: ClientDocument, id: string) => boolean])[] = [
   ["names another client_id than its own address", ({ client_id: named }, id) => named === id],
   [
@@ -65,15 +67,18 @@ const rules: readonly (readonly [string, (document: ClientDocument, id: string) 
   ],
 ];
 
-/** What is wrong with an address as a client id (draft, section 3); undefined where nothing is. */
+/**
+ * Returns what is wrong with an address as a client id (draft, section 3); undefined where it is
+ * valid.
+ */
 function addressProblem(id: string): string | undefined {
   const url = URL.canParse(id) ? new URL(id) : undefined;
   if (url === undefined || id.length > charactersMax || id.includes("#"))
     return "is not an address without a fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (url.pathname === "/") return "must have a path";
-  // Host names in another spelling, default ports and dot segments would be other ids for the same
-  // document.
+  // Other spellings of the host name, default ports and dot segments would be further ids of the
+  // same document.
   return url.href === id ? undefined : "must be written as it is called, without dot segments";
 }
 
@@ -104,8 +109,8 @@ function problemOf({ issues: [issue] }: z.ZodError): string {
 }
 
 /**
- * A client as its document describes it. Its home page is shown only where it is on the host that
- * published the document.
+ * Returns the client that a document describes. Its home page is shown only where it is on the host
+ * that published the document.
  */
 function clientOf(
   document: ClientDocument,
@@ -130,7 +135,7 @@ function clientOf(
   };
 }
 
-/** How long a document is kept by what its `Cache-Control` says, within bounds. */
+/** Returns for how many milliseconds a document is kept: by its `Cache-Control`, within bounds. */
 function keptForMs(headers: Headers): number {
   const control = (headers.get("cache-control") ?? "").toLowerCase();
   if (/\bno-(?:store|cache)\b/.test(control)) return keptMs.min;
@@ -168,9 +173,10 @@ interface Kept {
 }
 
 /**
- * Reads the descriptions of clients whose id is the address of one
+ * Reads the descriptions of clients whose id is an address
  * (draft-ietf-oauth-client-id-metadata-document): over TLS, from public addresses, without
- * redirects, cookies or credentials, bounded in bytes, time and number. Only what is valid is kept.
+ * redirects, cookies or credentials, with bounds on bytes, time and number. Only valid documents
+ * are kept.
  */
 export class ClientDocuments {
   private readonly guard: AddressGuard;
@@ -191,14 +197,16 @@ export class ClientDocuments {
     this.asked = new NamedWindows(clock, minuteWindow, { namesMax: 10_000 });
   }
 
-  /** Whether a client id is an address; http is for the operator's own networks alone. */
+  /**
+   * Returns whether a client id is an address. http is allowed only in the operator's own networks.
+   */
   isDocumentId(id: string): boolean {
     return id.startsWith("https://") || (id.startsWith("http://") && this.guard.allowed.length > 0);
   }
 
   /**
-   * The client that an address describes; the person is who wants to connect it. Throws
-   * `ClientDocumentError`.
+   * Returns the client that an address describes. `userId` is the person who wants to connect it.
+   * Throws `ClientDocumentError`.
    */
   async find(id: string, userId: string): Promise<OauthClient> {
     const problem = addressProblem(id);

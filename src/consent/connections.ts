@@ -9,24 +9,24 @@ import { mayBeId, newId } from "../platform/kernel/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
 /**
- * What a key or an access token may do that a person approves: what it costs at most, how long,
- * with which models and scopes.
+ * What a person approves for a key or an access token: its spending limit, lifetime, models and
+ * scopes.
  */
 export interface Terms {
   label: string | null;
   limitNanoUsd: bigint | null;
   limitReset: LimitReset;
   expiresAtMs: number | null;
-  /** Lower-cased model ids; null means all. */
+  /** Lower-case model ids; null allows all. */
   allowedModels: readonly string[] | null;
   scopes: readonly Scope[];
 }
 
-/** Terms as the database keeps them. */
+/** Serialises terms for the database. */
 export const termsText = ({ limitNanoUsd, ...terms }: Terms): string =>
   JSON.stringify({ ...terms, limitNanoUsd: limitNanoUsd === null ? null : String(limitNanoUsd) });
 
-/** Reads terms that `termsText` wrote. */
+/** Parses terms that `termsText` wrote. */
 export function termsOf(text: string): Terms {
   const read = JSON.parse(text) as Omit<Terms, "limitNanoUsd" | "scopes"> & {
     limitNanoUsd: string | null;
@@ -40,18 +40,19 @@ export function termsOf(text: string): Terms {
 }
 
 /**
- * How an app was connected: by a device code, by OAuth's authorization code, with a key by the page
- * at `/auth`, or as the dashboard's own playground.
+ * How an app was connected: by a device code, by OAuth's authorization code, with a key from the
+ * page at `/auth`, or as the dashboard's own playground.
  */
 type ConnectionOrigin = "device" | "oauth" | "key" | "playground";
 
 /**
- * A connected app: a client, the person who granted, and what was granted. Times in milliseconds.
+ * A connected app: the client, the person who granted, and what was granted. Times are in
+ * milliseconds.
  */
 export interface Connection {
-  /** `con_` id. */
+  /** A `con_` id. */
   id: string;
-  /** The LLM key whose secret is the access token; it carries limits and spend. */
+  /** The LLM key whose secret is the access token. It carries limits and spending. */
   keyId: string;
   workspaceId: string;
   userId: string;
@@ -59,13 +60,13 @@ export interface Connection {
   clientName: string;
   origin: ConnectionOrigin;
   scopes: readonly Scope[];
-  /** The consent bundle that was chosen; null where scopes were chosen one by one. */
+  /** The consent bundle that was chosen; null where scopes were chosen individually. */
   bundle: string | null;
   /** The resource that its tokens are for (RFC 8707). */
   resource: string | null;
   /** Whether it has refresh tokens. */
   offline: boolean;
-  /** Where it was connected from. */
+  /** The address that it was connected from. */
   address: string;
   userAgent: string;
   createdAtMs: number;
@@ -74,7 +75,7 @@ export interface Connection {
   endReason: string | null;
 }
 
-/** What a new connection is made of. */
+/** What a new connection is built from. */
 export interface NewConnection
   extends Pick<
     Connection,
@@ -90,11 +91,11 @@ export interface NewConnection
     | "userAgent"
   > {
   terms: Terms;
-  /** End of the first access token; null where it lasts as long as the connection. */
+  /** When the first access token expires; null where it lasts as long as the connection. */
   tokenExpiresAtMs: number | null;
 }
 
-/** Whose connections are meant; without either, all. */
+/** Selects connections by owner; without either member, all. */
 interface ConnectionOwner {
   workspaceId?: string;
   userId?: string;
@@ -109,10 +110,10 @@ export interface ConnectionsOptions {
   llmKeyEditor: LlmKeyEditor;
 }
 
-/** Connections that are listed at once where no number is asked for. */
+/** The default number of connections in a list. */
 const listedMax = 1_000;
 
-/** How long a connection that ended is known. */
+/** Milliseconds for which an ended connection is kept. */
 const keptMs = 90 * dayMs;
 
 type Row = ConsentTables["connections"];
@@ -148,7 +149,7 @@ export class Connections {
     this.options = options;
   }
 
-  /** Connects an app; the access token exists in this answer alone. */
+  /** Connects an app. The access token is returned only here. */
   async create({
     terms,
     tokenExpiresAtMs,
@@ -178,7 +179,7 @@ export class Connections {
   }
 
   /**
-   * Lists an app that was given a key of its own: the key is one like any other, and ending the
+   * Lists an app that was given a key of its own. The key is an ordinary one, and ending the
    * connection deletes it.
    */
   noteKey(
@@ -202,8 +203,8 @@ export class Connections {
   }
 
   /**
-   * The connections of a workspace that have not ended, newest first; of one person where one is
-   * named.
+   * Returns the connections of a workspace that have not ended, newest first; of one person where
+   * one is named.
    */
   async list({
     limit = listedMax,
@@ -217,8 +218,7 @@ export class Connections {
       .limit(limit)
       .offset(offset)
       .execute();
-    // Keys that apps were given may be deleted where keys are listed, which ends their connection,
-    // too.
+    // Keys of apps may also be deleted from the list of keys, which ends their connection.
     return rows
       .map(fromRow)
       .filter(
@@ -227,7 +227,7 @@ export class Connections {
       );
   }
 
-  /** How many there are of these. */
+  /** Returns the number of these connections. */
   async count(of: ConnectionOwner): Promise<number> {
     const counted = this.openOf(of).select(({ fn }) =>
       fn.countAll<number | bigint | string>().as("total"),
@@ -242,7 +242,7 @@ export class Connections {
     return userId === undefined ? within : within.where("user_id", "=", userId);
   }
 
-  /** The connection with this id, ended or not; undefined where there is none. */
+  /** Returns the connection with this id, ended or not; undefined where there is none. */
   async find(id: string): Promise<Connection | undefined> {
     if (!mayBeId(id)) return undefined;
     const row = await this.options.database
@@ -253,7 +253,7 @@ export class Connections {
     return row && fromRow(row);
   }
 
-  /** The connection whose key this is, ended or not. */
+  /** Returns the connection of this key, ended or not. */
   async ofKey(keyId: string): Promise<Connection | undefined> {
     const row = await this.options.database
       .selectFrom("connections")
@@ -263,7 +263,7 @@ export class Connections {
     return row && fromRow(row);
   }
 
-  /** Whether a person has connected this client before. */
+  /** Returns whether any person has connected this client before. */
   async wereMade(clientId: string): Promise<boolean> {
     const query = this.options.database
       .selectFrom("connections")
@@ -273,7 +273,7 @@ export class Connections {
     return (await query.executeTakeFirst()) !== undefined;
   }
 
-  /** Whether a person has given an app a key before. */
+  /** Returns whether a person has given an app a key before. */
   async wereGivenKey(userId: string, clientName: string): Promise<boolean> {
     const query = this.options.database.selectFrom("connections").select("id").limit(1);
     const own = query
@@ -283,10 +283,7 @@ export class Connections {
     return (await own.executeTakeFirst()) !== undefined;
   }
 
-  /**
-   * Gives a connection another access token in place of the current one; undefined where it has
-   * ended.
-   */
+  /** Replaces the access token of a connection; undefined where it has ended. */
   async renew(
     { id, keyId, workspaceId }: Connection,
     { tokenExpiresAtMs, address }: { tokenExpiresAtMs: number; address: string },
@@ -307,8 +304,8 @@ export class Connections {
   }
 
   /**
-   * Ends what a person connected in a workspace, such as when they are no longer a member. Gives
-   * what has ended.
+   * Ends what a person connected in a workspace, such as when they are no longer a member. Returns
+   * the ended connections.
    */
   async endAll(of: ConnectionOwner & { userId: string }, reason: string): Promise<Connection[]> {
     const ended: Connection[] = [];
@@ -319,7 +316,7 @@ export class Connections {
     return ended;
   }
 
-  /** Ends a connection and its tokens, on every gateway; false where it had ended. */
+  /** Ends a connection and its tokens, on every gateway. Returns false where it had ended. */
   async end(
     { id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">,
     reason: string,
@@ -342,11 +339,11 @@ export class Connections {
     return row !== undefined;
   }
 
-  /** Forgets connections that ended long ago; the audit log keeps what happened to them. */
+  /** Deletes connections that ended long ago. The audit log keeps what happened to them. */
   async removeEnded(): Promise<void> {
     const { database, clock, directory } = this.options;
     const nowMs = clock.nowMs();
-    // A key may also be deleted where keys are listed, or with its workspace; one of another
+    // A key may also be deleted from the list of keys, or with its workspace. A deletion on another
     // gateway is known here within the hour.
     const open = await database
       .selectFrom("connections")

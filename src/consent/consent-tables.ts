@@ -1,6 +1,6 @@
 /**
- * The tables of apps that people connect. Lists and terms are JSON, times milliseconds, truths 0
- * and 1, codes keyed hashes.
+ * The tables of apps that people connect. Lists and terms are JSON, times milliseconds, booleans 0
+ * and 1, and codes keyed hashes.
  */
 export interface ConsentTables {
   oauth_clients: {

@@ -8,29 +8,31 @@ import { isUniqueViolation } from "../platform/storage/storage-error.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 import { termsOf, termsText, type Terms } from "./connections.ts";
 
-/** Consonants that read unlike each other and spell no words (RFC 8628, section 6.1). */
+/** Consonants that are not easily confused and spell no words (RFC 8628, section 6.1). */
 const userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ";
 const userCodeLength = 8;
 
-/** Lifetime of a device code, and the pause between polls that a client begins with. */
+/** Seconds that a device code is valid, and the initial seconds between a client's polls. */
 const deviceCodeLifetimeS = 15 * 60;
 const intervalS = 5;
-/** Seconds by which a client that polls too fast has to slow down (RFC 8628, section 3.5). */
+/**
+ * Seconds that a client which polls too fast has to add to its interval (RFC 8628, section 3.5).
+ */
 const slowDownS = 5;
-/** Answers and timers of clients are this much early at times. */
+/** Milliseconds by which a poll may be early, because of the client's timers and network delays. */
 const paceToleranceMs = 500;
-/** Codes that one address may have pending. */
+/** The most pending codes of one address. */
 const pendingPerAddressMax = 60;
 
-/** A device that asks to be connected. */
+/** A device that requests to be connected. */
 export interface DeviceRequest {
   clientId: string | null;
   clientName: string;
   scopes: readonly Scope[];
-  /** Whether refresh tokens are asked for. */
+  /** Whether refresh tokens are requested. */
   offline: boolean;
   keyLabel: string | null;
-  /** Where it was asked from; shown to the person who approves. */
+  /** The address that requested it, which is shown to the person who approves. */
   address: string;
   userAgent: string;
 }
@@ -41,7 +43,7 @@ export interface PendingDevice extends DeviceRequest {
   expiresAtMs: number;
 }
 
-/** What a person decided: the terms of the connection, or nothing. */
+/** A person's decision: the terms of the connection, or none. */
 export interface DeviceDecision {
   userCode: string;
   userId: string;
@@ -56,7 +58,7 @@ interface ApprovedDevice extends DeviceRequest {
   terms: Terms;
 }
 
-/** What a poll finds (contract: "Device authorization"). */
+/** The outcome of a poll (contract: "Device authorization"). */
 export type PollOutcome =
   | { state: "approved"; device: ApprovedDevice }
   | { state: "authorization_pending" | "slow_down" | "access_denied" | "expired_token" };
@@ -80,17 +82,17 @@ function newUserCode(): string {
   return code;
 }
 
-/** A user code as people type it: case, dashes and spaces do not count. */
+/** Normalises a user code as people type it: case, dashes and spaces are ignored. */
 export const plainUserCode = (typed: string): string =>
   typed
     .toUpperCase()
     .replaceAll(/[^A-Z]/g, "")
     .slice(0, 20);
 
-/** A user code as people read it. */
+/** Formats a user code for people. */
 export const shownUserCode = (plain: string): string => `${plain.slice(0, 4)}-${plain.slice(4)}`;
 
-/** Device codes (RFC 8628), kept as keyed hashes; each makes one connection at most. */
+/** Stores device codes (RFC 8628) as keyed hashes; each makes one connection at most. */
 export class DeviceCodes {
   private readonly database: Kysely<ConsentTables>;
   private readonly hasher: SecretHasher;
@@ -103,8 +105,8 @@ export class DeviceCodes {
   }
 
   /**
-   * Begins a request; undefined where its address has too many pending. The codes exist in this
-   * answer alone.
+   * Starts a request; undefined where its address has too many pending ones. The codes are returned
+   * only here.
    */
   async start(
     request: DeviceRequest,
@@ -129,7 +131,7 @@ export class DeviceCodes {
     }
   }
 
-  /** The request that a person typed the code of, while it waits; undefined where there is none. */
+  /** Returns the pending request of a user code; undefined where there is none. */
   async findPending(userCode: string): Promise<PendingDevice | undefined> {
     const row = await this.database
       .selectFrom("device_codes")
@@ -144,8 +146,8 @@ export class DeviceCodes {
   }
 
   /**
-   * What a person decided about a code before, as long as it is known; undefined where they have
-   * not.
+   * Returns a person's earlier decision about a code, while it is kept; undefined where there was
+   * none.
    */
   async decisionOf(
     userCode: string,
@@ -161,7 +163,7 @@ export class DeviceCodes {
     return row && { clientName: row.client_name, approved: row.status !== "denied" };
   }
 
-  /** Approves or declines, once; false where the request no longer waits. */
+  /** Approves or declines a request once. Returns false where it is no longer pending. */
   async decide({ userCode, userId, workspaceId, terms }: DeviceDecision): Promise<boolean> {
     const row = await this.database
       .updateTable("device_codes")
@@ -180,8 +182,8 @@ export class DeviceCodes {
   }
 
   /**
-   * What a poll finds; a code is for the client that it was made for. Of polls at the same time one
-   * takes the approval.
+   * Returns the outcome of a poll. A code is valid only for the client that it was created for. Of
+   * concurrent polls, one receives the approval.
    */
   async poll(deviceCode: string, clientId?: string): Promise<PollOutcome> {
     const hash = this.hasher.hash(deviceCode);

@@ -1,6 +1,6 @@
 import { isScope, type Scope } from "../identity/keys/scopes.ts";
 
-/** Consent bundles, as the contract names them ("Flows that mint credentials", 4). */
+/** The consent bundles, as the contract names them ("Flows that mint credentials", 4). */
 export const bundles = {
   read_only: [
     "read:llm-keys",
@@ -28,16 +28,19 @@ export const bundles = {
   ],
 } as const satisfies Record<string, readonly Scope[]>;
 
-/** A consent bundle. */
+/** The name of a consent bundle. */
 export type Bundle = keyof typeof bundles;
 
 /**
  * Every scope that apps can be granted: those of the wider bundle. Management keys, provider keys
- * and security stay with people.
+ * and security are reserved to people.
  */
 export const grantableScopes: readonly Scope[] = bundles.standard;
 
-/** Asks for refresh tokens (OpenID Connect Core, section 11). No permission of its own. */
+/**
+ * The scope that requests refresh tokens (OpenID Connect Core, section 11). It grants no
+ * permission.
+ */
 export const offlineScope = "offline_access";
 
 /** What a scope lets an app do, in words for the person who consents. */
@@ -56,16 +59,16 @@ export const scopeWords: Readonly<Partial<Record<Scope, string>>> = {
   "write:connections": "Disconnect apps",
 };
 
-/** A request for scopes, read. */
+/** A parsed request for scopes. */
 export interface WantedScopes {
   scopes: readonly Scope[];
-  /** Whether refresh tokens are asked for. */
+  /** Whether refresh tokens are requested. */
   offline: boolean;
 }
 
 /**
- * Reads a `scope` parameter (RFC 6749, section 3.3). What is not known is dropped; undefined where
- * nothing known is left. Without the parameter everything that apps can be granted is asked for.
+ * Parses a `scope` parameter (RFC 6749, section 3.3). Unknown scopes are dropped; undefined where
+ * no known one is left. Without the parameter, every scope that apps can be granted is requested.
  */
 export function readScopes(text: string | null | undefined): WantedScopes | undefined {
   if (text === null || text === undefined || text.trim() === "")
@@ -77,7 +80,7 @@ export function readScopes(text: string | null | undefined): WantedScopes | unde
   return offline ? { scopes: bundles.read_only, offline } : undefined;
 }
 
-/** The bundle that a set of scopes is, exactly; null where it is none. */
+/** Returns the bundle that equals a set of scopes; null where none does. */
 export function bundleOf(scopes: readonly Scope[]): Bundle | null {
   for (const name of ["read_only", "standard"] as const) {
     const bundle: readonly Scope[] = bundles[name];
@@ -87,7 +90,7 @@ export function bundleOf(scopes: readonly Scope[]): Bundle | null {
   return null;
 }
 
-/** The scopes of a form that a person ticked, as far as they were asked for. */
+/** Returns the scopes that a person ticked in a form, as far as they were requested. */
 export const narrowedScopes = (
   ticked: readonly string[],
   wanted: readonly Scope[],

@@ -4,12 +4,12 @@ import { mayBeId, randomBase62 } from "../platform/kernel/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
 /**
- * Clients that one address may register in a day, and clients in all that are kept before a person
- * connects them.
+ * The most clients that one address may register in a day, and the most that are kept in all before
+ * a person connects them.
  */
 export const registeredPerDayMax = 200;
 const normalUnusedMax = 50_000;
-/** Clients that were registered and never used are forgotten after this time. */
+/** Milliseconds after which clients that were registered and never used are deleted. */
 const unusedLifetimeMs = 30 * 86_400_000;
 
 /**
@@ -26,7 +26,7 @@ export interface OauthClient {
   createdAtMs: number;
   /** Whether a person has connected it before. */
   wasUsed: boolean;
-  /** Host of the metadata document that describes it; null where it registered itself. */
+  /** The host of the metadata document that describes it; null where it registered itself. */
   publishedBy: string | null;
 }
 
@@ -34,8 +34,8 @@ export interface OauthClient {
 type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
 
 /**
- * A name that an app gives itself, without what could make it look like something else: control and
- * direction marks.
+ * Cleans the name that an app gives itself of characters that could disguise it: control characters
+ * and direction marks.
  */
 export const cleanName = (name: string | null | undefined): string =>
   (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
@@ -55,23 +55,22 @@ const fromRow = (row: Row): OauthClient => ({
 });
 
 /**
- * A redirect URI without the port, where the port does not count: loopback addresses (RFC 8252,
- * section 7.3). The rest of the text stays as it is, so that nothing else is equal but what is
- * spelt alike.
+ * Removes the port from a redirect URI where the port is ignored: on loopback addresses (RFC 8252,
+ * section 7.3). The rest stays as it is, so that only identical spellings compare equal.
  */
 const comparable = (text: string): string =>
   text.replace(/^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])):\d{1,5}(?=[/?]|$)/, "$1");
 
 /**
- * Whether a client registered a redirect URI: the same text, and any port on loopback addresses
- * (OAuth 2.1, section 2.3.1).
+ * Returns whether a client registered a redirect URI: the same text, with any port on loopback
+ * addresses (OAuth 2.1, section 2.3.1).
  */
 export const allowsRedirect = ({ redirectUris }: OauthClient, uri: string): boolean =>
   redirectUris.some(
     (registered) => registered === uri || comparable(registered) === comparable(uri),
   );
 
-/** Schemes that a browser runs or reads as a document; an app has no use for them. */
+/** Schemes that a browser executes or reads as a document. No app needs them. */
 const refusedSchemes: ReadonlySet<string> = new Set([
   "javascript:",
   "data:",
@@ -87,8 +86,8 @@ const refusedSchemes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What is wrong with a redirect URI of a client; undefined where nothing is. Custom schemes belong
- * to native apps.
+ * Returns what is wrong with a client's redirect URI; undefined where it is valid. Custom schemes
+ * belong to native apps.
  */
 export function redirectProblem(text: string): string | undefined {
   if (!URL.canParse(text) || /[\s\\\p{Cc}]/u.test(text)) return "must be an absolute URI";
@@ -101,18 +100,18 @@ export function redirectProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Whether a redirect URI belongs to a native app; what its client claims is not consulted. */
+/** Returns whether a redirect URI belongs to a native app, regardless of what its client claims. */
 export function isNativeRedirect(text: string): boolean {
   const url = new URL(text);
   return url.protocol !== "https:" || isLoopback(url);
 }
 
-/** Registered clients. */
+/** Stores registered clients. */
 export class OauthClients {
   private readonly database: Kysely<ConsentTables>;
   private readonly clock: Clock;
   private readonly unusedMax: number;
-  /** Registrations until the unused ones are counted again. */
+  /** The number of registrations until the unused clients are counted again. */
   private untilCounted = 1;
 
   constructor({
@@ -126,9 +125,9 @@ export class OauthClients {
   }
 
   /**
-   * Registers a client; undefined where its address has registered too many today. Where there are
-   * too many that were never connected, the oldest of those are removed: a client that floods the
-   * table pushes its own entries out, and others can still register.
+   * Registers a client; undefined where its address has registered too many today. Where too many
+   * were never connected, the oldest of those are removed: a client that floods the table pushes
+   * its own entries out, and others can still register.
    */
   async register(wanted: NewOauthClient, address: string): Promise<OauthClient | undefined> {
     const nowMs = this.clock.nowMs();
@@ -160,7 +159,7 @@ export class OauthClients {
     return client;
   }
 
-  /** The client with this id; undefined where there is none. */
+  /** Returns the client with this id; undefined where there is none. */
   async find(id: string): Promise<OauthClient | undefined> {
     if (!mayBeId(id)) return undefined;
     const row = await this.database
@@ -198,7 +197,8 @@ export class OauthClients {
   }
 
   /**
-   * Counts once in a hundredth of what is kept, so that a registration does not read all of them.
+   * Removes the oldest unused clients beyond the limit. They are counted only once for every
+   * hundredth of the limit, so that not every registration reads all of them.
    */
   private async makeRoom(): Promise<void> {
     if ((this.untilCounted -= 1) > 0) return;
@@ -226,7 +226,7 @@ export class OauthClients {
 
 const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Whether a URL leads to a program on the person's own machine (RFC 8252, section 7.3). */
+/** Returns whether a URL leads to a program on the person's own machine (RFC 8252, section 7.3). */
 export const isLoopback = ({ hostname }: URL): boolean => loopbackHosts.has(hostname);
 
 const refusals: readonly (readonly [string, (url: URL) => boolean])[] = [
@@ -242,9 +242,9 @@ const refusals: readonly (readonly [string, (url: URL) => boolean])[] = [
 ];
 
 /**
- * Reads a callback URL of an app (contract: https, or http on localhost, 127.0.0.1 or [::1], any
- * port). Gives the URL, or what is wrong with it. The text has to be what the parser reads, so that
- * no other reader sees another host in it.
+ * Parses a callback URL of an app (contract: https, or http on localhost, 127.0.0.1 or [::1], any
+ * port). Returns the URL, or what is wrong with it. The text has to be in the parser's normal form,
+ * so that no other parser sees another host in it.
  */
 export function readCallbackUrl(text: string): { url: URL } | { problem: string } {
   if (!URL.canParse(text) || /[\s\\\p{Cc}]/u.test(text))
@@ -254,7 +254,7 @@ export function readCallbackUrl(text: string): { url: URL } | { problem: string 
   return refused === undefined ? { url } : { problem: refused[0] };
 }
 
-/** The callback with parameters added to its query. */
+/** Returns the callback with parameters added to its query. */
 export function callbackWith(
   callbackUrl: string,
   parameters: Readonly<Record<string, string | undefined>>,

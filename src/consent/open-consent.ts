@@ -12,7 +12,7 @@ import { Connections, type Connection, type ConnectionsOptions } from "./connect
 import { DeviceCodes } from "./device-codes.ts";
 import { OauthClients } from "./oauth-clients.ts";
 
-/** Everything that mints credentials for apps by the consent of a person or a key. */
+/** The parts that issue credentials for apps with the consent of a person or a key. */
 export interface Consent {
   codes: AuthorizationCodes;
   devices: DeviceCodes;
@@ -65,25 +65,22 @@ export function openConsent({
 
 const guardOf = ({ networks = [], certificates = [] }: DocumentSettings): AddressGuard => ({
   allowed: networks.flatMap((range) => parseRange(range) ?? []),
-  // The platform's own list with what `NODE_EXTRA_CA_CERTS` adds to it is copied only where more is
+  // The platform's own list, with those of `NODE_EXTRA_CA_CERTS`, is copied only where more are
   // trusted.
   ...(certificates.length === 0
     ? {}
     : { trusted: [...getCACertificates("default"), ...certificates] }),
 });
 
-/**
- * What tells the connection of the playground from those of apps; ids of registered clients begin
- * otherwise.
- */
+/** The client id of the playground's connection. Ids of registered clients have another prefix. */
 const playgroundClientId = "playground";
 
 const tokenMs = 12 * hourMs;
-/** What the playground of one person may cost a day, in nano-USD. */
+/** The most that one person's playground may cost in a day, in nano-USD. */
 const limitNanoUsd = 5n * nanoUsdPerUsd;
 const limitReset: LimitReset = "daily";
 
-/** Who uses the playground, and from where. */
+/** The person who uses the playground, and their address. */
 interface PlaygroundUser {
   workspaceId: string;
   userId: string;
@@ -91,7 +88,7 @@ interface PlaygroundUser {
   userAgent: string;
 }
 
-/** A token for the playground of one person; the secret exists in this answer alone. */
+/** A token for one person's playground. The secret is returned only here. */
 interface PlaygroundToken {
   secret: string;
   keyId: string;
@@ -100,9 +97,9 @@ interface PlaygroundToken {
 }
 
 /**
- * Gives pages a token with which they send inference requests in a person's own name. It is an
- * access token of a connection: one for each person and workspace, whose key meters and limits what
- * the playground costs, and that ends with the membership.
+ * Issues tokens with which dashboard pages send inference requests as their person. Each is the
+ * access token of a connection, one for each person and workspace, whose key meters and limits the
+ * playground's cost and ends with the membership.
  */
 class Playground {
   private readonly connections: Connections;
@@ -114,7 +111,7 @@ class Playground {
     this.clock = clock;
   }
 
-  /** A new token; the one before it is dead when this resolves. */
+  /** Issues a new token. The previous one is revoked when this resolves. */
   issue(user: PlaygroundUser): Promise<PlaygroundToken> {
     return this.mutex.run(`${user.workspaceId} ${user.userId}`, async () => {
       const expiresAtMs = this.clock.nowMs() + tokenMs;
