@@ -29,7 +29,7 @@ interface IdempotentRequest {
   actorId: string;
   /** The idempotency key that the client chose. */
   key: string;
-  /** The method, path and body, which the key must always stand with. */
+  /** The method, path and body, which must be the same on every use of the key. */
   content: string;
 }
 

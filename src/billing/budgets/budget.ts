@@ -100,8 +100,9 @@ const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
 /**
  * Returns the tags of the budgets that a request counts towards.
  *
- * @example budgetTags({ keyId: "key_1", userId: "usr_1", models: ["acme/large"], ... }) //
- * ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
+ * @example
+ * budgetTags({ keyId: "key_1", userId: "usr_1", models: ["acme/large"], ... })
+ * // ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
  */
 export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spender): string[] => [
   workspaceTag,

@@ -5,7 +5,7 @@ import { limitWindowHours, type KeyConnection, type LlmKey } from "./llm-key-sto
 import { managementKeyStatus, type ManagementKey } from "./management-keys.ts";
 import type { Scope } from "./scopes.ts";
 
-/** Who sent a request without a credential. */
+/** A caller without a credential. */
 export interface AnonymousCaller {
   kind: "anonymous";
   address: string;
@@ -18,7 +18,7 @@ export type Caller =
       kind: "llm-key";
       key: LlmKey;
       workspace: Workspace;
-      /** The key that made this one, where one did: its limits and its end hold for both. */
+      /** The key that created this one, where one did. Its limits and its expiry apply to both. */
       parent?: LlmKey;
     }
   | { kind: "management-key"; key: ManagementKey; workspace: Workspace }
@@ -41,15 +41,15 @@ export type ConnectionCaller = Extract<Caller, { kind: "connection" }>;
  */
 export type AccountCaller = ManagementKeyCaller | ConnectionCaller | SessionCaller;
 
-/** The scopes that an administering caller holds. */
+/** Returns the scopes that an administering caller holds. */
 export function scopesHeld(caller: AccountCaller): readonly Scope[] {
   if (caller.kind === "session") return caller.scopes;
   return caller.kind === "connection" ? caller.connection.scopes : caller.key.scopes;
 }
 
 /**
- * The creator of what an administering caller makes: the user, for a connected app the user who
- * granted it, or the management key.
+ * Returns the creator of what an administering caller creates: the user, for a connected app the
+ * user who granted it, or the management key.
  */
 export function creatorIdOf(caller: AccountCaller): string {
   if (caller.kind === "session") return caller.user.id;
@@ -57,8 +57,9 @@ export function creatorIdOf(caller: AccountCaller): string {
 }
 
 /**
- * Returns a caller as routing looks at it. One that administers a workspace counts as a key without
- * limits of its own: what the workspace demands and can pay holds, and nothing is charged to it.
+ * Returns a caller as routing sees it. A caller that administers a workspace counts as a key
+ * without limits of its own: the workspace's restrictions and balance apply, and nothing is charged
+ * to it.
  */
 export function routedCaller(caller: KnownCaller): LlmKeyCaller {
   if (caller.kind === "llm-key") return caller;
@@ -97,7 +98,7 @@ const isLiveKey = ({ disabled, expiresAtMs }: LlmKey, nowMs: number): boolean =>
   !disabled && isBefore(expiresAtMs, nowMs);
 
 /**
- * Whether requests may be made with a credential at a wall time in milliseconds. A child ends with
+ * Returns whether a credential may be used at a wall time in milliseconds. A child key ends with
  * its parent.
  */
 export function isLive(credential: Credential, nowMs: number): boolean {
@@ -105,19 +106,19 @@ export function isLive(credential: Credential, nowMs: number): boolean {
   if (credential.kind === "management-key")
     return managementKeyStatus(credential.key, nowMs) === "active";
   const { key, parent } = credential;
-  // A connection goes on when its access token ends, and so do the keys that it made.
+  // A connection outlives its access token, and so do the keys that it created.
   if (!isBefore(key.connection?.tokenExpiresAtMs ?? null, nowMs)) return false;
   return isLiveKey(key, nowMs) && (parent === undefined || isLiveKey(parent, nowMs));
 }
 
-/** The limits of a key, as charges count against them. */
+/** The limits of a key, as charges count towards them. */
 interface KeyLimits {
   keyId: string;
   keyLimit: { limitNano: bigint; windowHours: number } | null;
   countsByok: boolean;
 }
 
-/** Returns the limits that charges of a key count against. */
+/** Returns the limits that charges of a key count towards. */
 export const spendingKeyOf = ({
   id,
   limitNanoUsd,
@@ -133,9 +134,9 @@ export const spendingKeyOf = ({
 });
 
 /**
- * Id of the operator that calls; undefined for other callers. Operators are people who are marked
- * so, in whichever workspace they are, and management keys of the first workspace, whose scope is
- * asked for beside this.
+ * Returns the id of the operator that calls; undefined for other callers. Operators are people who
+ * are marked as such, in any workspace, and management keys of the first workspace, whose scope is
+ * checked separately.
  */
 export function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
   if (caller.kind === "session") return caller.user.operator ? caller.user.id : undefined;
@@ -145,8 +146,8 @@ export function operatorIdOf(caller: Caller, operatorWorkspaceId: string): strin
 }
 
 /**
- * Id of the operator that calls. Throws `forbidden` for other callers: a right to grant credits is
- * a right to print money.
+ * Returns the id of the operator that calls. Throws `forbidden` for other callers, since the right
+ * to grant credits is a right to print money.
  */
 export function requireOperator(caller: Caller, operatorWorkspaceId: string): string {
   const id = operatorIdOf(caller, operatorWorkspaceId);

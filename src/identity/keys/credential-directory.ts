@@ -7,11 +7,11 @@ import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
 import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
 
 /**
- * Every live credential in memory, by the hash of its secret: authenticating a request costs one
- * keyed hash and one look-up, and never the database. A change replaces the record as a whole.
+ * All live credentials in memory, by the hash of their secret. Authenticating a request costs one
+ * keyed hash and one lookup, and never a query. A change replaces the whole record.
  */
 export class CredentialDirectory {
-  /** When each of them was used last. */
+  /** When each of them was last used. */
   readonly uses = new CredentialUses();
   /** Called with the workspace whose records changed. */
   onChange: (workspaceId: string) => void = () => undefined;
@@ -19,16 +19,16 @@ export class CredentialDirectory {
   private readonly workspaces = new Map<string, Workspace>();
   private readonly byHash = new Map<string, Credential>();
   private readonly hashById = new Map<string, string>();
-  /** Hashes of secrets before the last rotation that are still accepted. */
+  /** Hashes of secrets from before the last rotation that are still accepted. */
   private readonly previousHashById = new Map<string, string>();
-  /** Ids of the keys that a key has made. */
+  /** Ids of the keys that each key created. */
   private readonly childIds = new Map<string, Set<string>>();
 
   constructor(hasher: SecretHasher) {
     this.hasher = hasher;
   }
 
-  /** The credential that a secret belongs to, in any state; undefined when there is none. */
+  /** Returns the credential of a secret, in any state; undefined when there is none. */
   find(secret: string): Credential | undefined {
     if (
       !secret.startsWith(brand.llmKeyFamilyPrefix) &&
@@ -40,8 +40,7 @@ export class CredentialDirectory {
   }
 
   /**
-   * The LLM key with this record id, as long as requests may be made with it: neither revoked nor
-   * disabled nor expired.
+   * Returns the LLM key with this record id while it may be used: not revoked, disabled or expired.
    */
   liveLlmKey(id: string, nowMs: number): LlmKeyCaller | undefined {
     const credential = this.byHash.get(this.hashById.get(id) ?? "");
@@ -49,26 +48,26 @@ export class CredentialDirectory {
   }
 
   /**
-   * The LLM key whose stored hash this is, in any state; undefined when there is none or it
-   * was deleted.
+   * Returns the LLM key with this stored hash, in any state; undefined when there is none or it was
+   * deleted.
    */
   llmKeyByHash(hash: string): LlmKey | undefined {
     const credential = this.byHash.get(hash);
-    // The hash of a secret before the last rotation leads to its key, and names it no more.
+    // The hash of a secret from before the last rotation finds its key, but no longer names it.
     return credential?.kind === "llm-key" && credential.key.hash === hash
       ? credential.key
       : undefined;
   }
 
   /**
-   * The LLM key with this record id, in any state; undefined when there is none or it was
+   * Returns the LLM key with this record id, in any state; undefined when there is none or it was
    * deleted.
    */
   llmKeyById(id: string): LlmKey | undefined {
     return this.llmKeyByHash(this.hashById.get(id) ?? "");
   }
 
-  /** The management key with this record id, unless it was revoked. */
+  /** Returns the management key with this record id, unless it was revoked. */
   managementKeyById(id: string): ManagementKey | undefined {
     const credential = this.byHash.get(this.hashById.get(id) ?? "");
     return credential?.kind === "management-key" ? credential.key : undefined;
@@ -83,7 +82,7 @@ export class CredentialDirectory {
     }
   }
 
-  /** Every workspace, those without keys as well. */
+  /** Returns every workspace, including those without keys. */
   allWorkspaces(): Workspace[] {
     return [...this.workspaces.values()];
   }
@@ -101,7 +100,7 @@ export class CredentialDirectory {
       this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
     else {
       const parent = this.llmKeyById(parentKeyId);
-      // A child whose parent was deleted is dead, even where its own row says otherwise.
+      // A child whose parent was deleted is dead, even if its own row says otherwise.
       if (parent === undefined) return;
       this.replace(key.id, key.hash, { kind: "llm-key", key, workspace, parent });
       this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
@@ -109,7 +108,7 @@ export class CredentialDirectory {
     for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
   }
 
-  /** The keys that a key has made and that were not deleted. */
+  /** Returns the keys that a key created and that were not deleted. */
   childrenOf(id: string): LlmKey[] {
     return [...(this.childIds.get(id) ?? [])].flatMap((childId) => this.llmKeyById(childId) ?? []);
   }
@@ -121,7 +120,7 @@ export class CredentialDirectory {
     this.replace(key.id, key.hash, { kind: "management-key", key, workspace });
   }
 
-  /** Puts what a workspace has in place of what it had. Keys that made others come before those. */
+  /** Replaces everything of a workspace. Keys have to come before those that they created. */
   replaceWorkspace(
     workspace: Workspace,
     {
@@ -140,7 +139,7 @@ export class CredentialDirectory {
     for (const key of managementKeys) this.putManagementKey(key);
   }
 
-  /** Forgets a credential, and the keys that it made; their next requests are refused. */
+  /** Removes a credential and the keys that it created, so that their next requests are refused. */
   remove(id: string): void {
     const workspaceId = this.byHash.get(this.hashById.get(id) ?? "")?.workspace.id;
     if (workspaceId !== undefined) this.onChange(workspaceId);
@@ -166,7 +165,7 @@ export class CredentialDirectory {
     if (credential.kind !== "llm-key" || credential.key.previous === undefined) return;
     const { key } = credential;
     const { hash: previous, untilMs } = credential.key.previous;
-    // The old secret is the key with an earlier end.
+    // The old secret finds the same key, with an earlier expiry.
     this.byHash.set(previous, {
       ...credential,
       key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) },
@@ -176,8 +175,8 @@ export class CredentialDirectory {
 }
 
 /**
- * Fills the directory from the database; tells the workspaces and whether any LLM key was ever
- * made.
+ * Loads the directory from the database. Returns the workspaces, and whether any LLM key was ever
+ * created.
  */
 export async function loadCredentials(
   directory: CredentialDirectory,
@@ -203,30 +202,32 @@ export async function loadCredentials(
 }
 
 /**
- * When each key was used last, in memory: an accepted request costs two look-ups and no write.
- * `CredentialUseWriter` writes what is new from time to time.
+ * When each key was last used, in memory. An accepted request costs two lookups and no write;
+ * `CredentialUseWriter` writes the changes periodically.
  */
 export class CredentialUses {
   private readonly lastMs = new Map<string, number>();
   private unwritten = new Set<string>();
 
-  /** Remembers that a key was accepted at a wall time in milliseconds. */
+  /** Notes that a key was accepted at a wall time in milliseconds. */
   note(id: string, atMs: number): void {
     this.lastMs.set(id, atMs);
     this.unwritten.add(id);
   }
 
-  /** Puts back what was written before. */
+  /** Restores what was written before. */
   restore(id: string, atMs: number): void {
     this.lastMs.set(id, atMs);
   }
 
-  /** Wall time of the last accepted request in milliseconds; null when there was none. */
+  /**
+   * Returns the wall time of the last accepted request in milliseconds; null when there was none.
+   */
   lastUsedAtMs(id: string): number | null {
     return this.lastMs.get(id) ?? null;
   }
 
-  /** What has not been written yet; it counts as written from now on. */
+  /** Returns the changes since the last call, which then count as written. */
   takeUnwritten(): { id: string; atMs: number }[] {
     if (this.unwritten.size === 0) return [];
     const taken = [...this.unwritten].map((id) => ({ id, atMs: this.lastMs.get(id) ?? 0 }));
@@ -234,24 +235,24 @@ export class CredentialUses {
     return taken;
   }
 
-  /** Takes back what could not be written. */
+  /** Marks keys as unwritten again, after a failed write. */
   putBack(ids: readonly string[]): void {
     for (const id of ids) this.unwritten.add(id);
   }
 }
 
 /**
- * Rows of last uses; apart from the keys themselves, so that no use brings an old record of a key
- * back.
+ * Rows of last uses. They are kept apart from the keys, so that writing a use never restores an old
+ * record of a key.
  */
 export interface CredentialUseTables {
   credential_uses: { credential_id: string; last_used_at_ms: number };
 }
 
-/** Rows that one statement writes: two values each, below what either database binds. */
+/** The most rows of one statement: two values each, below what either database can bind. */
 const rowsPerStatement = 1_000;
 
-/** Last uses of keys at rest. */
+/** Stores the last uses of keys. */
 export class CredentialUseStore {
   private readonly database: Kysely<CredentialUseTables>;
 
@@ -259,13 +260,13 @@ export class CredentialUseStore {
     this.database = database;
   }
 
-  /** Every last use that was written. */
+  /** Returns every last use that was written. */
   async loadAll(): Promise<{ id: string; atMs: number }[]> {
     const rows = await this.database.selectFrom("credential_uses").selectAll().execute();
     return rows.map((row) => ({ id: row.credential_id, atMs: row.last_used_at_ms }));
   }
 
-  /** Writes last uses; a later one that stands already stays. */
+  /** Writes last uses. A later one that is already stored stays. */
   async write(uses: readonly { id: string; atMs: number }[]): Promise<void> {
     for (let start = 0; start < uses.length; start += rowsPerStatement) {
       const step = uses.slice(start, start + rowsPerStatement);
@@ -283,10 +284,12 @@ export class CredentialUseStore {
   }
 }
 
-/** How long a use may be known in memory alone; what a crash loses of it is a date, never money. */
+/** Milliseconds that a use may be known in memory alone. A crash loses only a date, never money. */
 const writeEveryMs = 10_000;
 
-/** Writes last uses in batches: one statement for all keys that were used since the last one. */
+/**
+ * Writes last uses in batches: one statement for all keys that were used since the previous batch.
+ */
 export class CredentialUseWriter {
   private readonly options: {
     uses: CredentialUses;
@@ -300,18 +303,18 @@ export class CredentialUseWriter {
     this.options = options;
   }
 
-  /** Writes every ten seconds from now on, whenever there is something new. */
+  /** Starts to write every ten seconds, where anything changed. */
   start(): void {
     this.timer = setInterval(() => void this.flush(), writeEveryMs);
   }
 
-  /** Writes what is new; what the database refuses is tried again the next time. */
+  /** Writes the changes. What the database refuses is tried again next time. */
   flush(): Promise<void> {
     this.running = this.running.then(() => this.writeNew());
     return this.running;
   }
 
-  /** Writes the rest and ends. */
+  /** Writes the remaining changes and stops. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.flush();

@@ -10,7 +10,7 @@ import { maskSecret, type LlmKeyStore, type LlmKey, type LlmKeyChanges } from ".
 /** A key as its own workspace names it. */
 export interface LlmKeyReference {
   workspaceId: string;
-  /** The hash as it stands in paths. */
+  /** The hash, as in paths. */
   hash: string;
 }
 
@@ -23,13 +23,13 @@ const rotatedMeanwhile = (): GatewayError =>
     "This key was rotated by another request meanwhile. GET /keys tells its new hash.",
   );
 
-/** Requests so close to a rotation were sent before its answer was read. */
+/** Milliseconds after a rotation in which requests count as sent before its answer was read. */
 const simultaneousMs = 1_000;
 
 /**
- * Changes, rotates and deletes LLM keys. A write of a key waits for the one before it, and the
- * directory takes over what the database returned in the same turn of the event loop: what is
- * answered is in force.
+ * Changes, rotates and deletes LLM keys, one write of a key at a time. The directory takes over
+ * what the database returned in the same turn of the event loop, so that a change is in force when
+ * it is answered.
  */
 export class LlmKeyEditor {
   private readonly store: LlmKeyStore;
@@ -37,7 +37,10 @@ export class LlmKeyEditor {
   private readonly hasher: SecretHasher;
   private readonly clock: Clock;
   private readonly mutex = new KeyedMutex();
-  /** Hashes that rotations took away, until when requests with them count as simultaneous. */
+  /**
+   * Hashes that were replaced by a rotation, with the time until which requests with them count as
+   * simultaneous.
+   */
   private readonly rotatedUntilMs = new Map<string, number>();
 
   constructor(options: {
@@ -52,7 +55,7 @@ export class LlmKeyEditor {
     this.clock = options.clock;
   }
 
-  /** The key with this hash. Throws `not_found`, also for keys of other workspaces. */
+  /** Returns the key with this hash. Throws `not_found`, also for keys of other workspaces. */
   find({ workspaceId, hash }: LlmKeyReference): LlmKey {
     const key = this.directory.llmKeyByHash(hash);
     if (key === undefined || key.workspaceId !== workspaceId) throw noKey();
@@ -70,9 +73,9 @@ export class LlmKeyEditor {
   }
 
   /**
-   * Gives a key another secret; the old one is dead when this resolves, or accepted until
-   * `previousUntilMs`. `tokenExpiresAtMs` is the end of the secret of a connected app. Throws
-   * `not_found`, and `conflict` for all but one at a time.
+   * Replaces the secret of a key. The old one is refused when this resolves, or accepted until
+   * `previousUntilMs`. `tokenExpiresAtMs` is the expiry of a connected app's secret. Throws
+   * `not_found`, and `conflict` for all but one of several concurrent rotations.
    */
   rotate(
     reference: LlmKeyReference,
@@ -113,14 +116,14 @@ export class LlmKeyEditor {
   }
 
   /**
-   * Whether the hash was taken from its key a moment ago: who asks with it now asked at the same
-   * time.
+   * Returns whether the hash was replaced by a rotation a moment ago, so that this request counts
+   * as simultaneous with it.
    */
   private wasRotatedNow({ hash, workspaceId }: LlmKeyReference): boolean {
     return this.clock.monotonicMs() < (this.rotatedUntilMs.get(`${workspaceId} ${hash}`) ?? 0);
   }
 
-  /** Deletes a key softly and gives its id; it is refused from now on. Throws `not_found`. */
+  /** Deletes a key softly and returns its id; it is refused from now on. Throws `not_found`. */
   remove(reference: LlmKeyReference): Promise<string> {
     return this.write(reference, async ({ id }) => {
       await this.store.remove(id, this.clock.nowMs());
@@ -129,7 +132,7 @@ export class LlmKeyEditor {
     });
   }
 
-  /** Does a write once those before it are done, on the key as they left it. */
+  /** Runs a write after those before it, on the key as they left it. */
   private write<Result>(
     reference: LlmKeyReference,
     work: (key: LlmKey) => Promise<Result>,
@@ -148,8 +151,8 @@ export class LlmKeyEditor {
   }
 
   /**
-   * The key as the database has it now: another gateway may have changed it a moment ago. Undefined
-   * where it was deleted.
+   * Reads the key from the database, since another gateway may have changed it a moment ago.
+   * Undefined where it was deleted.
    */
   current(id: string): Promise<LlmKey | undefined> {
     return this.mutex.run(id, async () => {
@@ -159,7 +162,7 @@ export class LlmKeyEditor {
   }
 
   /**
-   * The key of a secret as the database has it, such as one that another gateway has just made;
+   * Reads the key of a secret from the database, such as one that another gateway has just created;
    * undefined where there is none.
    */
   async currentOf(secret: string): Promise<LlmKey | undefined> {
@@ -168,8 +171,8 @@ export class LlmKeyEditor {
   }
 
   /**
-   * A write whose connection broke may stand all the same: what the database says then is what is
-   * in force.
+   * Brings memory in line with the database after a failed write, which may have happened where the
+   * connection broke.
    */
   private async catchUp(id: string): Promise<void> {
     const key = await this.store.find(id).catch(() => "unknown" as const);
@@ -179,11 +182,11 @@ export class LlmKeyEditor {
   }
 }
 
-/** What a new key is made of; everything else has the gateway's default. */
+/** What a new key is built from. All other fields have the gateway's defaults. */
 export type NewLlmKey = Pick<LlmKey, "workspaceId" | "name" | "creatorUserId"> &
   Partial<Omit<LlmKey, "id" | "hash" | "label">>;
 
-/** Makes LLM keys. The secret exists in the answer of `mint` and nowhere else. */
+/** Creates LLM keys. The secret is returned by `mint` and kept nowhere else. */
 export class LlmKeyMinter {
   private readonly store: LlmKeyStore;
   private readonly directory: CredentialDirectory;

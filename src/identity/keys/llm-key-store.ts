@@ -1,45 +1,45 @@
 import type { Kysely } from "kysely";
 import { isScope, type Scope } from "./scopes.ts";
 
-/** Rolling windows that a spending limit can be measured over; null is the 30-day window. */
+/** The rolling windows of a spending limit; null is the 30-day window. */
 export type LimitReset = "daily" | "weekly" | "monthly" | null;
 
 const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
 
-/** Length in hours of the window that a limit is measured over. */
+/** Returns the length, in hours, of the window of a limit. */
 export const limitWindowHours = (reset: LimitReset): number => windowHours[reset ?? "monthly"];
 
-/** An LLM key as the gateway knows it; the secret itself is never kept, only its keyed hash. */
+/** An LLM key, with the keyed hash of its secret; the secret itself is never kept. */
 export interface LlmKey {
-  /** `key_` id; survives rotation, so counters hang on it. */
+  /** A `key_` id. It survives rotation, so counters refer to it. */
   id: string;
-  /** Keyed hash of the secret, in hexadecimal; changes on rotation. */
+  /** The keyed hash of the secret, in hexadecimal; it changes on rotation. */
   hash: string;
   workspaceId: string;
   name: string;
-  /** Masked form of the secret. */
+  /** The masked form of the secret. */
   label: string;
   createdAtMs: number;
   updatedAtMs: number | null;
   expiresAtMs: number | null;
   disabled: boolean;
-  /** Spending limit in nano-USD within the window of `limitReset`; null means none. */
+  /** The spending limit in nano-USD within the window of `limitReset`; null means none. */
   limitNanoUsd: bigint | null;
   limitReset: LimitReset;
   includeByokInLimit: boolean;
-  /** Requests a minute; null means the plan's own. */
+  /** Requests per minute; null uses the plan's rate. */
   rateLimitPerMinute: number | null;
   tokensPerMinute: number | null;
-  /** Lower-cased model ids; null means all. */
+  /** Lower-case model ids; null allows all. */
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
   creatorUserId: string;
   /**
-   * The secret before the last rotation, while it is still accepted; absent where it was refused at
-   * once.
+   * The secret from before the last rotation, while it is still accepted; absent where it was
+   * refused at once.
    */
   previous?: { hash: string; untilMs: number };
-  /** The key that made this one, within whose limits it stays; absent where no key did. */
+  /** The key that created this one, and whose limits also apply; absent where no key did. */
   parentKeyId?: string;
   /**
    * The connected app whose access token this key is; absent for keys that people and programs hold
@@ -49,21 +49,21 @@ export interface LlmKey {
 }
 
 /**
- * What a person let a connected app do (OAuth 2.0, RFC 6749 section 3.3). Its key carries the
- * limits, the spend and the secret.
+ * What a person granted to a connected app (OAuth 2.0, RFC 6749 section 3.3). Its key carries the
+ * limits, the spending and the secret.
  */
 export interface KeyConnection {
-  /** `con_` id. */
+  /** A `con_` id. */
   id: string;
   scopes: readonly Scope[];
   /**
-   * End of the current access token; null where it lasts as long as the key. A refresh gives the
-   * key another secret.
+   * When the current access token expires; null where it lasts as long as the key. A refresh
+   * replaces the key's secret.
    */
   tokenExpiresAtMs: number | null;
 }
 
-/** Fields of a key that its owner may change later; absent ones stay as they are. */
+/** The fields of a key that its owner may change; absent ones stay as they are. */
 export type LlmKeyChanges = Partial<
   Pick<
     LlmKey,
@@ -80,7 +80,9 @@ export type LlmKeyChanges = Partial<
   >
 >;
 
-/** First and last characters of a secret, enough to recognise it and too little to use it. */
+/**
+ * Returns the first and last characters of a secret: enough to recognise it and too few to use it.
+ */
 export const maskSecret = (secret: string, prefix: string): string =>
   `${secret.slice(0, prefix.length + 4)}...${secret.slice(-4)}`;
 
@@ -111,7 +113,7 @@ interface LlmKeyRow {
   previous_until_ms: number | null;
 }
 
-/** Table of LLM keys. */
+/** The table of LLM keys. */
 export interface LlmKeyTables {
   llm_keys: LlmKeyRow;
 }
@@ -155,10 +157,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
       }),
 });
 
-/**
- * Columns of the fields that are changed; a column that is not named keeps what another write set
- * last.
- */
+/** Returns the columns of the changed fields. All others keep what another write set last. */
 const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.name === undefined ? {} : { name: changes.name }),
   ...(changes.disabled === undefined ? {} : { disabled: changes.disabled ? 1 : 0 }),
@@ -182,7 +181,7 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
 });
 
-/** Another secret for a key, in place of the one with `oldHash`. */
+/** A new secret of a key, which replaces the one with `oldHash`. */
 interface NewSecret {
   oldHash: string;
   hash: string;
@@ -190,11 +189,11 @@ interface NewSecret {
   nowMs: number;
   /** Until when the old secret is accepted as well; absent refuses it at once. */
   previousUntilMs?: number | undefined;
-  /** End of the secret as an access token; absent leaves it as it is. */
+  /** When the secret expires as an access token; absent leaves it as it is. */
   tokenExpiresAtMs?: number | undefined;
 }
 
-/** LLM keys at rest. Deleted keys stay as rows, so that old charges can still be explained. */
+/** Stores LLM keys. Deleted keys stay as rows, so that old charges can still be explained. */
 export class LlmKeyStore {
   private readonly database: Kysely<LlmKeyTables>;
 
@@ -203,7 +202,7 @@ export class LlmKeyStore {
   }
 
   /**
-   * Every key that was not deleted, of all workspaces, the oldest first, so that parents come
+   * Returns every key of all workspaces that was not deleted, oldest first, so that parents come
    * before their children.
    */
   async loadAll(): Promise<LlmKey[]> {
@@ -217,7 +216,10 @@ export class LlmKeyStore {
     return rows.map(fromRow);
   }
 
-  /** The parent's id of every key that another one made, deleted or not: their spend counts on. */
+  /**
+   * Returns the parent's id of every key that another one created, deleted or not: its spending
+   * still counts.
+   */
   async loadParents(): Promise<Map<string, string>> {
     const rows = await this.database
       .selectFrom("llm_keys")
@@ -227,7 +229,7 @@ export class LlmKeyStore {
     return new Map(rows.map((row) => [row.id, row.parent_key_id ?? ""]));
   }
 
-  /** The keys of one workspace, newest first. */
+  /** Returns the keys of one workspace, newest first. */
   async list(workspaceId: string, options: { includeDisabled: boolean }): Promise<LlmKey[]> {
     let query = this.database
       .selectFrom("llm_keys")
@@ -240,8 +242,8 @@ export class LlmKeyStore {
   }
 
   /**
-   * Name and creator of every key that a workspace ever had: charges of deleted keys are explained,
-   * too.
+   * Returns the name and creator of every key that a workspace ever had, since charges of deleted
+   * keys are explained, too.
    */
   async creators(
     workspaceId: string,
@@ -256,7 +258,7 @@ export class LlmKeyStore {
     );
   }
 
-  /** Whether a key with this hash was ever made, deleted or not. */
+  /** Returns whether a key with this hash was ever created, deleted or not. */
   async exists(hash: string): Promise<boolean> {
     const row = await this.database
       .selectFrom("llm_keys")
@@ -266,7 +268,7 @@ export class LlmKeyStore {
     return row !== undefined;
   }
 
-  /** Whether any key was ever made, deleted or not. */
+  /** Returns whether any key was ever created, deleted or not. */
   async wereAnyMade(): Promise<boolean> {
     return (
       (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !==
@@ -306,7 +308,7 @@ export class LlmKeyStore {
       .execute();
   }
 
-  /** The key as it stands; undefined when there is none or it was deleted. */
+  /** Returns the stored key; undefined when there is none or it was deleted. */
   async find(id: string): Promise<LlmKey | undefined> {
     const row = await this.database
       .selectFrom("llm_keys")
@@ -318,7 +320,8 @@ export class LlmKeyStore {
   }
 
   /**
-   * Id of the key whose secret has this hash now; undefined where there is none or it was deleted.
+   * Returns the id of the key whose secret has this hash now; undefined where there is none or it
+   * was deleted.
    */
   async idOfHash(hash: string): Promise<string | undefined> {
     const row = await this.database
@@ -331,7 +334,7 @@ export class LlmKeyStore {
   }
 
   /**
-   * Changes some fields and gives the key as it stands then; undefined when there is none or it was
+   * Changes some fields and returns the changed key; undefined when there is none or it was
    * deleted.
    */
   async change(
@@ -349,7 +352,8 @@ export class LlmKeyStore {
   }
 
   /**
-   * Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted.
+   * Replaces the secret of a key; undefined when `oldHash` is no longer its hash, or it was
+   * deleted.
    */
   async rotate(
     id: string,
@@ -372,8 +376,8 @@ export class LlmKeyStore {
   }
 
   /**
-   * Deletes a key softly, with the keys that it made: they are never loaded again, and their rows
-   * explain old charges.
+   * Deletes a key softly, with the keys that it created: they are never loaded again, and their
+   * rows explain old charges.
    */
   async remove(id: string, nowMs: number): Promise<void> {
     await this.database

@@ -8,9 +8,9 @@ import { newSecret, type SecretHasher } from "./secret-hasher.ts";
 import { maskSecret } from "./llm-key-store.ts";
 import { isScope, type Scope } from "./scopes.ts";
 
-/** A management key as the gateway knows it; only the keyed hash of its secret is kept. */
+/** A management key, with the keyed hash of its secret. */
 export interface ManagementKey {
-  /** `mgk_` id. */
+  /** An `mgk_` id. */
   id: string;
   hash: string;
   workspaceId: string;
@@ -22,14 +22,14 @@ export interface ManagementKey {
   expiresAtMs: number | null;
   revokedAtMs: number | null;
   revocationReason: string | null;
-  /** The person who made it, or made the key that did; null where that was not recorded. */
+  /** The person who created it, or the key that created it; null where that was not recorded. */
   creatorUserId: string | null;
 }
 
-/** What has become of a management key. */
+/** The state of a management key. */
 type ManagementKeyStatus = "active" | "expired" | "revoked";
 
-/** The state of a key at a wall time in milliseconds. */
+/** Returns the state of a key at a wall time in milliseconds. */
 export function managementKeyStatus(
   { revokedAtMs, expiresAtMs }: ManagementKey,
   nowMs: number,
@@ -53,7 +53,7 @@ interface ManagementKeyRow {
   creator_user_id: string | null;
 }
 
-/** Table of management keys. */
+/** The table of management keys. */
 export interface ManagementKeyTables {
   management_keys: ManagementKeyRow;
 }
@@ -73,7 +73,7 @@ const fromRow = (row: ManagementKeyRow): ManagementKey => ({
   creatorUserId: row.creator_user_id,
 });
 
-/** Management keys at rest. */
+/** Stores management keys. */
 export class ManagementKeyStore {
   private readonly database: Kysely<ManagementKeyTables>;
 
@@ -81,7 +81,7 @@ export class ManagementKeyStore {
     this.database = database;
   }
 
-  /** Every key that was not revoked, of all workspaces. */
+  /** Returns every key of all workspaces that was not revoked. */
   async loadAll(): Promise<ManagementKey[]> {
     const rows = await this.database
       .selectFrom("management_keys")
@@ -91,7 +91,7 @@ export class ManagementKeyStore {
     return rows.map(fromRow);
   }
 
-  /** Whether a key with this hash was ever made, revoked or not. */
+  /** Returns whether a key with this hash was ever created, revoked or not. */
   async exists(hash: string): Promise<boolean> {
     const row = await this.database
       .selectFrom("management_keys")
@@ -122,8 +122,8 @@ export class ManagementKeyStore {
   }
 
   /**
-   * The keys of one workspace, newest first; revoked ones and those that expired before `nowMs`
-   * only on demand.
+   * Returns the keys of one workspace, newest first. Revoked ones and those that expired before
+   * `nowMs` are included only on request.
    */
   async list(
     workspaceId: string,
@@ -144,7 +144,7 @@ export class ManagementKeyStore {
     return rows.map(fromRow);
   }
 
-  /** Revokes a key of a workspace; false when it has none with this id that is not revoked yet. */
+  /** Revokes a key of a workspace. Returns false when it has no unrevoked key with this id. */
   async revoke({
     workspaceId,
     id,
@@ -168,13 +168,13 @@ export class ManagementKeyStore {
   }
 }
 
-/** What a new management key is made of. */
+/** What a new management key is built from. */
 type NewManagementKey = Pick<
   ManagementKey,
   "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId"
 >;
 
-/** Makes and revokes management keys. */
+/** Creates and revokes management keys. */
 export class ManagementKeyEditor {
   private readonly store: ManagementKeyStore;
   private readonly directory: CredentialDirectory;
@@ -195,7 +195,7 @@ export class ManagementKeyEditor {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** Stores a new key and puts it in force. The secret exists in this answer and nowhere else. */
+  /** Stores a new key and puts it in force. The secret is returned only here. */
   async mint(wanted: NewManagementKey): Promise<{ secret: string; key: ManagementKey }> {
     const nowMs = this.time.nextMs();
     const secret = newSecret(brand.managementKeyPrefix);
@@ -229,8 +229,8 @@ export class ManagementKeyEditor {
     const revoked =
       mayBeId(id) &&
       (await this.store.revoke({ workspaceId, id, reason, nowMs: this.clock.nowMs() }));
-    // A revocation whose answer was lost stands in the database, and its repetition ends it here as
-    // well.
+    // Where the answer of an earlier revocation was lost, it is done in the database, and repeating
+    // it removes the key here as well.
     const isLive = this.directory.managementKeyById(id)?.workspaceId === workspaceId;
     if (!revoked && !isLive) {
       throw new GatewayError(

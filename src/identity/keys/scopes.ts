@@ -1,4 +1,4 @@
-/** Scopes of management keys, as the contract names them. */
+/** The scopes of management keys, as the contract names them. */
 export const scopes = [
   "read:llm-keys",
   "write:llm-keys",
@@ -19,14 +19,14 @@ export const scopes = [
   "inference",
 ] as const;
 
-/** What a management key may do, such as `read:llm-keys`. */
+/** A permission of a management key, such as `read:llm-keys`. */
 export type Scope = (typeof scopes)[number];
 
-/** Whether a text names a scope of the contract. */
+/** Returns whether a text names a scope of the contract. */
 export const isScope = (value: string): value is Scope =>
   (scopes as readonly string[]).includes(value);
 
-/** Whether a grant covers a scope; `write:X` implies `read:X`. */
+/** Returns whether granted scopes include a scope; `write:X` implies `read:X`. */
 export function coversScope(granted: readonly Scope[], wanted: string): boolean {
   if (granted.some((scope) => scope === wanted)) return true;
   return (

@@ -1,16 +1,16 @@
 import { hkdfSync } from "node:crypto";
 import { randomBase62 } from "../../platform/kernel/ids.ts";
 
-/** Hashes secrets for storage and look-up. */
+/** Hashes secrets for storage and lookup. */
 export interface SecretHasher {
-  /** Keyed hash in hexadecimal; the same secret gives the same hash. */
+  /** Returns the keyed hash in hexadecimal; the same secret yields the same hash. */
   hash(secret: string): string;
 }
 
 /**
- * HMAC-SHA256 under a pepper derived from the encryption key (HKDF, RFC 5869). Secrets have over
- * 128 random bits, so no slow hash is needed; the pepper makes a stolen database useless for
- * matching, and finding a key by its hash compares no secret byte by byte.
+ * Creates a hasher: HMAC-SHA256 under a pepper derived from the encryption key (HKDF, RFC 5869).
+ * Secrets have more than 128 random bits, so no slow hash is needed. The pepper makes a stolen
+ * database useless for matching, and finding a key by its hash compares no secret byte by byte.
  */
 export function createSecretHasher(encryptionKey: Uint8Array): SecretHasher {
   const pepper = new Uint8Array(
@@ -21,8 +21,8 @@ export function createSecretHasher(encryptionKey: Uint8Array): SecretHasher {
   };
 }
 
-/** Characters of a minted secret behind its prefix: 43 of 62 are more than 256 bits. */
+/** Characters of a new secret behind its prefix: 43 of 62 are more than 256 bits. */
 const secretLength = 43;
 
-/** A new secret of a credential family. It exists in the answer that shows it and nowhere else. */
+/** Returns a new secret of a credential family. It is shown once and kept nowhere. */
 export const newSecret = (prefix: string): string => prefix + randomBase62(secretLength);

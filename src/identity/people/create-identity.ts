@@ -21,7 +21,10 @@ export interface IdentityOptions {
   providers: readonly OidcProvider[];
   hasher: PasswordHasher;
   nowMs(): number;
-  /** Why a person who signs in at a provider may not have an account; undefined where they may. */
+  /**
+   * Returns why a person who signs in at a provider may not have an account; undefined where they
+   * may.
+   */
   refusal(person: {
     email: string;
     emailVerified: boolean;
@@ -32,7 +35,7 @@ export interface IdentityOptions {
   log(level: "debug" | "info" | "warn" | "error", message: string): void;
 }
 
-/** A session ends a week after the last day on which it was used. */
+/** Seconds after its last use at which a session ends: a week. */
 const sessionSeconds = 7 * 86_400;
 
 const idPrefixes: Readonly<Record<string, IdPrefix>> = {
@@ -75,8 +78,8 @@ const twoFactorFields = {
 };
 
 /**
- * The library on our tables: it looks people up, keeps their sessions and writes the cookie. Asks
- * providers for their metadata.
+ * Creates the sign-in library on the gateway's tables. It looks people up, keeps their sessions and
+ * writes the cookie. Reads the providers' metadata.
  */
 export async function createIdentity(options: IdentityOptions): Promise<Identity> {
   const auth = betterAuth(libraryOptions(options));
@@ -89,9 +92,9 @@ export async function createIdentity(options: IdentityOptions): Promise<Identity
 }
 
 /**
- * An OpenID provider proves with an ID token who signed in (OpenID Connect Core 1.0, section
- * 3.1.3.3). The library would ask for the profile with the access token alone, which proves nothing
- * to whom it was given.
+ * Requires an ID token, which proves who signed in (OpenID Connect Core 1.0, section 3.1.3.3). The
+ * library would otherwise request the profile with the access token alone, which does not prove for
+ * which client it was issued.
  */
 function refuseWithoutIdToken<Tokens extends { idToken?: string | undefined }, Profile>(provider: {
   getUserInfo: (tokens: Tokens) => Promise<Profile | null>;
@@ -107,8 +110,9 @@ function libraryOptions(options: IdentityOptions) {
     baseURL: publicUrl,
     basePath: identityPath,
     secret,
-    // Times as text and truths as numbers on both engines, so that one migration serves both. No
-    // transactions: the library hashes passwords inside them, and settlements would wait.
+    // Times are text and booleans are numbers on both engines, so that one migration serves both.
+    // Transactions are off because the library hashes passwords inside them, and settlements would
+    // wait.
     database: kyselyAdapter(database as never, { type: "sqlite", transaction: false }),
     trustedOrigins: [publicUrl],
     telemetry: { enabled: false },
@@ -145,8 +149,8 @@ function libraryOptions(options: IdentityOptions) {
       modelName: "user_accounts",
       fields: accountFields,
       encryptOAuthTokens: true,
-      // An unverified address proves nothing about who made the account: only a signed-in person
-      // links one.
+      // An unverified address does not prove who created the account: only a signed-in person links
+      // one.
       accountLinking: { enabled: true, disableImplicitLinking: true },
     },
     verification: {
@@ -180,9 +184,9 @@ const libraryPlugins = ({ publicUrl, providers }: IdentityOptions) => [
 ];
 
 const advancedOptions = (options: IdentityOptions) => ({
-  // On, it would call the cookie `__Secure-__session`.
+  // When on, the library names the cookie `__Secure-__session`.
   useSecureCookies: false,
-  // Their defaults look at NODE_ENV.
+  // The library's defaults depend on NODE_ENV.
   disableOriginCheck: false,
   disableCSRFCheck: false,
   cookiePrefix: "switchyard",

@@ -1,4 +1,4 @@
-/** Signs people in: passwords, passkeys and OIDC providers, with the routes of better-auth. */
+/** Signs people in with passwords, passkeys and OIDC providers, on the routes of better-auth. */
 export interface Identity {
   /** Answers a request to one of its routes, below `identityPath`. */
   handle(request: Request): Promise<Response>;
@@ -6,36 +6,39 @@ export interface Identity {
   providerIds: readonly string[];
 }
 
-/** Where the library's routes stand. Only those that the endpoint table names are served. */
+/** The path of the library's routes. Only those that the endpoint table names are served. */
 export const identityPath = "/api/auth";
 
 /**
- * Header in which the door tells the library the client's address; what a client sends under this
- * name is dropped.
+ * The header that passes the client's address to the library. A header of this name from a client
+ * is dropped.
  */
 export const clientAddressHeader = "x-switchyard-client-address";
 
 /** An OIDC provider of the configuration. */
 export interface OidcProvider {
-  /** Slug; part of the callback's path. */
+  /** The slug, which is part of the callback's path. */
   id: string;
   name: string;
-  /** `/.well-known/openid-configuration` is looked up below it. */
+  /** The issuer, below which `/.well-known/openid-configuration` is looked up. */
   issuer: string;
   clientId: string;
-  /** Absent for public clients, which prove themselves by PKCE alone. */
+  /** Absent for public clients, which authenticate by PKCE alone. */
   clientSecret: string | undefined;
   scopes: readonly string[];
-  /** Gives every person who signs in here an account; else they need an invitation or `open`. */
+  /**
+   * Whether every person who signs in here gets an account. Otherwise they need an invitation or
+   * the policy `open`.
+   */
   signUp: boolean;
 }
 
-/** How long to wait before a provider that could not be reached is asked again. */
+/** Milliseconds to wait before a provider that could not be reached is tried again. */
 const retryAfterMs = 30_000;
 
 /**
- * Loads the library with its first use: it takes longer than everything else at the start together.
- * Providers are read then, so one that was down is asked again later.
+ * Loads the sign-in library on its first use, since that takes longer than the rest of the start.
+ * Providers are read then, so one that was down is tried again later.
  */
 export class LazyIdentity {
   private readonly load: () => Promise<Identity>;

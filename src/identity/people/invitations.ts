@@ -12,12 +12,12 @@ import type { Role } from "./organizations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 const invitationDays = 7;
-/** Open invitations that one organisation may have. */
+/** The most open invitations of one organisation. */
 const openMax = 500;
 
-/** An invitation of one address to an organisation. Times in milliseconds. */
+/** An invitation of one address to an organisation. Times are in milliseconds. */
 export interface Invitation {
-  /** `inv_` id. */
+  /** An `inv_` id. */
   id: string;
   organizationId: string;
   email: string;
@@ -60,8 +60,8 @@ export class Invitations {
   }
 
   /**
-   * Makes an invitation in place of an open one for the same address. Throws `conflict` where too
-   * many are open.
+   * Creates an invitation, which replaces an open one for the same address. Throws `conflict` where
+   * too many are open.
    */
   async create(
     wanted: Pick<Invitation, "organizationId" | "email" | "role" | "inviterUserId">,
@@ -108,7 +108,7 @@ export class Invitations {
     return { token, invitation };
   }
 
-  /** Those of an organisation that can still be accepted, newest first. */
+  /** Returns the open invitations of an organisation, newest first. */
   async list(organizationId: string): Promise<Invitation[]> {
     const rows = await this.openOnes()
       .where("organization_id", "=", organizationId)
@@ -119,8 +119,8 @@ export class Invitations {
   }
 
   /**
-   * The open invitation of a link, with the organisation's name; undefined where the link is good
-   * for nothing.
+   * Returns the open invitation of a link, with the organisation's name; undefined where the link
+   * is no longer valid.
    */
   async find(token: string): Promise<(Invitation & { organizationName: string }) | undefined> {
     const row = await this.openOnes()
@@ -140,12 +140,12 @@ export class Invitations {
     if ((await this.find(token)) === undefined) throw notOpen();
   }
 
-  /** Whether there is an open invitation for this address. */
+  /** Returns whether there is an open invitation for this address. */
   async expects(email: string): Promise<boolean> {
     return (await this.openOnes().where("email", "=", email).executeTakeFirst()) !== undefined;
   }
 
-  /** Throws `not_found`, also for invitations of other organisations. */
+  /** Revokes an invitation. Throws `not_found`, also for invitations of other organisations. */
   async revoke({ organizationId, id }: { organizationId: string; id: string }): Promise<void> {
     const row = mayBeId(id)
       ? await this.database
@@ -163,8 +163,8 @@ export class Invitations {
   }
 
   /**
-   * Makes a user a member by an invitation, once; a member keeps the role they have.
-   * Throws `forbidden`. Gives the organisation's id.
+   * Makes a user a member by an invitation, once. An existing member keeps their role. Throws
+   * `forbidden`. Returns the organisation's id.
    */
   async take(
     transaction: Transaction<PeopleTables>,
@@ -205,23 +205,23 @@ export class Invitations {
   }
 }
 
-/** What became of the mail of an invitation; its link works all the same. */
+/** The outcomes of mailing an invitation. Its link works in any case. */
 export const mailOutcomes = ["sent", "sending", "failed", "limited", "not_configured"] as const;
 
-/** See `mailOutcomes`. */
+/** One of `mailOutcomes`. */
 type MailOutcome = (typeof mailOutcomes)[number];
 
 /**
- * Invitations that one person sends, and that one address gets, within an hour; more have to be
- * handed over.
+ * The most invitations that one person sends, and that one address receives, within an hour.
+ * Further links have to be passed on by hand.
  */
 const sentMax = 30;
 const receivedMax = 5;
 
-/** How long an answer waits for the outcome of sending the mail. */
+/** Milliseconds that an answer waits for the outcome of sending the mail. */
 const patienceMs = 5_000;
 
-/** What mails of invitations are built from. */
+/** What the mails of invitations are built from. */
 interface InvitationMailOptions {
   mailer: Mailer | undefined;
   clock: Clock;
@@ -239,8 +239,8 @@ interface InvitationMail {
 }
 
 /**
- * Names come from people whom the receiver does not know: nothing in them may become a link, and
- * none of them fills the mail.
+ * Cleans a name for use in a mail. Names come from people whom the recipient may not know, so none
+ * may become a link or fill the mail.
  */
 const harmless = (name: string): string =>
   name
@@ -248,7 +248,7 @@ const harmless = (name: string): string =>
     .replace(/(?<=\S)([.:/@\\])(?=\S)/gu, "$1 ")
     .slice(0, 80);
 
-/** Sends the links of invitations, where mail is sent. */
+/** Sends the links of invitations, where mail is configured. */
 export class InvitationMails {
   private readonly options: InvitationMailOptions;
   private readonly sent: NamedWindows;
@@ -261,7 +261,10 @@ export class InvitationMails {
     this.received = new NamedWindows(options.clock, size);
   }
 
-  /** Sends one, and tells what became of it as soon as that is known or takes too long. */
+  /**
+   * Sends one mail. Returns its outcome as soon as that is known, or `sending` where it takes too
+   * long.
+   */
   async send({
     invitation: { email, role, inviterUserId },
     organizationName,

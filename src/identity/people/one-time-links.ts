@@ -8,21 +8,23 @@ import type { PeopleTables } from "./people-tables.ts";
 /** Characters of a token in a link: 43 of 62 are more than 256 bits. */
 const tokenLength = 43;
 
-/** A token for a link, and the hash that the database keeps of it. */
+/** Returns a new token for a link, and the hash that the database keeps of it. */
 export function newOneTimeToken(hasher: SecretHasher): { token: string; hash: string } {
   const token = randomBase62(tokenLength);
   return { token, hash: hasher.hash(token) };
 }
 
-/** What a link is good for. */
+/** The purpose of a link. */
 type LinkPurpose = "password" | "email" | "email-change";
 
 /** What a link proves. */
 interface UserLink {
   userId: string;
-  /** The address that the user had when it was made, or is to have. */
+  /** The address that the user had when the link was created, or is to have. */
   email: string;
-  /** Whether it was sent to that address, so that its use proves that its user reads mail there. */
+  /**
+   * Whether it was sent to that address, so that its use proves that the user receives mail there.
+   */
   byMail: boolean;
 }
 
@@ -33,8 +35,8 @@ const deadLink = (): GatewayError =>
   );
 
 /**
- * Links of users that work once and for a while. Their tokens are shown or sent once; the database
- * keeps hashes.
+ * Links of users that work once and for a limited time. Their tokens are shown or sent once; the
+ * database keeps hashes.
  */
 export class UserLinks {
   private readonly database: Kysely<PeopleTables>;
@@ -48,8 +50,8 @@ export class UserLinks {
   }
 
   /**
-   * Makes the token of a link, in place of the one before; those that have ended are forgotten with
-   * it.
+   * Creates the token of a link, which replaces the previous one. Expired links are deleted along
+   * with it.
    */
   async issue(
     purpose: LinkPurpose,
@@ -85,7 +87,7 @@ export class UserLinks {
     return { token, expiresAtMs };
   }
 
-  /** Whether a token would be taken now. */
+  /** Returns whether a token is valid now. */
   async accepts(purpose: LinkPurpose, token: string): Promise<boolean> {
     const row = await this.database
       .selectFrom("user_links")
@@ -98,12 +100,12 @@ export class UserLinks {
     return row !== undefined;
   }
 
-  /** Throws `forbidden` for a token that would not be taken now. */
+  /** Throws `forbidden` for a token that is not valid now. */
   async assertAccepts(purpose: LinkPurpose, token: string): Promise<void> {
     if (!(await this.accepts(purpose, token))) throw deadLink();
   }
 
-  /** Takes a token, once, together with what else the transaction writes. Throws `forbidden`. */
+  /** Consumes a token within a transaction. Throws `forbidden`. */
   async take(
     transaction: Transaction<PeopleTables>,
     purpose: LinkPurpose,
@@ -132,11 +134,12 @@ const deadOwnerLink = (): GatewayError =>
     "This link was used, has expired or was replaced. While the owner account is unclaimed, a restart prints another one.",
   );
 
-/** How long a printed link works; a further start prints another one. */
+/** Days for which a printed link works. A further start prints another one. */
 const claimDays = 1;
 
 /**
- * The account of the owner: the first person to open the link that the terminal printed gets it.
+ * The claim of the owner account, which the first person gets who opens the link that the terminal
+ * printed.
  */
 export class OwnerClaim {
   private readonly database: Kysely<PeopleTables>;
@@ -169,13 +172,14 @@ export class OwnerClaim {
     return new OwnerClaim({ ...options, claimed: row !== undefined && row.claimed_at_ms !== null });
   }
 
-  /** Whether the owner account was claimed. Until then no other account can be made. */
+  /** Whether the owner account was claimed. Until then no other account can be created. */
   get isClaimed(): boolean {
     return this.claimed;
   }
 
   /**
-   * Makes the token of a new link and ends the one before; undefined once the account is claimed.
+   * Creates the token of a new link, which replaces the previous one; undefined once the account is
+   * claimed.
    */
   async issue(): Promise<string | undefined> {
     if (this.claimed) return undefined;
@@ -191,7 +195,7 @@ export class OwnerClaim {
     return token;
   }
 
-  /** Whether a token would be taken now. */
+  /** Returns whether a token is valid now. */
   async accepts(token: string): Promise<boolean> {
     const row = await this.database
       .selectFrom("owner_claims")
@@ -203,15 +207,12 @@ export class OwnerClaim {
     return row !== undefined;
   }
 
-  /** Throws `forbidden` for a token that would not be taken now. */
+  /** Throws `forbidden` for a token that is not valid now. */
   async assertAccepts(token: string): Promise<void> {
     if (!(await this.accepts(token))) throw deadOwnerLink();
   }
 
-  /**
-   * Takes the token for a user, once, together with what else the transaction writes. Throws
-   * `forbidden`.
-   */
+  /** Consumes the token for a user within a transaction. Throws `forbidden`. */
   async take(
     transaction: Transaction<PeopleTables>,
     { token, userId }: { token: string; userId: string },

@@ -21,9 +21,9 @@ import { UserStore } from "./user-store.ts";
 /** The operator's settings for accounts. */
 export interface PeopleSettings {
   signUp: SignUpPolicy;
-  /** Plan of the workspaces that people make. */
+  /** The plan of workspaces that people create. */
   plan: PlanId;
-  /** Range API that new passwords are looked up in; absent turns the check off. */
+  /** The range API in which new passwords are looked up; absent turns the check off. */
   breachedPasswordsUrl?: string | undefined;
   oidc: readonly OidcProvider[];
 }
@@ -35,14 +35,14 @@ export interface PeopleOptions {
   encryptionKey: Uint8Array;
   hasher: SecretHasher;
   directory: CredentialDirectory;
-  /** Id of the workspace of the first start. */
+  /** The id of the workspace that the first start created. */
   firstWorkspaceId: string;
   settings: PeopleSettings;
-  /** Credits for referrals; absent where none are given. */
+  /** The credits for referrals; absent where none are granted. */
   referrals: SignUpReferrals | undefined;
   /** Absent where no mail is sent. */
   mailer: Mailer | undefined;
-  /** Where people reach the service, without a trailing slash; asked for with the first use. */
+  /** Returns where people reach the service, without a trailing slash. Called on first use. */
   publicUrl(): string;
   log(level: "debug" | "info" | "warn" | "error", message: string): void;
 }
@@ -50,7 +50,7 @@ export interface PeopleOptions {
 /** The parts of users, their sessions and their organisations. */
 export interface People {
   settings: PeopleSettings;
-  /** What cookies are signed with. */
+  /** The secret that signs cookies. */
   secret: string;
   log: PeopleOptions["log"];
   identity: LazyIdentity;
@@ -70,13 +70,16 @@ export interface People {
   invitationMails: InvitationMails;
 }
 
-/** What cookies are signed with (HKDF, RFC 5869); another encryption key ends every session. */
+/**
+ * Derives the secret that signs cookies (HKDF, RFC 5869). Another encryption key ends every
+ * session.
+ */
 const signingSecret = (encryptionKey: Uint8Array): string =>
   Buffer.from(hkdfSync("sha256", encryptionKey, "", "switchyard session signing v1", 32)).toString(
     "base64",
   );
 
-/** Builds accounts, sessions and organisations. The sign-in library is loaded by its first use. */
+/** Builds accounts, sessions and organisations. The sign-in library is loaded on its first use. */
 export async function openPeople(options: PeopleOptions): Promise<People> {
   const { database, clock, hasher, directory, settings, mailer, referrals } = options;
   const secret = signingSecret(options.encryptionKey);
@@ -163,7 +166,10 @@ const recoveryOf = (
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** The sign-in library on the parts that it asks before it makes an account or a session. */
+/**
+ * Returns the sign-in library with the checks that it makes before it creates an account or a
+ * session.
+ */
 const lazyIdentity = (
   { database, clock, settings, publicUrl, log }: PeopleOptions,
   parts: Pick<
@@ -193,8 +199,8 @@ const lazyIdentity = (
   });
 
 /**
- * Who may get an account by signing in at a provider: whom the provider's entry, the policy or an
- * invitation lets in.
+ * Returns the check of who may get an account by signing in at a provider: people whom the
+ * provider's entry, the policy or an invitation admits.
  */
 const signUpByProviders =
   ({

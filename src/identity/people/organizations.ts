@@ -7,17 +7,17 @@ import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspa
 import type { Invitations } from "./invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** Organisations that one person may be an owner of. */
+/** The most organisations that one person may own. */
 const ownedMax = 50;
 
 /** An organisation, as one of its members sees it. */
 export interface Organization {
-  /** `org_` id. */
+  /** An `org_` id. */
   id: string;
   name: string;
   createdAtMs: number;
   workspaceId: string;
-  /** What the asking person is in it. */
+  /** The role of the calling person in it. */
   role: Role;
 }
 
@@ -41,7 +41,7 @@ interface OrganizationsOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;
   invitations: Invitations;
-  /** Plan of the workspaces that people make. */
+  /** The plan of workspaces that people create. */
   plan: PlanId;
   putWorkspace(workspace: Workspace): void;
 }
@@ -55,8 +55,8 @@ const noSuchMember = (): GatewayError =>
   new GatewayError("not_found", "This organisation has no such member.");
 
 /**
- * Organisations and who is what in them. Each has one workspace, which owns its keys, balance and
- * records.
+ * Organisations and the roles of their members. Each has one workspace, which owns its keys,
+ * balance and records.
  */
 export class Organizations {
   private readonly options: OrganizationsOptions;
@@ -65,7 +65,7 @@ export class Organizations {
     this.options = options;
   }
 
-  /** The organisations that a user is a member of, by age. */
+  /** Returns the organisations that a user is a member of, by age. */
   async of(userId: string): Promise<Organization[]> {
     return this.rows(userId)
       .orderBy("organization.created_at_ms")
@@ -73,7 +73,9 @@ export class Organizations {
       .execute();
   }
 
-  /** One of those organisations. Throws `not_found`, also where the user is no member. */
+  /**
+   * Returns one of a user's organisations. Throws `not_found`, also where the user is no member.
+   */
   async find(
     { organizationId, userId }: Standing,
     database = this.options.database,
@@ -87,7 +89,7 @@ export class Organizations {
     return found;
   }
 
-  /** One of those that the user may manage. Throws `not_found` or `forbidden`. */
+  /** Returns an organisation that the user may manage. Throws `not_found` or `forbidden`. */
   async findManaged(standing: Standing, database = this.options.database): Promise<Organization> {
     const organization = await this.find(standing, database);
     if (managesPeople(organization.role)) return organization;
@@ -143,7 +145,7 @@ export class Organizations {
       .execute();
   }
 
-  /** Its members, by the time of joining. */
+  /** Returns its members, by the time of joining. */
   async members(organizationId: string): Promise<Member[]> {
     return memberRows(this.options.database, organizationId)
       .orderBy("member.joined_at_ms")
@@ -170,8 +172,8 @@ export class Organizations {
   }
 
   /**
-   * Throws `not_found`, `forbidden` for admins who touch owners, `conflict` where no owner would be
-   * left.
+   * Changes a member's role. Throws `not_found`, `forbidden` for admins who change owners, and
+   * `conflict` where no owner would be left.
    */
   changeRole(standing: Standing, change: { member: string; role: Role }): Promise<Member> {
     return this.oneAtATime(standing.organizationId, async (transaction) => {
@@ -192,8 +194,8 @@ export class Organizations {
   }
 
   /**
-   * Removes a member, or lets them leave; their sessions are out of the workspace at once. Throws
-   * as `changeRole` does.
+   * Removes a member, or lets them leave; their sessions lose the workspace at once. Throws as
+   * `changeRole` does.
    */
   remove(standing: Standing, member: string): Promise<void> {
     return this.oneAtATime(standing.organizationId, async (transaction) => {
@@ -213,9 +215,8 @@ export class Organizations {
   }
 
   /**
-   * Dissolves an organisation: members, invitations and, until it is closed, the way into its
-   * workspace are gone at once. Throws
-   * `forbidden` for all but owners.
+   * Dissolves an organisation. Its members and invitations are removed at once, and its workspace
+   * admits no caller until it is closed. Throws `forbidden` for all but owners.
    */
   dissolve(standing: Standing): Promise<void> {
     const { organizationId } = standing;
@@ -249,8 +250,8 @@ export class Organizations {
   }
 
   /**
-   * Changes of one organisation's members happen one after the other, at all gateways, so that two
-   * owners cannot leave at once.
+   * Serialises changes of one organisation's members across all gateways, so that two owners cannot
+   * leave at once.
    */
   private oneAtATime<Result>(
     organizationId: string,
@@ -323,7 +324,7 @@ async function assertOtherOwner(
   );
 }
 
-/** Whether another member owns the organisation and may sign in. */
+/** Returns whether another member owns the organisation and may sign in. */
 export async function hasOtherOwner(
   transaction: Transaction<PeopleTables>,
   { organizationId, userId }: { organizationId: string; userId: string },
@@ -346,8 +347,8 @@ export async function hasOtherOwner(
  */
 
 /**
- * Lets transactions that take operators away come one after the other. The row is there since the
- * first account was made.
+ * Serialises transactions that remove operators. Its row exists since the first account was
+ * created.
  */
 export async function operatorsOneAtATime(transaction: Transaction<PeopleTables>): Promise<void> {
   await transaction
@@ -357,7 +358,7 @@ export async function operatorsOneAtATime(transaction: Transaction<PeopleTables>
     .execute();
 }
 
-/** Lets transactions that change who owns an organisation come one after the other. */
+/** Serialises transactions that change who owns an organisation. */
 export async function ownersOneAtATime(
   transaction: Transaction<PeopleTables>,
   organizationId: string,
@@ -369,19 +370,20 @@ export async function ownersOneAtATime(
     .execute();
 }
 
-/** The roles of a user in a workspace; a personal workspace has its user as `owner`. */
+/** The roles of a user in a workspace. In a personal workspace, its user is `owner`. */
 export const roles = ["owner", "admin", "member"] as const;
 
 /** One of the roles. */
 export type Role = (typeof roles)[number];
 
-/** Whether a text from the database names a role. */
+/** Returns whether a text from the database names a role. */
 export const isRole = (value: string): value is Role =>
   (roles as readonly string[]).includes(value);
 
 /**
- * What members may do: the contract's consent bundle "Standard". Credentials of the workspace for
- * others (management keys, provider keys) and its security are for admins and owners.
+ * The scopes of members: the contract's consent bundle "Standard". Credentials that the workspace
+ * gives to others (management keys, provider keys) and its security are reserved to admins and
+ * owners.
  */
 const memberScopes: readonly Scope[] = [
   "read:llm-keys",
@@ -398,13 +400,13 @@ const memberScopes: readonly Scope[] = [
   "inference",
 ];
 
-/** The scopes that a session has in a workspace where its user has this role. */
+/** Returns the scopes of a session in a workspace where its user has this role. */
 export const scopesOf = (role: Role): readonly Scope[] =>
   role === "member" ? memberScopes : scopes;
 
-/** Whether this role may invite people, change their roles and remove them. */
+/** Returns whether this role may invite people, change their roles and remove them. */
 export const managesPeople = (role: Role): boolean => role !== "member";
 
-/** Whether this role may give or take that one: only owners make and unmake owners. */
+/** Returns whether one role may grant or remove another: only owners grant and remove ownership. */
 const mayAssign = (own: Role, other: Role): boolean =>
   own === "owner" || (own === "admin" && other !== "owner");

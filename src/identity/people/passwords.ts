@@ -1,23 +1,26 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /**
- * Hashes at the same time; each takes a thread and 19 MiB for some 20 ms, and requests need the
- * machine too.
+ * The most hashes that are computed concurrently. Each takes a thread and 19 MiB for some 20 ms,
+ * and requests need the machine too.
  */
 const parallelMax = 2;
-/** Hashes that may wait for their turn; who comes later is asked to come again. */
+/** The most hashes that may wait. Further requests are asked to try again later. */
 const waitingMax = 64;
 
-/** OWASP's password storage cheat sheet (2026): argon2id with 19 MiB and two passes at least. */
+/**
+ * The parameters of OWASP's password storage cheat sheet (2026): argon2id with at least 19 MiB and
+ * two passes.
+ */
 const argon2id = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** Makes and checks hashes of passwords, few at a time. */
+/** Computes and checks hashes of passwords, few at a time. */
 export class PasswordHasher {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
 
   /**
-   * Throws `service_unavailable` where too many wait already; called before work that cannot be
+   * Throws `service_unavailable` where too many hashes wait. Called before work that cannot be
    * refused halfway.
    */
   assertRoom(): void {
@@ -31,7 +34,7 @@ export class PasswordHasher {
     );
   }
 
-  /** A hash with its salt and parameters, as PHC text. */
+  /** Returns a hash with its salt and parameters, as PHC text. */
   hash(password: string): Promise<string> {
     return this.inTurn(() => Bun.password.hash(password, argon2id));
   }
@@ -54,23 +57,25 @@ export class PasswordHasher {
   }
 }
 
-/** How long the list is waited for. */
+/** Milliseconds to wait for the list's answer. */
 const timeoutMs = 3_000;
-/** Largest answer that is read: some 1,000 lines of 40 characters are usual. */
+/** The most bytes of an answer. Some 1,000 lines of 40 characters are usual. */
 const answerBytesMax = 256 * 1024;
 
-/** Where the list of breached passwords is asked, and who hears of it where it cannot be. */
+/**
+ * The address of the list of breached passwords, and the callback for when it cannot be reached.
+ */
 interface BreachedPasswordsOptions {
-  /** Base URL of a range API as Have I Been Pwned serves it; absent turns the check off. */
+  /** The base URL of a range API like Have I Been Pwned's; absent turns the check off. */
   url: string | undefined;
   onError(error: unknown): void;
 }
 
 /**
- * Refuses passwords that are known from breaches (NIST SP 800-63B, section 3.1.1.2). The list is
- * asked for the first five digits of the SHA-1 hash alone, so it does not learn the password. Where
- * it cannot be asked, the password is accepted and the failure is logged: users should not be
- * locked out by another service's outage.
+ * Refuses passwords that are known from breaches (NIST SP 800-63B, section 3.1.1.2). Only the first
+ * five digits of the SHA-1 hash are sent, so the list does not learn the password. Where it cannot
+ * be reached, the password is accepted and the failure is logged: another service's outage should
+ * not lock users out.
  */
 export class BreachedPasswords {
   private readonly options: BreachedPasswordsOptions;
@@ -116,6 +121,6 @@ export class BreachedPasswords {
   }
 }
 
-/** Bounds of new passwords, in characters; the upper one keeps hashing cheap to refuse. */
+/** Bounds of new passwords, in characters. The upper one limits the cost of hashing. */
 export const passwordCharactersMin = 10;
 export const passwordCharactersMax = 256;

@@ -5,21 +5,21 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /**
  * Rows of preferences: one for each name, so that two pages that change different ones do not undo
- * each other.
+ * each other's changes.
  */
 interface PreferenceTables {
   user_preferences: { user_id: string; name: string; value: string; updated_at_ms: number };
 }
 
-/** Values by their names; null takes one away. */
+/** Values by name; null removes one. */
 type PreferenceChanges = Readonly<Record<string, unknown>>;
 
-/** Names that a person may have. */
+/** The most preferences of a person. */
 export const preferencesMax = 100;
 
 /**
- * What people have settled about the clients that they use: theme, time zone, what they have
- * dismissed. The service reads none of it.
+ * A person's preferences in their clients: theme, time zone, dismissed messages. The service does
+ * not read them.
  */
 export class Preferences {
   private readonly options: { database: Kysely<PreferenceTables>; clock: Clock };
@@ -38,7 +38,7 @@ export class Preferences {
     return Object.fromEntries(rows.map(({ name, value }) => [name, JSON.parse(value) as unknown]));
   }
 
-  /** Sets what is named. Throws `bad_request` where there would be too many. */
+  /** Sets the named preferences. Throws `bad_request` where there would be too many. */
   async change(userId: string, changes: PreferenceChanges): Promise<Record<string, unknown>> {
     const { database, clock } = this.options;
     const gone = Object.keys(changes).filter((name) => changes[name] === null);
@@ -84,7 +84,10 @@ export class Preferences {
   }
 }
 
-/** Times of the library's tables are ISO 8601 in UTC, and truths 0 and 1. */
+/**
+ * Tables of the sign-in library, whose times are ISO 8601 in UTC and whose booleans are 0 and 1,
+ * and of the people's own data.
+ */
 export interface PeopleTables extends WorkspaceTables, PreferenceTables {
   users: {
     id: string;

@@ -10,12 +10,15 @@ import type { UserLinks } from "./one-time-links.ts";
 import type { BreachedPasswords, PasswordHasher } from "./passwords.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** How long a link that was sent works, and one that an operator hands over. */
+/** Lifetimes of a link that was sent, and of one that an operator passes on. */
 const sentLifeMs = hourMs;
 const handedLifeMs = dayMs;
 const verificationLifeMs = dayMs;
 
-/** Mails that one address gets within an hour, from all requests; more are not sent. */
+/**
+ * The most mails that one address receives within an hour, from all requests. Further ones are not
+ * sent.
+ */
 const mailsMax = 5;
 
 interface RecoveryOptions {
@@ -26,7 +29,8 @@ interface RecoveryOptions {
   breached: BreachedPasswords;
   mailer: Mailer | undefined;
   /**
-   * Where people reach the service, without a trailing slash; links never take it from a request.
+   * Returns where people reach the service, without a trailing slash. Links never take it from a
+   * request.
    */
   publicUrl(): string;
   /** Called when an address was confirmed. */
@@ -41,7 +45,7 @@ const noMail = (): GatewayError =>
     "This installation sends no mail. Ask its operator for a link to choose another password.",
   );
 
-/** Ways back for people who forgot their password, and the proof that an address is theirs. */
+/** Password resets, and the confirmation of addresses. */
 export class Recovery {
   private readonly options: RecoveryOptions;
   private readonly mails: NamedWindows;
@@ -58,9 +62,9 @@ export class Recovery {
   }
 
   /**
-   * Sends a link to choose another password, where this address has an account. Whether it has one
-   * shows neither in the answer nor in its timing: look-up and mail happen afterwards.
-   * Throws `not_configured`.
+   * Sends a link to choose another password, where this address has an account. Neither the answer
+   * nor its timing reveals whether it has one: the lookup and the mail happen afterwards. Throws
+   * `not_configured`.
    */
   requestReset(email: string): void {
     if (this.options.mailer === undefined) throw noMail();
@@ -87,7 +91,7 @@ export class Recovery {
     });
   }
 
-  /** A link to choose another password, for an operator to hand over. */
+  /** Creates a link to choose another password, for an operator to pass on. */
   async issueReset({
     userId,
     email,
@@ -104,27 +108,27 @@ export class Recovery {
     return { url: `${this.options.publicUrl()}/reset-password?token=${token}`, expiresAtMs };
   }
 
-  /** Whether a link to choose another password works now. */
+  /** Returns whether a link to choose another password is valid now. */
   acceptsReset(token: string): Promise<boolean> {
     return this.options.links.accepts("password", token);
   }
 
-  /** Whether a link that confirms an address works now. */
+  /** Returns whether a link that confirms an address is valid now. */
   async acceptsVerification(token: string): Promise<boolean> {
     const { links } = this.options;
     return (await links.accepts("email", token)) || (await links.accepts("email-change", token));
   }
 
   /**
-   * Sets another password by a link, ends every session and every other link to it. Throws
-   * `forbidden`.
+   * Sets another password by a link, and ends every session and every other link to choose one.
+   * Throws `forbidden`.
    */
   async reset(token: string, password: string): Promise<void> {
     const { links, hasher, breached, database } = this.options;
     await links.assertAccepts("password", token);
     await breached.assertUnknown(password);
     hasher.assertRoom();
-    // Before the transaction: hashing takes its time, and settlements wait behind transactions.
+    // Before the transaction: hashing takes time, and settlements wait behind transactions.
     const hash = await hasher.hash(password);
     await database.transaction().execute(async (transaction) => {
       const { userId, email, byMail } = await links.take(transaction, "password", token);
@@ -135,7 +139,7 @@ export class Recovery {
     this.options.onVerified();
   }
 
-  /** Sends a link that proves whose an address is. Throws `not_configured`. */
+  /** Sends a link that confirms an address. Throws `not_configured`. */
   requestVerification({ userId, email }: { userId: string; email: string }): void {
     if (this.options.mailer === undefined)
       throw new GatewayError("not_configured", "This installation sends no mail.");
@@ -164,8 +168,8 @@ export class Recovery {
   }
 
   /**
-   * Sends a link to a user's new address, or a notice where that address has an account already;
-   * the answer does not reveal which.
+   * Sends a link to a user's new address, or a notice where that address already has an account.
+   * The answer does not reveal which.
    */
   requestEmailChange({
     userId,
@@ -210,7 +214,8 @@ export class Recovery {
   }
 
   /**
-   * Gives a user the address that a link was sent to, and tells the one before. Throws `forbidden`.
+   * Changes a user's address to the one that a link was sent to, and notifies the previous one.
+   * Throws `forbidden`.
    */
   private async changeEmail(token: string): Promise<void> {
     const { database, links, mailer } = this.options;
@@ -249,7 +254,7 @@ export class Recovery {
     );
   }
 
-  /** Notes that an address is its user's, or is to be. Throws `forbidden`. */
+  /** Confirms a user's present or new address. Throws `forbidden`. */
   async verify(token: string): Promise<void> {
     const { database, links } = this.options;
     if (await links.accepts("email-change", token)) return this.changeEmail(token);
@@ -261,23 +266,25 @@ export class Recovery {
     this.options.onVerified();
   }
 
-  /** Resolves when no mail is under way any more. */
+  /** Resolves when no mail is being sent. */
   idle(): Promise<void> {
     return this.sending;
   }
 
-  /** Whether an address may get one more mail within this hour; counts it. */
+  /** Returns whether an address may receive one more mail within this hour, and counts it. */
   mayMail(email: string): boolean {
     return this.mails.tryAdd(email, { limit: mailsMax });
   }
 
-  /** Does work in the background, after the answer. */
+  /** Runs work in the background, after the answer. */
   afterwards(work: () => Promise<void>): void {
     const done = work().catch((error: unknown) => this.options.onMailError(error));
     this.sending = Promise.all([this.sending, done]).then(() => undefined);
   }
 
-  /** People who came by a provider or a passkey get a password with it. */
+  /**
+   * Sets the password. A person who came by a provider or a passkey gets one for the first time.
+   */
   private async setPassword(
     transaction: Transaction<PeopleTables>,
     { userId, hash }: { userId: string; hash: string },
@@ -307,7 +314,9 @@ export class Recovery {
   }
 }
 
-/** Only while the user still has the address that the link was sent to. */
+/**
+ * Marks an address confirmed, only while the user still has the address that the link was sent to.
+ */
 async function markVerified(
   transaction: Transaction<PeopleTables>,
   { userId, email }: { userId: string; email: string },

@@ -8,33 +8,38 @@ import type { Workspace } from "../workspaces/workspace-store.ts";
 import { isRole, scopesOf, type Role } from "./organizations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** A user as the gateway shows one. */
+/** A user, in the form in which the API shows one. */
 export interface Person {
-  /** `usr_` id. */
+  /** A `usr_` id. */
   id: string;
   name: string;
   /** In lower case. */
   email: string;
-  /** Whether a link that was sent there came back. */
+  /** Whether the address was confirmed by a link that was sent to it. */
   emailVerified: boolean;
-  /** Runs this installation: claimed the owner account, or was made an operator since. */
+  /**
+   * Whether the user runs this installation: claimed the owner account, or was made an operator
+   * later.
+   */
   operator: boolean;
 }
 
-/** A signed-in user, in the workspace that the session is active in. */
+/** A signed-in user, in the session's active workspace. */
 export interface SessionCaller {
   kind: "session";
   session: { id: string; expiresAtMs: number };
   user: Person;
   workspace: Workspace;
-  /** What the user is in that workspace at this moment. */
+  /** The user's present role in that workspace. */
   role: Role;
   scopes: readonly Scope[];
 }
 
 const pattern = new RegExp(`(?:^|;\\s*)${brand.sessionCookie}=([^;]*)`);
 
-/** The session cookie of a `Cookie` header, as it was sent; undefined where there is none. */
+/**
+ * Returns the session cookie of a `Cookie` header, as it was sent; undefined where there is none.
+ */
 export const sessionCookieOf = (header: string | null): string | undefined =>
   header === null ? undefined : pattern.exec(header)?.[1] || undefined;
 
@@ -47,9 +52,9 @@ const decoded = (value: string): string | undefined => {
 };
 
 /**
- * The token of a session cookie, `token.signature`, where the signature is ours: HMAC-SHA256 in
- * base64 under the secret for sign-in. The database has the tokens alone, so a reader of it has
- * no session.
+ * Returns the token of a session cookie, `token.signature`, where the signature is valid:
+ * HMAC-SHA256 in base64 under the sign-in secret. The database holds only tokens, so reading it
+ * yields no session.
  */
 function tokenOfCookie(value: string, secret: string): string | undefined {
   const text = decoded(value);
@@ -62,22 +67,22 @@ function tokenOfCookie(value: string, secret: string): string | undefined {
 }
 
 /**
- * The header by which a request of a session names its workspace: each tab of a browser stays in
- * its own.
+ * The header by which a request of a session names its workspace, so that each browser tab can stay
+ * in its own.
  */
 export const workspaceHeader = `${brand.headerPrefix}-Workspace`;
 
-/** What reading sessions needs; workspaces are in memory. */
+/** What reading sessions needs. Workspaces are in memory. */
 interface SessionReaderOptions {
   database: Kysely<PeopleTables>;
-  /** What the library signs cookies with. */
+  /** The secret that the library signs cookies with. */
   secret: string;
   workspace(id: string): Workspace | undefined;
 }
 
 /**
- * Finds who a session cookie belongs to. Asks the database each time, so that a session that was
- * revoked, a role that was taken and a member that was removed are in force with the next request.
+ * Finds the caller of a session cookie. It queries the database each time, so that a revoked
+ * session, a removed role or a removed member takes effect with the next request.
  */
 export class SessionReader {
   private readonly options: SessionReaderOptions;
@@ -87,9 +92,9 @@ export class SessionReader {
   }
 
   /**
-   * The caller, or undefined where the cookie is not ours or its session has ended. A request may
-   * name the workspace that it is about, whichever the session is active in; throws `forbidden`
-   * where the user may not enter that one.
+   * Returns the caller, or undefined where the cookie's signature is invalid or its session has
+   * ended. A request may name its workspace, regardless of which is active in the session. Throws
+   * `forbidden` where the user may not enter that one.
    */
   async find(
     cookie: string,
@@ -155,8 +160,8 @@ export class SessionReader {
   }
 
   /**
-   * The active workspace while its user may enter it and it is not blocked, else the personal
-   * one.
+   * Returns the active workspace while its user may enter it and it is not blocked, or else the
+   * personal one.
    */
   private placeOf(row: {
     own_id: string | null;
@@ -173,17 +178,17 @@ export class SessionReader {
 
 /** A session as its user sees it. */
 export interface SessionRecord {
-  /** `ses_` id. */
+  /** A `ses_` id. */
   id: string;
   createdAt: string;
-  /** When it was prolonged last. */
+  /** When it was last prolonged. */
   updatedAt: string;
   expiresAt: string;
   address: string | null;
   userAgent: string | null;
 }
 
-/** Sessions at rest, by their users. */
+/** Stores sessions, by user. */
 export class SessionStore {
   private readonly database: Kysely<PeopleTables>;
 
@@ -191,7 +196,7 @@ export class SessionStore {
     this.database = database;
   }
 
-  /** The sessions of a user that have not ended, newest first. */
+  /** Returns the sessions of a user that have not ended, newest first. */
   async list(userId: string, nowMs: number): Promise<SessionRecord[]> {
     const rows = await this.database
       .selectFrom("user_sessions")
@@ -211,7 +216,7 @@ export class SessionStore {
     }));
   }
 
-  /** Ends one session of a user; false when they have none with this id. */
+  /** Ends one session of a user. Returns false when they have none with this id. */
   async revoke({ userId, id }: { userId: string; id: string }): Promise<boolean> {
     if (!mayBeId(id)) return false;
     const row = await this.database
@@ -223,7 +228,7 @@ export class SessionStore {
     return row !== undefined;
   }
 
-  /** Ends all sessions of a user; tells how many. */
+  /** Ends all sessions of a user; returns how many. */
   async revokeAll(userId: string): Promise<number> {
     return (
       await this.database
@@ -234,7 +239,7 @@ export class SessionStore {
     ).length;
   }
 
-  /** Ends all sessions of a user but one; tells how many. */
+  /** Ends all sessions of a user but one; returns how many. */
   async revokeOthers({ userId, keptId }: { userId: string; keptId: string }): Promise<number> {
     const rows = await this.database
       .deleteFrom("user_sessions")
@@ -245,7 +250,7 @@ export class SessionStore {
     return rows.length;
   }
 
-  /** The workspace that every user has of their own. */
+  /** Returns the personal workspace of a user. */
   async personalWorkspaceId(userId: string): Promise<string | undefined> {
     const row = await this.database
       .selectFrom("workspaces")
@@ -255,7 +260,7 @@ export class SessionStore {
     return row?.id;
   }
 
-  /** Chooses the workspace that a session is active in; null is the personal one. */
+  /** Sets the active workspace of a session; null is the personal one. */
   async activate(id: string, workspaceId: string | null): Promise<void> {
     await this.database
       .updateTable("user_sessions")
@@ -264,9 +269,7 @@ export class SessionStore {
       .execute();
   }
 
-  /**
-   * Deletes the ended sessions of all users, and verifications that were never completed.
-   */
+  /** Deletes the ended sessions of all users, and verifications that were never completed. */
   async removeEnded(nowMs: number): Promise<void> {
     const now = new Date(nowMs).toISOString();
     await this.database.deleteFrom("user_sessions").where("expires_at", "<=", now).execute();

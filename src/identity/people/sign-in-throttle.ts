@@ -7,19 +7,19 @@ import { countedAddress } from "../../platform/rate-windows/named-windows.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /**
- * Attempts within fifteen minutes. The pair is what guessing meets; the others stop what is spread
- * wide.
+ * Attempts within fifteen minutes. Guessing one password exceeds the limit of the pair; the other
+ * limits stop attacks that are spread widely.
  */
 const windowMs = 900_000;
 const pairMax = 10;
 const addressMax = 60;
 const emailMax = 100;
 
-/** How long a network counts as known to an account after a sign-in from there. */
+/** Milliseconds for which a network counts as known to an account after a sign-in from there. */
 const knownMs = 90 * dayMs;
 /**
- * How long a code of an authenticator app could be taken a second time; the library takes those of
- * the neighbouring periods.
+ * Milliseconds within which a code of an authenticator app could be used twice: the library accepts
+ * those of the neighbouring periods.
  */
 const codeMs = 120_000;
 const sweepMs = 60_000;
@@ -30,21 +30,18 @@ const sweepMs = 60_000;
  */
 type AttemptPurpose = "sign-in" | "mail" | "provider" | "device";
 
-/** An attempt to prove who one is. */
+/** An attempt to authenticate. */
 export interface Attempt {
   address: string;
   email?: string | undefined;
-  /** Value of the device cookie that the browser sent. */
+  /** The value of the device cookie that the browser sent. */
   device?: string | undefined;
   purpose?: AttemptPurpose;
 }
 
 /** Thrown where too many attempts were made. */
 export class SignInRefusal extends GatewayError {
-  /**
-   * Whether this is the first that is refused within its window; the log has one entry for all of
-   * them.
-   */
+  /** Whether this is the first refusal within its window; the log has one entry for all of them. */
   readonly isFirst: boolean;
 
   constructor({
@@ -63,10 +60,10 @@ export class SignInRefusal extends GatewayError {
 const normal = (email: string): string => email.trim().toLowerCase();
 
 /**
- * Counts attempts to sign in, failed or not, in the database: all gateways count together and a
- * restart forgets nothing. Addresses count by their network (/64 of IPv6).
- * Attempts of strangers do not lock out a user who has signed in before: a known browser is counted
- * separately, and a known network is not subject to the limit of the account.
+ * Counts attempts to sign in, failed or not, in the database: all gateways count together, and a
+ * restart forgets nothing. Addresses count by their network (/64 of IPv6). Attempts of strangers do
+ * not lock out a user who has signed in before: a known browser is counted separately, and a known
+ * network is exempt from the account's limit.
  */
 export class SignInThrottle {
   private readonly database: Kysely<PeopleTables>;
@@ -88,7 +85,8 @@ export class SignInThrottle {
   }
 
   /**
-   * Throws `SignInRefusal`; attempts without an e-mail, such as passkeys, count by address alone.
+   * Counts an attempt. Throws `SignInRefusal` beyond the limit. Attempts without an e-mail, such as
+   * passkeys, count by address alone.
    */
   async count({ address, email, device, purpose = "sign-in" }: Attempt): Promise<void> {
     await this.sweep();
@@ -155,13 +153,17 @@ export class SignInThrottle {
       .execute();
   }
 
-  /** Whether a code of an authenticator app is used for the first time (RFC 6238, section 5.2). */
+  /**
+   * Returns whether a code of an authenticator app is used for the first time (RFC 6238, section
+   * 5.2).
+   */
   async isFirstUse({ userId, code }: { userId: string; code: string }): Promise<boolean> {
     return (await this.take(`code ${userId} ${code}`, codeMs)).count === 1;
   }
 
   /**
-   * The value of a cookie by which this browser is known as one that an account was signed in with.
+   * Returns the value of a cookie that identifies this browser as one that the account was signed
+   * in with.
    */
   newDevice(email: string): string {
     const nonce = randomBytes(16).toString("base64url");
@@ -169,8 +171,8 @@ export class SignInThrottle {
   }
 
   /**
-   * The device that a cookie of ours names for this account; undefined for cookies of others, and
-   * of other accounts.
+   * Returns the device that a cookie names for this account; undefined for forged cookies, and
+   * those of other accounts.
    */
   private deviceOf(cookie: string, email: string): string | undefined {
     const [nonce = "", seal = ""] = cookie.split(".");
@@ -197,7 +199,7 @@ export class SignInThrottle {
     if (count > limit) throw new SignInRefusal({ endsInMs, isFirst: count === limit + 1 });
   }
 
-  /** Counts one, in one statement, so that attempts at the same moment are counted exactly. */
+  /** Counts one attempt in a single statement, so that concurrent attempts are counted exactly. */
   private async take(name: string, lengthMs: number): Promise<{ count: number; endsInMs: number }> {
     const nowMs = this.clock.nowMs();
     const fresh = { started_at_ms: nowMs, ends_at_ms: nowMs + lengthMs, count: 1 };
@@ -222,7 +224,7 @@ export class SignInThrottle {
     return { count: row.count, endsInMs: row.ends_at_ms - nowMs };
   }
 
-  /** Forgets windows that have ended, so that addresses do not pile up. */
+  /** Deletes windows that have ended, so that addresses do not accumulate. */
   private async sweep(): Promise<void> {
     const nowMs = this.clock.nowMs();
     if (nowMs < this.nextSweepMs) return;

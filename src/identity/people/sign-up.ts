@@ -12,19 +12,19 @@ import { newOneTimeToken, type OwnerClaim } from "./one-time-links.ts";
 import type { BreachedPasswords, PasswordHasher } from "./passwords.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** Who may make an account: no one, holders of an invitation, or everyone. */
+/** Who may create an account: no one, holders of an invitation, or everyone. */
 export type SignUpPolicy = "closed" | "invitation" | "open";
 
 /** What entitles a person to an account: a token, or the policy alone. */
 export type Entitlement = { by: "claim" | "invitation"; token: string } | { by: "policy" };
 
-/** What an account with a password is made of. */
+/** What an account with a password is built from. */
 export interface NewPerson {
   name: string;
   /** In lower case. */
   email: string;
   password: string;
-  /** Whose code brought this person. */
+  /** The referral code that this person entered. */
   referralCode?: string | undefined;
 }
 
@@ -35,16 +35,19 @@ export interface Referrer {
   organizationId: string | null;
 }
 
-/** Credits for referrals, as far as signing up takes part in them. */
+/** The part of referral credits that signing up uses. */
 export interface SignUpReferrals {
-  /** Finds whose code was used. Throws `bad_request` for a code that is unknown or their own. */
+  /**
+   * Returns the workspace of a referral code. Throws `bad_request` for a code that is unknown or
+   * their own.
+   */
   referrerOf(code: string, email: string): Promise<Referrer>;
-  /** Writes the referral, together with what else the transaction writes. */
+  /** Records the referral within a transaction. */
   note(
     transaction: Transaction<PeopleTables>,
     came: { referrer: Referrer; email: string; userId: string; workspaceId: string },
   ): Promise<boolean>;
-  /** Gives credits that are due soon after. */
+  /** Grants credits that are due soon after. */
   soon(): void;
 }
 
@@ -57,11 +60,11 @@ interface SignUpOptions {
   claim: OwnerClaim;
   invitations: Invitations;
   policy: SignUpPolicy;
-  /** Credits for referrals; absent where none are given. */
+  /** The credits for referrals; absent where none are granted. */
   referrals: SignUpReferrals | undefined;
-  /** Plan of the workspaces that people make. */
+  /** The plan of workspaces that people create. */
   plan: PlanId;
-  /** The workspace of the first start, which its owner takes over. */
+  /** Returns the workspace of the first start, which the owner of the installation takes over. */
   firstWorkspace(): Workspace | undefined;
   putWorkspace(workspace: Workspace): void;
 }
@@ -71,7 +74,7 @@ const emailTaken = (): GatewayError =>
     param: "email",
   });
 
-/** Makes accounts with a password, each with its personal workspace, all or nothing. */
+/** Creates accounts with a password, each with its personal workspace, all or nothing. */
 export class SignUp {
   private readonly options: SignUpOptions;
 
@@ -80,8 +83,9 @@ export class SignUp {
   }
 
   /**
-   * Throws `forbidden` without entitlement, `conflict` where the e-mail has an account,
-   * `bad_request` for a referral code that is unknown or their own. Returns the user's id.
+   * Creates an account and returns the user's id. Throws `forbidden` without entitlement,
+   * `conflict` where the e-mail has an account, and `bad_request` for a referral code that is
+   * unknown or their own.
    */
   async create(person: NewPerson, entitlement: Entitlement): Promise<string> {
     const { password } = await this.prepare(person, entitlement);
@@ -89,8 +93,8 @@ export class SignUp {
   }
 
   /**
-   * Checks that the person may have an account, and hashes the password. Throws as `create`,
-   * but for an address that is taken.
+   * Checks that the person may have an account, and hashes the password. Throws as `create` does,
+   * except for an address that is taken.
    */
   async prepare(person: NewPerson, entitlement: Entitlement): Promise<{ password: string }> {
     const { hasher, breached } = this.options;
@@ -98,11 +102,11 @@ export class SignUp {
     await this.referrerOf(person, entitlement);
     await breached.assertUnknown(person.password);
     hasher.assertRoom();
-    // Before any transaction: hashing takes its time, and settlements wait behind transactions.
+    // Before any transaction: hashing takes time, and settlements wait behind transactions.
     return { password: await hasher.hash(person.password) };
   }
 
-  /** Makes the account, with the hash of its password. */
+  /** Creates the account, with the hash of its password. */
   async insert({
     person,
     password,
@@ -164,8 +168,8 @@ export class SignUp {
   }
 
   /**
-   * Who is to have credits for bringing this person; codes mean nothing to the owner, and where no
-   * credits are given.
+   * Returns the referrer of this person. Codes are ignored for the owner of the installation, and
+   * where no credits are granted.
    */
   private async referrerOf(
     { referralCode, email }: Omit<NewPerson, "password">,
@@ -190,8 +194,8 @@ export class SignUp {
   }
 
   /**
-   * Throws `forbidden` where the policy closes this way in, or the token opens nothing: before a
-   * hash is made of a stranger's word.
+   * Throws `forbidden` where the policy does not allow this way to sign up, or the token is
+   * invalid. Checked first, so that no stranger's password is hashed.
    */
   private async assertEntitled(entitlement: Entitlement): Promise<void> {
     const { policy, claim, invitations } = this.options;
@@ -297,17 +301,17 @@ interface PendingSignUpOptions {
   hasher: SecretHasher;
   signUp: SignUp;
   mailer: Mailer | undefined;
-  /** Where people reach the service, without a trailing slash. */
+  /** Returns where people reach the service, without a trailing slash. */
   publicUrl(): string;
-  /** Whether an address may get one more mail within this hour. */
+  /** Returns whether an address may receive one more mail within this hour. */
   mayMail(email: string): boolean;
-  /** Does work in the background, and logs its failure. */
+  /** Runs work in the background, and logs its failure. */
   afterwards(work: () => Promise<void>): void;
 }
 
 /**
  * Sign-ups without an invitation that wait for the confirmation of their address. Where the address
- * has an account, its owner gets a mail instead; the answer and its timing do not reveal which.
+ * has an account, its owner gets a mail instead. Neither the answer nor its timing reveals which.
  */
 export class PendingSignUps {
   private readonly options: PendingSignUpOptions;
@@ -316,7 +320,10 @@ export class PendingSignUps {
     this.options = options;
   }
 
-  /** Throws what `SignUp.prepare` does, whether or not the address has an account. */
+  /**
+   * Requests a sign-up. Throws what `SignUp.prepare` does, whether or not the address has an
+   * account.
+   */
   async request(person: NewPerson): Promise<void> {
     const { database, clock, hasher, signUp, mailer, publicUrl, mayMail, afterwards } =
       this.options;
@@ -369,7 +376,7 @@ export class PendingSignUps {
     });
   }
 
-  /** Whether a link would make an account now. */
+  /** Returns whether a link would create an account now. */
   async accepts(token: string): Promise<boolean> {
     const { database, clock, hasher } = this.options;
     const row = await database
@@ -381,7 +388,10 @@ export class PendingSignUps {
     return row !== undefined;
   }
 
-  /** Makes the account that a link is for; false where the link is of another kind, or dead. */
+  /**
+   * Creates the account that a link is for. Returns false where the link is of another kind or no
+   * longer valid.
+   */
   async confirm(token: string): Promise<boolean> {
     const { database, clock, hasher, signUp } = this.options;
     const row = await database

@@ -9,7 +9,7 @@ import type { SessionStore } from "./sessions.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { UserRecord, UserStore } from "./user-store.ts";
 
-/** What operators may change of a user. */
+/** The fields of a user that operators may change. */
 export interface UserChanges {
   operator?: boolean | undefined;
   blocked?: boolean | undefined;
@@ -29,11 +29,11 @@ export interface UserEditorOptions {
   clock: Clock;
   users: UserStore;
   sessions: SessionStore;
-  /** The workspace of the operator; it is never closed. */
+  /** The operator's workspace; it is never closed. */
   operatorWorkspaceId: string;
   workspace(id: string): Workspace | undefined;
   putWorkspace(workspace: Workspace): void;
-  /** Takes every credential of a workspace away. */
+  /** Revokes every credential of a workspace. */
   revokeCredentials(workspaceId: string): Promise<Omit<ClosedWorkspace, "workspaceId">>;
 }
 
@@ -43,9 +43,8 @@ const conflict = (message: string, param?: string): GatewayError =>
   new GatewayError("conflict", message, param === undefined ? {} : { param });
 
 /**
- * Blocks, deletes and promotes users. Changes happen one after the other, so that memory has the
- * last one; that two operators cannot unmake each other at once, at this gateway and another one,
- * is up to their transactions.
+ * Blocks, deletes and promotes users, one change at a time, so that memory holds the last one. Its
+ * transactions prevent two operators from demoting each other at once on different gateways.
  */
 export class UserEditor {
   private readonly options: UserEditorOptions;
@@ -55,7 +54,7 @@ export class UserEditor {
     this.options = options;
   }
 
-  /** Throws `not_found`. */
+  /** Returns a user. Throws `not_found`. */
   async find(id: string): Promise<UserRecord> {
     const user = mayBeId(id) ? await this.options.users.find(id) : undefined;
     if (user === undefined) throw noUser();
@@ -63,9 +62,9 @@ export class UserEditor {
   }
 
   /**
-   * Makes or unmakes an operator, blocks or lets in; in force with the next request. `by` is the
-   * operator who asks. Throws
-   * `not_found`, and `conflict` where no operator would be left, or operators shut themselves out.
+   * Makes a user an operator or not, and blocks or unblocks; in force with the next request. `by`
+   * is the operator who asks. Throws `not_found`, and `conflict` where no operator would be left,
+   * or operators would lock themselves out.
    */
   change(id: string, { operator, blocked }: UserChanges, by: string): Promise<UserRecord> {
     return this.mutex.run("users", async () => {
@@ -88,8 +87,8 @@ export class UserEditor {
   }
 
   /**
-   * Takes away a second factor that is lost: signing in asks for the password alone until another
-   * is set up. Throws `not_found`.
+   * Removes a second factor that is lost: signing in takes the password alone until another is set
+   * up. Throws `not_found`.
    */
   removeSecondFactor(id: string): Promise<void> {
     return this.mutex.run("users", async () => {
@@ -111,8 +110,8 @@ export class UserEditor {
   }
 
   /**
-   * Deletes a user: sessions, ways to sign in and memberships with them; the personal workspace,
-   * and organisations without other members, are closed, their credentials revoked. `by` is null
+   * Deletes a user with their sessions, sign-in methods and memberships. The personal workspace,
+   * and organisations without other members, are closed and their credentials revoked. `by` is null
    * where users delete their own account. Throws `not_found`, and `conflict` for the last operator,
    * for an operator who asks to delete the own account that way, and for the only owner of an
    * organisation with other members.
@@ -121,7 +120,7 @@ export class UserEditor {
     return this.mutex.run("users", async () => {
       const user = await this.find(id);
       if (id === by) throw conflict("You cannot delete yourself. Another operator can.");
-      // Shut out first: what a crash leaves undone, a second deletion does.
+      // Blocked first: a second deletion completes what a crash interrupted.
       const abandoned = await this.options.database.transaction().execute(async (transaction) => {
         await assertOtherOperator(transaction, id);
         const alone = await abandonedBy(transaction, id);
@@ -150,8 +149,8 @@ export class UserEditor {
   }
 
   /**
-   * The keys of the personal workspace follow its owner; those of the first workspace are the
-   * service's own.
+   * Returns the personal workspace, whose keys follow its owner. Those of the first workspace are
+   * the service's own.
    */
   private followingOf({ workspaceId }: UserRecord): string | undefined {
     return workspaceId === null || workspaceId === this.options.operatorWorkspaceId
@@ -179,7 +178,7 @@ export class UserEditor {
     if (blocked) await this.options.sessions.revokeAll(user.id);
   }
 
-  /** Shuts a workspace for ever and takes its credentials away; balance and records stay. */
+  /** Closes a workspace permanently and revokes its credentials. Its balance and records remain. */
   async close(workspaceId: string): Promise<ClosedWorkspace> {
     const { database, clock, revokeCredentials } = this.options;
     await database
@@ -198,8 +197,8 @@ export class UserEditor {
 }
 
 /**
- * Throws `conflict` where no operator would be left who may sign in; until the transaction ends, no
- * other operator is removed.
+ * Throws `conflict` where no operator would be left who may sign in. No other operator is removed
+ * until the transaction ends.
  */
 async function assertOtherOperator(
   transaction: Transaction<PeopleTables>,
@@ -217,8 +216,8 @@ async function assertOtherOperator(
 }
 
 /**
- * Workspaces of organisations that have no member but this one. Throws `conflict` where others
- * would be left without an owner who may sign in.
+ * Returns the workspaces of organisations whose only member this is. Throws `conflict` where other
+ * members would be left without an owner who may sign in.
  */
 async function abandonedBy(
   transaction: Transaction<PeopleTables>,

@@ -2,9 +2,9 @@ import { sql, type Kysely } from "kysely";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** A user as operators see one. Times in milliseconds. */
+/** A user as operators see one. Times are in milliseconds. */
 export interface UserRecord {
-  /** `usr_` id. */
+  /** A `usr_` id. */
   id: string;
   name: string;
   email: string;
@@ -18,13 +18,13 @@ export interface UserRecord {
   workspaceId: string | null;
 }
 
-/** Which users are looked for. */
+/** The filter of a list of users. */
 export interface UserQuery {
-  /** Part of the name or the address, in any case. */
+  /** A part of the name or the address, in any case. */
   search?: string | undefined;
   operator?: boolean | undefined;
   blocked?: boolean | undefined;
-  /** Leaves out who has neither come nor signed in since. */
+  /** Excludes users who neither signed up nor signed in since. */
   activeSinceMs?: number | undefined;
   limit: number;
   offset: number;
@@ -40,19 +40,19 @@ export interface SignInWays {
 
 /** One way to sign in. */
 export interface SignInMethod {
-  /** `acct_` or `psk_` id. */
+  /** An `acct_` or `psk_` id. */
   id: string;
   type: "password" | "passkey" | "oidc";
-  /** Id of the OpenID provider; null for the others. */
+  /** The id of the OpenID provider; null for the others. */
   provider: string | null;
   name: string | null;
   createdAt: string | null;
 }
 
-/** A text that is looked for as it is: `%` and `_` stand for themselves. */
+/** Returns the pattern of a literal search: `%` and `_` are escaped. */
 const containing = (text: string): string => `%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 
-/** Users at rest, for operators. */
+/** Stores users, for operators. */
 export class UserStore {
   private readonly database: Kysely<PeopleTables>;
 
@@ -60,7 +60,7 @@ export class UserStore {
     this.database = database;
   }
 
-  /** A page of users, the newest first, and how many there are. */
+  /** Returns a page of users, newest first, and their total number. */
   async list(query: UserQuery): Promise<{ users: UserRecord[]; total: number }> {
     const [rows, { count }] = await Promise.all([
       this.rows(query)
@@ -104,8 +104,7 @@ export class UserStore {
   }
 
   /**
-   * Every way to sign in, the oldest first, and whether the password is followed by a second
-   * factor.
+   * Returns every way to sign in, oldest first, and whether the password requires a second factor.
    */
   async methodsOf(
     userId: string,
@@ -147,8 +146,8 @@ export class UserStore {
   }
 
   /**
-   * Takes one way away. Throws `not_found`, and `conflict` where none would be left that works with
-   * these providers.
+   * Removes one way to sign in. Throws `not_found`, and `conflict` where none would be left that
+   * works with these providers.
    */
   async unlink({
     userId,
@@ -160,7 +159,8 @@ export class UserStore {
     providers: readonly string[];
   }): Promise<void> {
     await this.database.transaction().execute(async (transaction) => {
-      // Locks the row, so that another transaction that removes ways waits, at every gateway.
+      // Locks the row, so that another transaction that removes ways to sign in waits, on every
+      // gateway.
       await transaction
         .updateTable("users")
         .set(({ ref }) => ({ name: ref("name") }))
@@ -194,7 +194,7 @@ export class UserStore {
     });
   }
 
-  /** The hash of the password; undefined for accounts without one. */
+  /** Returns the hash of the password; undefined for accounts without one. */
   async passwordHashOf(userId: string): Promise<string | undefined> {
     const row = await this.database
       .selectFrom("user_accounts")
@@ -205,7 +205,9 @@ export class UserStore {
     return row?.password ?? undefined;
   }
 
-  /** The account with an address, and its personal workspace; undefined where there is none. */
+  /**
+   * Returns the account of an address, and its personal workspace; undefined where there is none.
+   */
   async accountOf(
     email: string,
   ): Promise<{ id: string; email: string; workspaceId: string | null } | undefined> {
@@ -233,7 +235,7 @@ export class UserStore {
       );
   }
 
-  /** How many users there are of each kind. */
+  /** Returns the number of users of each kind. */
   async counts(): Promise<{ total: number; operators: number; blocked: number }> {
     const count = async (query: Omit<UserQuery, "limit" | "offset">): Promise<number> =>
       Number(
@@ -251,7 +253,7 @@ export class UserStore {
     return { total, operators, blocked };
   }
 
-  /** The users who may enter a workspace and are not blocked. */
+  /** Returns the users who may enter a workspace and are not blocked. */
   async peopleIn(workspaceId: string): Promise<{ id: string; email: string }[]> {
     const workspace = this.database
       .selectFrom("workspaces")
@@ -282,7 +284,7 @@ export class UserStore {
       .execute();
   }
 
-  /** Members of every organisation, by its id. */
+  /** Returns the number of members of every organisation, by its id. */
   async membersByOrganization(): Promise<Map<string, number>> {
     const rows = await this.database
       .selectFrom("organization_members")

@@ -37,10 +37,10 @@ export interface PresetTables {
   };
 }
 
-/** Versions of one preset that are kept; older ones are deleted as new ones come. */
+/** The most versions of one preset that are kept. Older ones are deleted as new ones are added. */
 export const versionsMax = 200;
 
-/** Presets at rest. */
+/** Stores presets. */
 export class PresetStore {
   private readonly database: Kysely<PresetTables>;
 
@@ -48,12 +48,12 @@ export class PresetStore {
     this.database = database;
   }
 
-  /** Every preset of all workspaces, the oldest first. */
+  /** Returns every preset of all workspaces, oldest first. */
   async loadAll(): Promise<Preset[]> {
     return this.load(undefined);
   }
 
-  /** Every preset of a workspace, the oldest first. */
+  /** Returns every preset of a workspace, oldest first. */
   list(workspaceId: string): Promise<Preset[]> {
     return this.load(workspaceId);
   }
@@ -75,7 +75,7 @@ export class PresetStore {
     }));
   }
 
-  /** Stores a new preset; the database refuses a slug that its workspace has already. */
+  /** Stores a new preset. The database refuses a slug that its workspace already has. */
   insert(preset: Preset, author: string): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
       await transaction
@@ -97,15 +97,15 @@ export class PresetStore {
   }
 
   /**
-   * Stores what may change of a preset as its next version, and gives its number; undefined where
-   * the preset is gone.
+   * Stores a changed preset as its next version and returns its number; undefined where the preset
+   * was deleted.
    */
   update(
     { id, name, description, config, updatedAtMs }: Preset,
     author: string,
   ): Promise<number | undefined> {
     return this.database.transaction().execute(async (transaction) => {
-      // The database counts: another gateway may have made a version meanwhile.
+      // The database counts versions, since another gateway may have added one meanwhile.
       const row = await transaction
         .updateTable("presets")
         .set((columns) => ({
@@ -133,7 +133,7 @@ export class PresetStore {
     });
   }
 
-  /** The versions of a preset that are kept, the newest first. */
+  /** Returns the kept versions of a preset, newest first. */
   async versions(id: string): Promise<PresetVersion[]> {
     const rows = await this.database
       .selectFrom("preset_versions")
@@ -180,24 +180,21 @@ const versionRow = (
 });
 
 /**
- * Every preset in memory, by workspace and slug: a request that names one costs two look-ups and
- * never the database.
+ * All presets in memory, by workspace and slug: a request that names one costs two lookups and
+ * never a query.
  */
 export class PresetDirectory {
   /** Called with the workspace whose presets changed. */
   onChange: (workspaceId: string) => void = () => undefined;
-  /** In the order in which they were made: a change keeps its preset's place. */
+  /** In the order in which they were created; a change keeps its preset's place. */
   private readonly byWorkspace = new Map<string, Map<string, Preset>>();
 
-  /** The presets of a workspace, newest first. */
+  /** Returns the presets of a workspace, newest first. */
   presetsOf(workspaceId: string): Preset[] {
     return [...(this.byWorkspace.get(workspaceId)?.values() ?? [])].reverse();
   }
 
-  /**
-   * The preset that a slug means within a workspace, in any case; undefined when there is
-   * none.
-   */
+  /** Returns the preset of a slug within a workspace, in any case; undefined when there is none. */
   resolvePreset(workspaceId: string, slug: string): Preset | undefined {
     return this.byWorkspace.get(workspaceId)?.get(slug.toLowerCase());
   }
@@ -209,7 +206,7 @@ export class PresetDirectory {
     this.onChange(preset.workspaceId);
   }
 
-  /** Puts a workspace's presets, the oldest first, in place of those that it had. */
+  /** Replaces a workspace's presets, given oldest first. */
   replaceWorkspace(workspaceId: string, presets: readonly Preset[]): void {
     this.byWorkspace.set(workspaceId, new Map(presets.map((preset) => [preset.slug, preset])));
   }
@@ -232,8 +229,8 @@ const duplicateSlug = (slug: string): GatewayError => {
 };
 
 /**
- * Makes, changes and deletes presets. Writes of one workspace wait for each other; what is answered
- * is in force.
+ * Creates, changes and deletes presets, one write of a workspace at a time. A change is in force
+ * when it is answered.
  */
 export class PresetEditor {
   private readonly store: PresetStore;
@@ -249,7 +246,7 @@ export class PresetEditor {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** The preset with this slug. Throws `not_found`. */
+  /** Returns the preset with this slug. Throws `not_found`. */
   find({ workspaceId, slug }: PresetReference): Preset {
     const preset = this.directory.resolvePreset(workspaceId, slug);
     if (preset === undefined || preset.slug !== slug) throw noPreset(slug);
@@ -297,12 +294,12 @@ export class PresetEditor {
     }));
   }
 
-  /** The versions of a preset that are kept, the newest first. Throws `not_found`. */
+  /** Returns the kept versions of a preset, newest first. Throws `not_found`. */
   versions(reference: PresetReference): Promise<PresetVersion[]> {
     return this.store.versions(this.find(reference).id);
   }
 
-  /** Makes an older version the newest again, as a version of its own. Throws `not_found`. */
+  /** Restores an older version, as a new version. Throws `not_found`. */
   restore(reference: PresetReference, version: number, author: string): Promise<Preset> {
     return this.write(reference, author, async ({ id }) => {
       const wanted = (await this.store.versions(id)).find((kept) => kept.version === version);
@@ -337,7 +334,7 @@ export class PresetEditor {
     });
   }
 
-  /** Deletes a preset; its slug is free again. Throws `not_found`. */
+  /** Deletes a preset and frees its slug. Throws `not_found`. */
   remove(reference: PresetReference): Promise<void> {
     return this.mutex.run(reference.workspaceId, async () => {
       const { id } = this.find(reference);
@@ -347,13 +344,13 @@ export class PresetEditor {
   }
 }
 
-/** The presets of all workspaces, in memory, and what changes them. */
+/** The presets of all workspaces in memory, and their editor. */
 export interface Presets {
   presets: PresetDirectory;
   presetEditor: PresetEditor;
 }
 
-/** Reads every preset into memory. */
+/** Loads every preset into memory. */
 export async function openPresets(database: Kysely<PresetTables>, clock: Clock): Promise<Presets> {
   const store = new PresetStore(database.withTables());
   const presets = new PresetDirectory();

@@ -6,12 +6,12 @@ import {
 } from "../../platform/kernel/json/json-members.ts";
 import type { PresetDirectory } from "./preset-store.ts";
 
-/** A JSON object whose fields were checked where it came in. */
+/** A JSON object whose fields were checked on input. */
 export type JsonFields = Readonly<Record<string, unknown>>;
 
 /**
- * What a preset sets, by the names of the contract ("PresetConfig"); every field may be absent,
- * none is null.
+ * The settings of a preset, by the names of the contract ("PresetConfig"). Every field may be
+ * absent; none is null.
  */
 export interface PresetConfig {
   model?: string;
@@ -29,7 +29,7 @@ export interface PresetConfig {
   stop?: string | readonly string[];
   seed?: number;
   response_format?: JsonFields;
-  /** As chat spells them. */
+  /** In the form of the chat dialect. */
   tools?: readonly JsonFields[];
   tool_choice?: string | JsonFields;
   provider?: JsonFields;
@@ -42,7 +42,7 @@ export interface PresetConfig {
 
 /** A named bundle of request settings, shared by the keys of one workspace. */
 export interface Preset {
-  /** `prs_` id. */
+  /** A `prs_` id. */
   id: string;
   workspaceId: string;
   /** Unique within its workspace; never changes. */
@@ -50,31 +50,33 @@ export interface Preset {
   name: string;
   description: string | null;
   config: PresetConfig;
-  /** Begins with 1; each change makes the next one. */
+  /** Starts at 1; each change increments it. */
   version: number;
   createdAtMs: number;
   updatedAtMs: number;
 }
 
-/** A preset as it was from one change to the next. */
+/** A preset as it was between two changes. */
 export interface PresetVersion extends Pick<Preset, "version" | "name" | "description" | "config"> {
   /**
-   * Id of the user or management key that made the version; null where that was before versions
-   * were kept.
+   * The id of the user or management key that created the version; null for versions from before
+   * authors were recorded.
    */
   author: string | null;
   createdAtMs: number;
 }
 
-/** What may be changed of a preset; absent fields stay, a null description is cleared. */
+/**
+ * The fields of a preset that may be changed. Absent fields stay; a null description is cleared.
+ */
 export interface PresetChanges {
   name?: string;
   description?: string | null;
-  /** Merged field by field at the first level; null takes a field out. */
+  /** Merged field by field at the first level; null removes a field. */
   config?: { [Field in keyof PresetConfig]: PresetConfig[Field] | null };
 }
 
-/** A configuration with some of its fields replaced, and those that are null taken out. */
+/** Returns a configuration with some of its fields replaced, and those that are null removed. */
 export function mergeConfig(
   config: PresetConfig,
   changes: NonNullable<PresetChanges["config"]>,
@@ -85,7 +87,7 @@ export function mergeConfig(
   return Object.fromEntries(merged) as PresetConfig;
 }
 
-/** The refusal for a slug that the workspace does not have. */
+/** Builds the refusal of a slug that the workspace does not have. */
 export const noPreset = (slug: string, param?: string): GatewayError =>
   new GatewayError(
     "not_found",
@@ -98,15 +100,17 @@ export const noPreset = (slug: string, param?: string): GatewayError =>
 /** What `model` says where it names a preset. */
 interface PresetNamed {
   slug: string;
-  /** Suffix shortcuts behind the slug, such as `:floor` or `[500k]`; empty where there is none. */
+  /**
+   * The suffix shortcuts behind the slug, such as `:floor` or `[500k]`; empty where there are none.
+   */
   suffix: string;
 }
 
 const reference = /^@preset\/([^:[\s]+)(.*)$/s;
 
 /**
- * The preset that a request's `model` names (contract: `@preset/<slug>`); undefined where it names
- * a model.
+ * Returns the preset that a request's `model` names (contract: `@preset/<slug>`); undefined where
+ * it names a model.
  */
 export function presetReference(model: unknown): PresetNamed | undefined {
   if (typeof model !== "string" || !model.startsWith("@preset/")) return undefined;
@@ -116,39 +120,41 @@ export function presetReference(model: unknown): PresetNamed | undefined {
     : { slug, suffix };
 }
 
-/** Suffixes that sort; a model has one at most. */
+/** Matches suffixes that sort. A model has at most one. */
 const sortSuffix = /:(?:nitro|floor|fast|exacto)$/i;
 
 /**
- * A model id with a suffix of the request, which takes the place of the id's own where both would
- * sort.
+ * Returns a model id with the request's suffix, which replaces the id's own where both would sort.
  */
 const withSuffix = (model: string, suffix: string): string =>
   suffix.startsWith(":") ? model.replace(sortSuffix, "") + suffix : model + suffix;
 
-/** How the settings of a preset are written in the dialect of a request, which inference knows. */
+/** Writes the settings of a preset in the dialect of a request. Inference implements it. */
 interface PresetWriter {
-  /** The members that the settings give a request which has not set them itself. */
+  /** Returns the members that the settings add to a request which does not set them itself. */
   settings(config: PresetConfig, body: JsonFields): JsonFields;
-  /** Whether the request brings a system message. */
+  /** Returns whether the request has a system message. */
   hasSystem(body: JsonFields): boolean;
-  /** The member that says `system`, as JSON text; `textOf` gives a member's own text. */
+  /**
+   * Returns the member that carries `system`, as JSON text. `textOf` returns a member's original
+   * text.
+   */
   systemMember(
     system: string,
     textOf: (member: string) => string | undefined,
   ): { member: string; text: string } | undefined;
 }
 
-/** A request as it came, whose `model` may name a preset. */
+/** A request as it was received, whose `model` may name a preset. */
 interface PresetRequest {
   presetFields: PresetWriter;
-  /** JSON text of the body. */
+  /** The body as JSON text. */
   text: string;
-  /** The same, parsed. */
+  /** The parsed body. */
   body: JsonFields;
   /**
-   * Resolves a provider's name to its id, so that a slug and a display name match in `only`; lower
-   * case by default.
+   * Resolves a provider's name to its id, so that a slug and a display name match in `only`. By
+   * default the name in lower case.
    */
   providerIdOf?: ProviderIdOf;
 }
@@ -156,8 +162,8 @@ interface PresetRequest {
 const lowerCase: ProviderIdOf = (name) => name.toLowerCase();
 
 /**
- * The model that a request is for: the preset's own, else the first of the fallbacks. Throws
- * `bad_request`.
+ * Returns the model that a request is for: the preset's own, or else the first of the fallbacks.
+ * Throws `bad_request`.
  */
 function modelOf({ slug, config }: Preset, { model, models }: JsonFields): string {
   const first =
@@ -169,7 +175,7 @@ function modelOf({ slug, config }: Preset, { model, models }: JsonFields): strin
   throw new GatewayError("bad_request", message, { param: "model" });
 }
 
-/** Members of every dialect, with those that the preset changes. */
+/** Returns the members that all dialects share, as far as the preset changes them. */
 function sharedMembers(
   preset: Preset,
   { body, providerIdOf = lowerCase }: PresetRequest,
@@ -184,8 +190,8 @@ function sharedMembers(
 }
 
 /**
- * What a preset changes of a request that names it: top-level members with the JSON text of their
- * new values. The request's own values win, field by field; null means absent. Pure. Throws
+ * Returns what a preset changes in a request that names it: top-level members with the JSON text of
+ * their new values. The request's own values win, field by field; null means absent. Pure. Throws
  * `bad_request` where neither has a model.
  */
 export function applyPreset(preset: Preset, request: PresetRequest): MemberEdits {
@@ -205,7 +211,7 @@ export function applyPreset(preset: Preset, request: PresetRequest): MemberEdits
 }
 
 /**
- * The text of a member's value; of several members of one name the last counts, as it does for
+ * Returns the text of a member's value. Of several members with one name the last counts, as for
  * `JSON.parse`.
  */
 function memberText(text: string, name: string): string | undefined {
@@ -214,9 +220,9 @@ function memberText(text: string, name: string): string | undefined {
 }
 
 /**
- * A request with the preset that its `model` names; the same request where it names none. Bytes of
- * members that the preset leaves alone stay as they were. Throws `not_found` for a slug that the
- * workspace lacks.
+ * Returns a request with the preset that its `model` names applied; the same request where it names
+ * none. The bytes of members that the preset does not change stay as they were. Throws `not_found`
+ * for a slug that the workspace lacks.
  */
 export function usePreset(
   presets: Pick<PresetDirectory, "resolvePreset">,
@@ -239,11 +245,11 @@ export function usePreset(
   };
 }
 
-/** Null means absent, as it does everywhere in requests. */
+/** Returns whether a value is absent. Null means absent, as everywhere in requests. */
 const isAbsent = (value: unknown): value is null | undefined =>
   value === null || value === undefined;
 
-/** A plain object, or undefined for everything else. */
+/** Returns a plain object; undefined for anything else. */
 const asFields = (value: unknown): JsonFields | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as JsonFields)
@@ -257,10 +263,10 @@ const asNames = (value: unknown): readonly string[] | undefined =>
 const present = (fields: JsonFields): JsonFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => !isAbsent(value)));
 
-/** Resolves a name to an id, such as the slug; names with the same id mean one provider. */
+/** Resolves a name to an id, such as the slug. Names with the same id mean one provider. */
 type ProviderIdOf = (name: string) => string;
 
-/** How the lists of two `provider` objects become one, the request's entries first. */
+/** Says how the lists of two `provider` objects are merged, with the request's entries first. */
 function mergeLists(
   own: readonly string[],
   preset: readonly string[],
@@ -275,11 +281,11 @@ function mergeLists(
 const sameText: ProviderIdOf = (name) => name;
 
 /**
- * The `provider` object of a request that names a preset (contract: reasoning rule 5): `order`,
- * `ignore` and
- * `require_params` are unioned, `only` lists intersect, the higher `min_context` counts, and `zdr` holds
- * wherever it was asked for. Of every other field the request's own value wins. Undefined where the
- * preset says nothing of routing. What is not of its type is left for the check of requests.
+ * Merges the `provider` objects of a request and its preset (contract: reasoning rule 5): `order`,
+ * `ignore` and `require_params` are joined, `only` lists intersect, the higher `min_context`
+ * counts, and `zdr` applies if either requests it. In every other field the request's own value
+ * wins. Undefined where the preset says nothing about routing. Values of a wrong type are left for
+ * the check of requests.
  */
 export function mergeRouting(
   config: PresetConfig,

@@ -13,13 +13,13 @@ import { scopes } from "../keys/scopes.ts";
 export interface BootstrapSettings {
   llmKey: string | undefined;
   managementKey: string | undefined;
-  /** What the management key is called; `bootstrap` where absent. */
+  /** The name of the management key; `bootstrap` where absent. */
   managementKeyName?: string;
   creditsNanoUsd: bigint | undefined;
   plan: PlanId;
 }
 
-/** Books credits; the ledger does. */
+/** Books credits, as the ledger does. */
 interface CreditBook {
   credit(request: {
     id: string;
@@ -31,7 +31,7 @@ interface CreditBook {
   }): Promise<void>;
 }
 
-/** What the first start is made with. */
+/** What the first start works with. */
 export interface BootstrapDependencies {
   workspaces: WorkspaceStore;
   llmKeys: LlmKeyStore;
@@ -40,20 +40,20 @@ export interface BootstrapDependencies {
   directory: CredentialDirectory;
   hasher: SecretHasher;
   ledger: CreditBook;
-  /** Finds transfers that were booked by an earlier start. */
+  /** Finds transfers that an earlier start booked. */
   ledgerStore: { transferExists(id: string): Promise<boolean> };
   clock: Clock;
 }
 
-/** The person whose keys the first start makes, before anyone has claimed the owner account. */
+/** The person whose keys the first start creates, before the owner account is claimed. */
 export const bootstrapUserId = "usr_bootstrap";
 const bootstrapTransferId = "txn_bootstrap_credits";
 
 /**
- * Makes the first workspace and what the environment asks for, each only if it is absent. Without a
- * key from the environment the first start is to mint one and to show its secret once:
- * `mintFirstKey` is for when nothing can fail any more between the two. An operator who deletes
- * every key is not given another one by the next start.
+ * Creates the first workspace and what the environment asks for, each only if it is absent. Without
+ * a key from the environment, the first start creates one and shows its secret once: `mintFirstKey`
+ * is called when nothing between the two can fail any more. An operator who deletes every key is
+ * not given another one by the next start.
  */
 export async function bootstrap(
   deps: BootstrapDependencies,

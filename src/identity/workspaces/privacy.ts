@@ -4,44 +4,44 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { LlmKeyCaller } from "../keys/caller.ts";
 
-/** What a workspace, or one of its keys, demands of every provider that sees its requests. */
+/** What a workspace, or one of its keys, requires of every provider of its requests. */
 export interface Privacy {
-  /** Only providers that keep nothing (zero data retention). */
+  /** Only providers that retain nothing (zero data retention). */
   zdr: boolean;
   /** Ids of providers that never serve. */
   blockedProviders: readonly string[];
   /**
-   * The wall time since when a workspace asks for its prompts and answers to be kept; absent where
-   * it does not. Keys have none of their own.
+   * The wall time since which a workspace keeps its prompts and answers; absent where it does not.
+   * Keys have no such setting.
    */
   contentsSinceMs?: number | undefined;
 }
 
-/** Changes to it; what is left out stays as it is. */
+/** Changes to the settings. Absent fields stay as they are. */
 type PrivacyChanges = Partial<Omit<Privacy, "contentsSinceMs">> & {
   /** Whether prompts and answers are kept from now on. */
   keepsContents?: boolean | undefined;
 };
 
-/** Whose demands they are: a workspace's own, or those of one of its keys. */
+/** The owner of the settings: a workspace, or one of its keys. */
 interface PrivacyOwner {
   workspaceId: string;
   ownerId: string;
 }
 
-/** No demands. */
+/** The settings that require nothing. */
 export const noPrivacy: Privacy = Object.freeze({
   zdr: false,
   blockedProviders: Object.freeze([]),
 });
 
-/** The demands of all workspaces and keys in memory; planning a request costs two look-ups. */
+/** The settings of all workspaces and keys in memory. Planning a request costs two lookups. */
 export class PrivacyDirectory {
-  /** Called with the workspace or key whose demands changed. */
+  /** Called with the workspace or key whose settings changed. */
   onChange: (ownerId: string) => void = () => undefined;
   private readonly byOwner = new Map<string, Privacy>();
 
-  /** Replaces the demands of a workspace or a key. */
+  /** Replaces the settings of a workspace or a key. */
   put(ownerId: string, privacy: Privacy): void {
     this.onChange(ownerId);
     const { zdr, blockedProviders, contentsSinceMs } = privacy;
@@ -50,14 +50,14 @@ export class PrivacyDirectory {
     else this.byOwner.set(ownerId, privacy);
   }
 
-  /** What a workspace or a key demands itself. */
+  /** Returns the own settings of a workspace or a key. */
   of(ownerId: string): Privacy {
     return this.byOwner.get(ownerId) ?? noPrivacy;
   }
 
   /**
-   * Since when a workspace asks for its prompts and answers to be kept; undefined where it does
-   * not, or where it or the key demands zero data retention.
+   * Returns since when a workspace keeps its prompts and answers; undefined where it does not, or
+   * where it or the key requires zero data retention.
    */
   contentsSinceMs(
     workspaceId: string,
@@ -70,8 +70,8 @@ export class PrivacyDirectory {
   }
 
   /**
-   * Everything that holds for a request: what its workspace demands, its key, and the key that made
-   * that one.
+   * Returns all requirements of a request: those of its workspace, its key, and the key that
+   * created that one.
    */
   workspacePrivacy(
     workspaceId: string,
@@ -85,7 +85,7 @@ export class PrivacyDirectory {
   }
 }
 
-/** The stricter of both in each respect. */
+/** Returns the stricter of both in each respect. */
 function both(one: Privacy, other: Privacy): Privacy {
   if (other === noPrivacy) return one;
   if (one === noPrivacy) return other;
@@ -107,13 +107,13 @@ export interface PrivacyTables {
   };
 }
 
-/** The demands of a workspace or a key. */
+/** The settings of a workspace or a key. */
 interface OwnedPrivacy {
   ownerId: string;
   privacy: Privacy;
 }
 
-/** Privacy settings at rest. */
+/** Stores privacy settings. */
 export class PrivacyStore {
   private readonly database: Kysely<PrivacyTables>;
 
@@ -121,19 +121,19 @@ export class PrivacyStore {
     this.database = database;
   }
 
-  /** The demands of every workspace and key that has any. */
+  /** Returns the settings of every workspace and key that has any. */
   loadAll(): Promise<OwnedPrivacy[]> {
     return this.load(undefined);
   }
 
-  /** The demands of a workspace and of its keys. */
+  /** Returns the settings of a workspace and of its keys. */
   list(workspaceId: string): Promise<OwnedPrivacy[]> {
     return this.load(workspaceId);
   }
 
   /**
-   * Workspaces that ask for prompts and answers to be kept, each with the wall time since when;
-   * none that demands zero data retention.
+   * Returns the workspaces that keep prompts and answers, each with the wall time since which it
+   * does; none that requires zero data retention.
    */
   async contentsSince(): Promise<Map<string, number>> {
     const rows = await this.database
@@ -160,7 +160,7 @@ export class PrivacyStore {
     }));
   }
 
-  /** Writes the demands of a workspace or a key as a whole. */
+  /** Writes all settings of a workspace or a key. */
   async save(
     { ownerId, workspaceId }: PrivacyOwner,
     { privacy, nowMs }: { privacy: Privacy; nowMs: number },
@@ -179,7 +179,9 @@ export class PrivacyStore {
   }
 }
 
-/** Changes what workspaces and keys demand of providers; what is answered is in force. */
+/**
+ * Changes what workspaces and keys require of providers. A change is in force when it is answered.
+ */
 export class PrivacyEditor {
   private readonly options: { store: PrivacyStore; directory: PrivacyDirectory; clock: Clock };
   private readonly mutex = new KeyedMutex();
@@ -189,8 +191,8 @@ export class PrivacyEditor {
   }
 
   /**
-   * Changes some of it; what is left out stays as it is. Zero data retention ends the keeping of
-   * prompts and answers. Throws `conflict` where both are asked for.
+   * Changes some of the settings; absent ones stay as they are. Zero data retention ends the
+   * keeping of prompts and answers. Throws `conflict` where both are requested.
    */
   change(owner: PrivacyOwner, changes: PrivacyChanges): Promise<Privacy> {
     const { store, directory, clock } = this.options;
@@ -216,6 +218,6 @@ function changed(
       { param: "keep_contents" },
     );
   const isKept = !privacy.zdr && (keepsContents ?? contentsSinceMs !== undefined);
-  // What was kept before, in this millisecond even, does not come back.
+  // What was kept before, even in this millisecond, does not become visible again.
   return isKept ? { ...privacy, contentsSinceMs: contentsSinceMs ?? nowMs + 1 } : privacy;
 }

@@ -10,7 +10,7 @@ import {
 } from "../keys/management-keys.ts";
 import type { LlmKey, LlmKeyStore } from "../keys/llm-key-store.ts";
 
-/** The provider keys of workspaces, as far as closing a workspace removes them. */
+/** The part of provider keys that closing a workspace uses. */
 interface ProviderKeyParts {
   providerKeyDirectory: {
     keysOf(workspaceId: string): ReadonlyMap<string, readonly { id: string }[]> | undefined;
@@ -68,10 +68,10 @@ export async function revokeCredentials(
 /** Which of a person's keys are revoked when they leave an organisation. */
 export const revokedKinds = ["management", "all", "none"] as const;
 
-/** See `revokedKinds`. */
+/** One of `revokedKinds`. */
 export type RevokedKind = (typeof revokedKinds)[number];
 
-/** Keys that one person made in one workspace. */
+/** Keys that one person created in one workspace. */
 export interface MadeKeys {
   llmKeys: LlmKey[];
   managementKeys: ManagementKey[];
@@ -85,8 +85,8 @@ type MadeKeyParts = Pick<
 };
 
 /**
- * The keys in force that a person made in a workspace, by hand or with a management key of their
- * own.
+ * Returns the keys in force that a person created in a workspace, by hand or with a management key
+ * of their own.
  */
 export async function keysMadeBy(
   { llmKeys, managementKeys, directory, clock }: MadeKeyParts,
@@ -135,7 +135,9 @@ export async function revokeKeysMadeBy(
   return { revoked, left: await keysMadeBy(parts, place) };
 }
 
-/** Ignores `not_found`: a key is deleted with the key that made it, or by another request. */
+/**
+ * Ignores `not_found`: a key may be deleted with the key that created it, or by another request.
+ */
 async function unlessGone<Reference>(
   remove: (reference: Reference) => Promise<unknown>,
   reference: Reference,

@@ -4,31 +4,31 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 
-/** The owner of keys, balances and records; nothing is ever shared between two of them. */
+/** The owner of keys, balances and records. Nothing is ever shared between two workspaces. */
 export interface Workspace {
-  /** `ws_` id. */
+  /** A `ws_` id. */
   id: string;
   name: string;
   plan: PlanId;
   createdAtMs: number;
   /**
-   * Whose personal workspace it is; absent for those of organisations, and for the first one until
-   * it is claimed.
+   * The user whose personal workspace it is; absent for those of organisations, and for the first
+   * one until it is claimed.
    */
   ownerUserId?: string;
-  /** The organisation that it belongs to, where it does. */
+  /** The organisation that it belongs to, if any. */
   organizationId?: string;
-  /** Its owner is shut out, or it was closed: none of its credentials is let in. */
+  /** Whether its owner is blocked or it was closed, so that none of its credentials is admitted. */
   blocked?: true;
 }
 
-/** Plans a workspace can be on, by their wire ids. */
+/** The plans of workspaces, by their wire ids. */
 export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
 /** The id of a workspace's tariff, such as `pro`. */
 export type PlanId = (typeof planIds)[number];
 
-/** Whether a text names a plan of the contract. */
+/** Returns whether a text names a plan of the contract. */
 const isPlanId = (value: string): value is PlanId => (planIds as readonly string[]).includes(value);
 
 interface WorkspaceRow {
@@ -41,15 +41,15 @@ interface WorkspaceRow {
   blocked_at_ms: number | null;
 }
 
-/** What may be changed of a workspace; absent is left as it is. */
+/** The fields of a workspace that may be changed; absent ones stay as they are. */
 interface WorkspaceChanges {
   name?: string | undefined;
   plan?: PlanId | undefined;
-  /** Whether its credentials are shut out. */
+  /** Whether its credentials are refused. */
   blocked?: boolean | undefined;
 }
 
-/** Table of workspaces. */
+/** The table of workspaces. */
 export interface WorkspaceTables {
   workspaces: WorkspaceRow;
 }
@@ -67,7 +67,7 @@ function fromRow(row: WorkspaceRow): Workspace {
   };
 }
 
-/** The row of a workspace, to be written together with other rows. */
+/** Returns the row of a workspace, to be written together with other rows. */
 export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
   id: workspace.id,
   name: workspace.name,
@@ -78,7 +78,7 @@ export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
   blocked_at_ms: null,
 });
 
-/** Workspaces at rest. */
+/** Stores workspaces. */
 export class WorkspaceStore {
   private readonly database: Kysely<WorkspaceTables>;
 
@@ -86,7 +86,7 @@ export class WorkspaceStore {
     this.database = database;
   }
 
-  /** All workspaces, the first one first. */
+  /** Returns all workspaces, the first one first. */
   async loadAll(): Promise<Workspace[]> {
     const rows = await this.database
       .selectFrom("workspaces")
@@ -97,7 +97,7 @@ export class WorkspaceStore {
     return rows.map(fromRow);
   }
 
-  /** The workspace with this id; undefined when there is none. */
+  /** Returns the workspace with this id; undefined when there is none. */
   async find(id: string): Promise<Workspace | undefined> {
     const row = await this.database
       .selectFrom("workspaces")
@@ -115,7 +115,7 @@ export class WorkspaceStore {
     await this.database.updateTable("workspaces").set({ plan }).where("id", "=", id).execute();
   }
 
-  /** Writes what is named. */
+  /** Writes the changed fields. */
   async change(
     id: string,
     { changes: { name, plan, blocked }, nowMs }: { changes: WorkspaceChanges; nowMs: number },
@@ -130,13 +130,11 @@ export class WorkspaceStore {
   }
 }
 
-/**
- * Changes workspaces. A write of one waits for the one before it, and what is answered is in force.
- */
+/** Changes workspaces, one write of each at a time. A change is in force when it is answered. */
 export class WorkspaceEditor {
   private readonly store: WorkspaceStore;
   private readonly directory: CredentialDirectory;
-  /** The workspace of the operator; it is never blocked. */
+  /** The operator's workspace; it is never blocked. */
   private readonly operatorWorkspaceId: string;
   private readonly nowMs: () => number;
   private readonly mutex = new KeyedMutex();
@@ -153,7 +151,7 @@ export class WorkspaceEditor {
     this.nowMs = options.nowMs;
   }
 
-  /** Throws `not_found`. */
+  /** Returns a workspace. Throws `not_found`. */
   find(id: string): Workspace {
     const workspace = this.directory.workspace(id);
     if (workspace === undefined)
@@ -162,8 +160,8 @@ export class WorkspaceEditor {
   }
 
   /**
-   * Renames, gives another plan, blocks or lets in. Throws `not_found`, and `conflict` for blocking
-   * what follows its owner.
+   * Renames a workspace, changes its plan, blocks or unblocks it. Throws `not_found`, and
+   * `conflict` for blocking a workspace that follows its owner.
    */
   change(id: string, changes: WorkspaceChanges): Promise<Workspace> {
     return this.mutex.run(id, async () => {
