@@ -12,9 +12,12 @@ import {
 import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-record.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
-/** Buckets that one answer may have. */
+/** The most buckets of one answer. */
 const bucketsMax = 120;
-/** Lengths of buckets in milliseconds; the shortest is taken with which a range has few enough. */
+/**
+ * Possible lengths of buckets in milliseconds. The shortest one with which a range has few enough
+ * buckets is used.
+ */
 const bucketLengths = [
   minuteMs,
   5 * minuteMs,
@@ -28,30 +31,28 @@ const bucketLengths = [
   30 * dayMs,
   365 * dayMs,
 ] as const;
-/** Hours are counted for so long; older ones are kept by the day. */
+/** Milliseconds for which hourly counters are kept; older ones are kept by the day. */
 const hoursKeptMs = 31 * dayMs;
 
-/** Sums over the records of one bucket of time. */
+/** Sums over the records of one time bucket. */
 export interface FigureBucket {
   startMs: number;
   requests: number;
-  /** Those that ended without a whole answer; a client that left is none. */
+  /** Requests that ended without a whole answer, except where the client left. */
   errors: number;
   tokens: number;
   costNanoUsd: bigint;
 }
 
-/** What was found, and whether all records of the range were looked at. */
+/** A histogram, and whether all records of the range were read. */
 export interface Histogram {
   bucketMs: number;
   buckets: FigureBucket[];
-  /** Where the range has more records than are looked at: the wall time from which on they were. */
+  /** The wall time from which on records were read, where the range has more than may be read. */
   countedFromMs: number | undefined;
 }
 
-/**
- * Requests that ended alike: in the same way, with the same code, at the same provider and model.
- */
+/** Requests that ended alike: with the same status and code, at the same provider and model. */
 export interface ErrorLine {
   status: string;
   /** Null where the answer was cut or the client left. */
@@ -63,7 +64,7 @@ export interface ErrorLine {
   lastAtMs: number;
 }
 
-/** Latencies of one bucket, from a sample of its requests. */
+/** The latencies of one bucket, from a sample of its requests. */
 export interface LatencyBucket {
   startMs: number;
   samples: number;
@@ -86,20 +87,22 @@ interface ErrorRow extends Record<"status" | "provider" | "model", string> {
   last_at_ms: number | string;
 }
 
-/** Slices of a bucket from whose beginnings its latencies are sampled, and records of each. */
+/**
+ * The slices of a bucket from whose beginnings its latencies are sampled, and the records of each.
+ */
 export const slicesPerBucket = 4;
 export const samplesPerSlice = 200;
 const latencyBucketsMax = 60;
-/** Lines that an answer about errors may have. */
+/** The most lines of an answer about errors. */
 export const errorLinesMax = 200;
 
-/** The shortest length of buckets with which a range has few enough. */
+/** Returns the shortest length of buckets with which a range has few enough. */
 const lengthFor = (rangeMs: number, most: number): number =>
   bucketLengths.find((length) => rangeMs / length <= most - 1) ?? 365 * dayMs;
 
 /**
- * Figures over generation records, from counters where those know what is asked and from a bounded
- * number of records elsewhere.
+ * Computes figures over generation records: from counters where those suffice, or else from a
+ * bounded number of records.
  */
 export class GenerationFigures {
   private readonly database: Kysely<GenerationTables & UsageTables>;
@@ -116,7 +119,7 @@ export class GenerationFigures {
     this.kind = options.kind;
   }
 
-  /** Requests, errors, tokens and cost by buckets of a length that fits the range. */
+  /** Returns requests, errors, tokens and cost by buckets of a length that fits the range. */
   async histogram(range: GenerationRange, nowMs: number): Promise<Histogram> {
     await this.caughtUp();
     const bucketMs = this.bucketMsOf(range);
@@ -135,12 +138,12 @@ export class GenerationFigures {
     if (this.commits.pendingCount > 0) await this.commits.flush();
   }
 
-  /** How long the buckets of a histogram are. */
+  /** Returns the length of a histogram's buckets. */
   protected bucketMsOf({ fromMs, toMs }: GenerationRange): number {
     return lengthFor(toMs - fromMs, bucketsMax);
   }
 
-  /** How long the buckets of latencies are. */
+  /** Returns the length of the latencies' buckets. */
   protected latencyBucketMsOf({ fromMs, toMs }: GenerationRange): number {
     return lengthFor(toMs - fromMs, latencyBucketsMax);
   }
@@ -164,7 +167,7 @@ export class GenerationFigures {
     };
   }
 
-  /** A histogram of the newest records of a range. */
+  /** Computes a histogram from the newest records of a range. */
   protected async fromRecords(range: GenerationRange, bucketMs: number): Promise<Histogram> {
     const { rows } = await sql<SumsRow>`
       select created_at_ms / ${sql.lit(bucketMs)} as bucket, count(*) as requests,
@@ -180,7 +183,7 @@ export class GenerationFigures {
     };
   }
 
-  /** The newest records of a range, as many as may be read. */
+  /** Selects the newest records of a range, as many as may be read. */
   private newest({ workspaceId, fromMs, toMs }: GenerationRange): RawBuilder<unknown> {
     return sql`(select * from generations where workspace_id = ${workspaceId} and id >= ${lowestIdAt(fromMs)} and id < ${lowestIdAt(toMs)}
       order by id desc limit ${sql.lit(rowsReadMax)}) as newest`;
@@ -197,7 +200,7 @@ export class GenerationFigures {
     return row && timeOfId(row.id);
   }
 
-  /** What went wrong, the most frequent first; of the newest records that did not complete. */
+  /** Returns errors, most frequent first, from the newest records that did not complete. */
   async errors({ workspaceId, fromMs, toMs, filter }: GenerationRange): Promise<ErrorLine[]> {
     await this.caughtUp();
     const { rows } = await sql<ErrorRow>`
@@ -214,15 +217,15 @@ export class GenerationFigures {
   }
 
   /**
-   * Latencies of completed requests by buckets, in ascending order, sampled from four stretches of
-   * each bucket.
+   * Returns the latencies of completed requests by bucket, in ascending order, sampled from four
+   * slices of each bucket.
    */
   async latencies(range: GenerationRange): Promise<{ bucketMs: number; buckets: LatencyBucket[] }> {
     const bucketMs = this.latencyBucketMsOf(range);
     return { bucketMs, buckets: await this.sampledBuckets(range, bucketMs) };
   }
 
-  /** Latencies of a range by buckets of a length. */
+  /** Returns the latencies of a range by buckets of this length. */
   protected async sampledBuckets(
     range: GenerationRange,
     bucketMs: number,
@@ -276,7 +279,7 @@ export class GenerationFigures {
   }
 }
 
-/** An error line of a row of either store. */
+/** Returns the error line of a row of either store. */
 export const errorLineOf = ({
   http_status: httpStatus,
   last_at_ms: lastAtMs,
@@ -289,7 +292,7 @@ export const errorLineOf = ({
   lastAtMs: Number(lastAtMs),
 });
 
-/** A bucket of a row of either store. */
+/** Returns the bucket of a row of either store. */
 export const bucketOf = (row: SumsRow, bucketMs: number): FigureBucket => ({
   startMs: Number(row.bucket) * bucketMs,
   requests: Number(row.requests),

@@ -2,24 +2,27 @@ import { lowestId } from "../platform/kernel/ids.ts";
 import { recordInsert, type CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Kysely } from "kysely";
 
-/** One try at one provider, as it is kept and shown. */
+/** One attempt at one provider, as it is kept and shown. */
 export interface AttemptRecord {
   provider: string;
   model: string;
   upstreamModel: string;
-  /** HTTP status of the upstream; null when none came. */
+  /** The HTTP status of the upstream; null when none came. */
   status: number | null;
   outcome: "served" | "failed" | "cancelled";
-  /** Why the next candidate was tried, in the contract's fallback reasons; null when it served. */
+  /**
+   * Why the next candidate was tried, as one of the contract's fallback reasons; null when this one
+   * served.
+   */
   reason: string | null;
   durationMs: number;
-  /** Whose credential was used, such as `own_byok`; absent where it was the platform's own. */
+  /** The source of the credential, such as `own_byok`; absent for the platform's own. */
   credentialSource?: string;
 }
 
-/** Everything that is kept of one inference request; never its prompt or its answer. */
+/** Everything that is kept of one inference request, except its prompt and its answer. */
 export interface GenerationRecord {
-  /** `gen_` id; its digits are the trace id. */
+  /** A `gen_` id; its digits are the trace id. */
   id: string;
   createdAtMs: number;
   workspaceId: string;
@@ -27,13 +30,13 @@ export interface GenerationRecord {
   surface: string;
   requestedModel: string;
   model: string;
-  /** The provider that served or was tried last; empty where none was asked. */
+  /** The provider that served or was tried last; empty where none was called. */
   provider: string;
   upstreamModel: string;
   upstreamId: string | null;
   /**
-   * `cached` is answered without asking a provider, `failed` by no provider; neither costs
-   * anything.
+   * `cached` was answered without calling a provider, and `failed` was answered by none; neither
+   * costs anything.
    */
   status: "completed" | "cut" | "cancelled" | "cached" | "failed";
   finishReason: string | null;
@@ -41,15 +44,15 @@ export interface GenerationRecord {
   promptTokens: number;
   completionTokens: number;
   costNanoUsd: bigint;
-  /** Whole duration as the client saw it, in milliseconds. */
+  /** The whole duration as the client saw it, in milliseconds. */
   latencyMs: number;
-  /** Until the first content of a stream, in milliseconds; null for whole answers. */
+  /** Milliseconds to the first content of a stream; null for whole answers. */
   firstTokenMs: number | null;
   attempts: readonly AttemptRecord[];
   detail: GenerationDetail;
 }
 
-/** What explains a charge; kept as JSON, read one record at a time. */
+/** What explains a charge. It is kept as JSON and read one record at a time. */
 export interface GenerationDetail {
   usage: Record<string, number | undefined>;
   usageEstimated?: true;
@@ -59,17 +62,17 @@ export interface GenerationDetail {
   price: Record<string, string> | null;
   holdNanoUsd: string;
   /**
-   * The most output tokens that the caller could bear, where the provider was given that in place
-   * of a larger cap.
+   * The output cap that the provider was given in place of a larger one that the caller could not
+   * afford.
    */
   outputCap?: number;
   uncollectedNanoUsd?: string;
   /** Absent where the platform's own credential served. */
   credentialSource?: string;
-  /** `byok_` id of the caller's own key that served. */
+  /** The `byok_` id of the caller's own key that served. */
   providerKeyId?: string;
   /**
-   * Why the route was chosen, and what the others were left out by; absent where there was no
+   * Why the route was chosen, and the rules that excluded the others; absent where there was no
    * choice.
    */
   routing?: { order: readonly string[]; leftOut?: readonly string[] };
@@ -79,12 +82,12 @@ export interface GenerationDetail {
   translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
   appTitle?: string;
-  /** `prs_` id of the preset that was named as the model; of background responses none is kept. */
+  /** The `prs_` id of the preset that was named as the model; not kept for background responses. */
   presetId?: string;
   sessionId?: string;
   traceParent?: string;
   trace?: unknown;
-  /** What a failed request was answered with; never its message, which may repeat the prompt. */
+  /** The error of a failed request, without its message, which may repeat the prompt. */
   error?: { code: string; status: number };
 }
 
@@ -114,25 +117,26 @@ const inserted = recordInsert<GenerationTables["generations"], GenerationRecord>
   },
 });
 
-/** Generation records, one a request that was served, failed or cancelled. */
+/** The insert of generation records: one for each request that was served, failed or cancelled. */
 export const generationInsert = inserted.statement;
 
-/** The row of a record, to be committed together with its charge. */
+/** Returns the row of a record, to be committed together with its charge. */
 export const generationRow = inserted.rowOf;
 
-/** Whether the attempts say no more than the record's own columns do. */
+/** Returns whether the attempts say no more than the record's own columns. */
 const isPlain = (attempts: readonly AttemptRecord[]): boolean =>
   attempts.length === 1 && attempts[0]?.outcome === "served" && attempts[0].status === 200;
 
 /**
- * The detail as it is stored. A single attempt that served is not written: the columns say it all.
+ * Returns the detail as it is stored. A single attempt that served is omitted, since the columns
+ * describe it.
  */
 const detailText = ({ attempts, detail }: GenerationRecord): string =>
   JSON.stringify(isPlain(attempts) ? detail : { ...detail, attempts });
 
 /**
- * Attempts of a stored record: those that were written, or the single one that the columns
- * describe.
+ * Returns the attempts of a stored record: those that were written, or the single one that the
+ * columns describe.
  */
 function storedAttempts(
   written: readonly AttemptRecord[] | undefined,
@@ -153,7 +157,7 @@ function storedAttempts(
   );
 }
 
-/** What an attempt says of its provider. */
+/** What an attempt says about its provider. */
 type AttemptOutcome =
   | "served"
   /**
@@ -161,10 +165,11 @@ type AttemptOutcome =
    * timeout.
    */
   | "outage"
-  /** The provider rations its callers (429): no outage, but a reason to ask another one first. */
+  /** The provider limits its callers (429): no outage, but a reason to try another one first. */
   | "rationed"
   /**
-   * A refused credential or request, or a client that left: says nothing of the provider's health.
+   * A refused credential or request, or a client that left: says nothing about the provider's
+   * health.
    */
   | "neutral";
 
@@ -177,15 +182,15 @@ export function outcomeOf({ outcome, reason, status }: AttemptRecord): AttemptOu
   if (outcome === "cancelled" || reason === "credential_error") return "neutral";
   if (reason === "rate_limited") return "rationed";
   if (reason === "timeout" || reason === "model_unavailable" || status === 410) return "outage";
-  // Below 400 it is a success that came to nothing, such as a cut stream; without a status nothing
-  // came at all.
+  // Below 400 it is a success that failed later, such as a cut stream; without a status there was
+  // no answer.
   return status === null || status < 400 || status >= 500 ? "outage" : "neutral";
 }
 
-/** Whether an attempt failed by the provider's own fault. */
+/** Returns whether an attempt failed by the provider's own fault. */
 export const isOutage = (attempt: AttemptRecord): boolean => outcomeOf(attempt) === "outage";
 
-/** Table of generation records; `detail` is JSON of what no query filters by. */
+/** The table of generation records. `detail` is JSON of what no query filters by. */
 export interface GenerationTables {
   generations: {
     id: string;
@@ -211,32 +216,31 @@ export interface GenerationTables {
 }
 
 /**
- * Returns the `gen_` id that any form of a request's id means: generation id, trace id or the id
- * in a response body.
+ * Returns the `gen_` id for any form of a request's id: generation id, trace id or the id in a
+ * response body.
  */
 export function generationIdOf(id: string): string {
-  // Prefixes end with `_` or `-`, after the customs of their dialects: `resp_`, `chatcmpl-`,
-  // `embd-`.
+  // Prefixes end with `_` or `-`, as in their dialects: `resp_`, `chatcmpl-`, `embd-`.
   return `gen_${id.slice(Math.max(id.lastIndexOf("_"), id.lastIndexOf("-")) + 1)}`;
 }
 
-/** What every generation id looks like; anything else is no record's, and need not be asked for. */
+/** Matches generation ids. No record has any other id, so it need not be looked up. */
 const generationIdPattern = /^gen_[0-9a-f]{32}$/;
 
-/** The id that follows one; undefined for what is no id of a record. */
+/** Returns the next id; undefined for what is not an id of a record. */
 export const idAfter = (id: string): string | undefined =>
   generationIdPattern.test(id)
     ? `gen_${(BigInt(`0x${id.slice("gen_".length)}`) + 1n).toString(16).padStart(32, "0")}`
     : undefined;
 
-/** The lowest id that a request of a wall time can have; the primary key orders by it. */
+/** Returns the lowest possible id of a request at a wall time. The primary key orders by id. */
 export const lowestIdAt = (atMs: number): string => lowestId("gen", atMs);
 
-/** The wall time that an id begins with. */
+/** Returns the wall time that an id begins with. */
 export const timeOfId = (id: string): number =>
   Number.parseInt(id.slice("gen_".length, "gen_".length + 12), 16);
 
-/** The record of a row. */
+/** Returns the record of a row. */
 export function recordOfRow(row: GenerationTables["generations"]): GenerationRecord {
   const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & {
     attempts?: AttemptRecord[];
@@ -270,7 +274,7 @@ export function recordOfRow(row: GenerationTables["generations"]): GenerationRec
   };
 }
 
-/** Reads of generation records; they are written through the commit queue only. */
+/** Reads generation records. They are written through the commit queue only. */
 export class GenerationStore {
   private readonly database: Kysely<GenerationTables>;
   private readonly commits: CommitQueue;
@@ -280,7 +284,9 @@ export class GenerationStore {
     this.commits = options.commits;
   }
 
-  /** A record of the workspace by any form of its id; undefined when the workspace has none. */
+  /**
+   * Returns a record of the workspace by any form of its id; undefined when the workspace has none.
+   */
   async find(workspaceId: string, id: string): Promise<GenerationRecord | undefined> {
     const generationId = generationIdOf(id);
     if (!generationIdPattern.test(generationId)) return undefined;
@@ -296,8 +302,8 @@ export class GenerationStore {
   }
 
   /**
-   * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first,
-   * and tells how many went. Ids begin with the time, so the primary key finds them.
+   * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first;
+   * returns how many. Ids begin with the time, so the primary key finds them.
    */
   async deleteBefore({
     workspaceId,

@@ -12,8 +12,7 @@ import {
 import type { UsageTables } from "./usage-rollup.ts";
 
 /**
- * What records have to have in common; a list is met by any of its values, and an absent member by
- * every record.
+ * The conditions of a search. A list is met by any of its values; an absent member by every record.
  */
 export interface GenerationFilter {
   models?: readonly string[] | undefined;
@@ -28,13 +27,13 @@ export interface GenerationFilter {
   sessionId?: string | undefined;
   presetIds?: readonly string[] | undefined;
   streamed?: boolean | undefined;
-  /** Paid by the workspace's own provider key. */
+  /** Whether the workspace's own provider key paid. */
   byok?: boolean | undefined;
   costNanoMin?: bigint | undefined;
   latencyMsMin?: number | undefined;
 }
 
-/** Records of a workspace within a range of wall times in milliseconds; the end is exclusive. */
+/** Records of a workspace within a range of wall times in milliseconds. The end is exclusive. */
 export interface GenerationRange {
   workspaceId: string;
   fromMs: number;
@@ -42,15 +41,15 @@ export interface GenerationRange {
   filter: GenerationFilter;
 }
 
-/** Which records a list shows, newest first. */
+/** The query of a page of records, newest first. */
 export interface GenerationPageQuery extends GenerationRange {
-  /** Only records that are older than the one with this id, which need not exist. */
+  /** Only records older than the one with this id, which need not exist. */
   after?: string | undefined;
   limit: number;
 }
 
 /**
- * A page of records. `next` continues it; a page with `next` may have less than `limit` records
+ * A page of records. `next` continues it. A page with `next` may have fewer than `limit` records
  * where few of many meet the filter.
  */
 export interface GenerationPage {
@@ -58,10 +57,13 @@ export interface GenerationPage {
   next: string | undefined;
 }
 
-/** Records that one question may look at, in steps that let other reads pass between them. */
+/** The most records that one query may read, in steps that let other reads pass in between. */
 export const rowsReadMax = 60_000;
 const stepRows = 15_000;
-/** A record's day may differ from its id's by what a request lasts and a clock is set. */
+/**
+ * The most by which a record's day may differ from its id's, because the request took long or the
+ * clock was set.
+ */
 const daySlackMs = hourMs;
 
 /** Ids from `low` on and before `end`. */
@@ -70,10 +72,7 @@ interface IdWindow {
   end: string;
 }
 
-/**
- * Finds generation records by what they have in common, never reading more of them than
- * `rowsReadMax` at a time.
- */
+/** Finds generation records by a filter, reading at most `rowsReadMax` of them at a time. */
 export class GenerationSearch {
   private readonly database: Kysely<GenerationTables & UsageTables>;
   private readonly commits: CommitQueue;
@@ -89,7 +88,7 @@ export class GenerationSearch {
     this.kind = options.kind;
   }
 
-  /** A page of the records that meet the filter, newest first. */
+  /** Returns a page of the records that meet the filter, newest first. */
   async page(query: GenerationPageQuery): Promise<GenerationPage> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
@@ -101,8 +100,8 @@ export class GenerationSearch {
   }
 
   /**
-   * What one step of a page asks the database; a range of the primary key, or of the index of what
-   * did not complete.
+   * Returns the query of one step of a page: a range of the primary key, or of the index of
+   * requests that did not complete.
    */
   stepSql(
     range: GenerationRange,
@@ -110,15 +109,15 @@ export class GenerationSearch {
   ): RawBuilder<GenerationTables["generations"]> {
     const found = sql`${this.windowSql(range, window)} and ${conditionOf(range.filter, this.kind)}
       order by id desc limit ${sql.lit(limit)}`;
-    // The index knows the statuses, so that only the records of the page itself are read.
+    // The index contains the statuses, so that only the records of the page itself are read.
     return isUnfinishedAlone(range.filter)
       ? sql`select * from generations where workspace_id = ${range.workspaceId} and id in (select id ${found}) order by id desc`
       : sql`select * ${found}`;
   }
 
   /**
-   * How many records the newest step of a window has, and the id of its oldest: older records wait
-   * for the next step.
+   * Returns the query for the number of records in a window's newest step, and the id of its
+   * oldest. Older records wait for the next step.
    */
   stepSizeSql(
     range: GenerationRange,
@@ -132,7 +131,7 @@ export class GenerationSearch {
     { workspaceId, filter }: GenerationRange,
     { low, end }: IdWindow,
   ): RawBuilder<unknown> {
-    // SQLite takes the primary key for as good as the index that has a few of its rows.
+    // SQLite would otherwise prefer the primary key over the index with its few rows.
     const table = isUnfinished(filter)
       ? sql`generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")} where ${unfinished} and`
       : sql`generations where`;
@@ -151,7 +150,8 @@ export class GenerationSearch {
   }
 
   /**
-   * Looks at records step by step until the page is full, the range ends, or enough were looked at.
+   * Reads records step by step until the page is full, the range ends, or the limit of reads is
+   * reached.
    */
   private async scan(query: GenerationPageQuery, whole: IdWindow): Promise<GenerationPage> {
     const records: GenerationRecord[] = [];
@@ -177,16 +177,16 @@ export class GenerationSearch {
         );
       if (records.length > query.limit) return pageOf(records, query.limit);
       windows = low > window.low ? [{ low: window.low, end: low }, ...later] : later;
-      // Small workspaces end here; of large ones the counters say on which days there is anything
-      // to look at.
+      // Small workspaces end here. For large ones, the counters say which days have any matching
+      // requests.
       if (first && windows.length > 0)
         windows = await this.daysOf(query, { low: whole.low, end: low });
     }
   }
 
   /**
-   * The part of a window in which requests with the filter's keys, models and providers were
-   * counted, the newest day first.
+   * Returns the parts of a window in which requests with the filter's keys, models and providers
+   * were counted, newest day first.
    */
   private async daysOf(
     { workspaceId, filter, fromMs }: GenerationRange,
@@ -217,30 +217,33 @@ export class GenerationSearch {
   }
 }
 
-/** The older of two ids. */
+/** Returns the older of two ids. */
 export const olderOf = (one: string | undefined, other: string): string =>
   one !== undefined && one < other ? one : other;
-/** The newer of two ids. */
+/** Returns the newer of two ids. */
 export const newerOf = (one: string, other: string): string => (one > other ? one : other);
 
-/** The page that a list of records begins with; one record more says that it goes on. */
+/**
+ * Returns the page that a list of records begins with. One record beyond the limit means that there
+ * is a next page.
+ */
 export function pageOf(records: GenerationRecord[], limit: number): GenerationPage {
   const page = records.slice(0, limit);
   return { records: page, next: records.length > limit ? page.at(-1)?.id : undefined };
 }
 
-/** The condition of the index `generations_unfinished`, word by word. */
+/** The condition of the index `generations_unfinished`, word for word. */
 const unfinished = sql<boolean>`status <> 'completed'`;
 
-/** Whether only records can meet a filter that did not complete. */
+/** Returns whether a filter can be met only by records that did not complete. */
 export const isUnfinished = ({ statuses, errors }: GenerationFilter): boolean =>
   errors !== undefined || (statuses !== undefined && !statuses.includes("completed"));
 
-/** Whether a filter asks for such statuses and for nothing else. */
+/** Returns whether a filter has such statuses as its only condition. */
 const isUnfinishedAlone = ({ statuses, ...others }: GenerationFilter): boolean =>
   isUnfinished({ statuses }) && Object.values(others).every((value) => value === undefined);
 
-/** Whether the usage counters know what a filter asks for. */
+/** Returns whether the usage counters can answer for a filter. */
 export const isCountable = ({
   models: _,
   providers: __,
@@ -248,11 +251,10 @@ export const isCountable = ({
   ...others
 }: GenerationFilter): boolean => Object.values(others).every((value) => value === undefined);
 
-/** A member of a record's detail as text; null where it has none. */
+/** Returns a member of a record's detail as text; null where it has none. */
 export function detailText(kind: StorageKind, path: string): RawBuilder<unknown> {
   if (kind === "sqlite") return sql`json_extract(detail, ${sql.lit(`$.${path}`)})`;
-  // Postgres cannot make a text of U+0000, which callers may put into what is kept of their
-  // requests.
+  // Postgres cannot represent U+0000, which callers may put into stored members of their requests.
   const members = sql.lit(`{${path.replaceAll(".", ",")}}`);
   return sql`case when position('\\u0000' in detail) = 0 then detail::json #>> ${members} end`;
 }
@@ -261,8 +263,9 @@ const anyOf = (left: RawBuilder<unknown>, values: readonly string[]): RawBuilder
   values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`;
 
 /**
- * Tests that a member of a record's detail is one of these texts. Looks for the member as it was
- * written first, since most records lack it and reading each one's JSON takes several times as long.
+ * Tests whether a member of a record's detail is one of these texts. It searches the written text
+ * for the member first, since most records lack it and parsing each one's JSON takes several times
+ * as long.
  */
 function isAmong(
   kind: StorageKind,
@@ -279,7 +282,7 @@ function isAmong(
   return sql`(${sql.join(places, sql` or `)}) and ${anyOf(detailText(kind, path), values)}`;
 }
 
-/** What a filter is to the database. */
+/** Returns a filter's database condition. */
 export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBuilder<boolean> {
   const conditions: RawBuilder<unknown>[] = [];
   const columns = {

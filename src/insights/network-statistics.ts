@@ -3,13 +3,16 @@ import { type Clock, dayMs, hourMs, isoOrNull } from "../platform/kernel/clock.t
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
-/** Contract, "Network statistics": the models that are listed, and the days that totals cover. */
+/**
+ * Contract, "Network statistics": the number of models that are listed, and the days that totals
+ * cover.
+ */
 const topModelsMax = 15;
 const daysCovered = 30;
 const weekDays = 7;
 const hoursShown = 24;
 
-/** Name and owner of a model for people. */
+/** Returns the name and owner of a model for people. */
 export type DescribeModel = (modelId: string) => { name: string; provider: string } | undefined;
 
 interface Trend {
@@ -55,7 +58,7 @@ const emptyRecord: NetworkRecord = {
   trend: { "24h": [], "7d": [], "30d": [] },
 };
 
-/** Statistics of the whole service as of the last refresh; reading them asks no database. */
+/** Statistics of the whole service as of the last refresh. Reading them asks no database. */
 export class NetworkStatistics {
   private readonly options: { store: NetworkStore; clock: Clock; describe: DescribeModel };
   private record = emptyRecord;
@@ -65,12 +68,12 @@ export class NetworkStatistics {
     this.options = options;
   }
 
-  /** The contract's record; with nothing in it before the first refresh. */
+  /** Returns the contract's record, which is empty before the first refresh. */
   current(): NetworkRecord {
     return this.record;
   }
 
-  /** Requests that a model had in the last seven days, as of the last refresh. */
+  /** Returns a model's requests of the last seven days, as of the last refresh. */
   volumeOf(modelId: string): number {
     return this.weekly.get(modelId) ?? 0;
   }
@@ -135,7 +138,7 @@ function topModels(
   );
   return ordered.slice(0, topModelsMax).map((totals, index) => {
     const { model: id, requests } = totals;
-    // A model that has left the catalog is still called by its id.
+    // A model that has left the catalog is named by its id.
     const { name, provider } = describe(id) ?? {
       name: id,
       provider: id.slice(0, Math.max(0, id.indexOf("/"))),
@@ -147,8 +150,8 @@ function topModels(
 }
 
 /**
- * A row for each bucket up to the last one, also where nothing happened, so that curves have no
- * gaps.
+ * Returns a row for each bucket up to the last one, also where nothing happened, so that curves
+ * have no gaps.
  */
 function filled(
   rows: readonly NetworkBucket[],
@@ -166,7 +169,7 @@ const dayText = (day: number): string => new Date(day * dayMs).toISOString().sli
 const hourText = (hour: number): string =>
   `${new Date(hour * hourMs).toISOString().slice(0, 13).replace("T", " ")}:00`;
 
-/** Tokens and requests of one bucket of time. */
+/** The tokens and requests of one time bucket. */
 export interface NetworkBucket {
   /** Hours or days since the epoch. */
   bucket: number;
@@ -174,7 +177,7 @@ export interface NetworkBucket {
   requests: number;
 }
 
-/** What one model was used for over a range of days. */
+/** The usage of one model over a range of days. */
 export interface ModelTotals {
   model: string;
   requests: number;
@@ -184,7 +187,7 @@ export interface ModelTotals {
   reasoning_tokens: number;
 }
 
-/** Reads of the counters of the whole service; each is a range of a primary key. */
+/** Reads the counters of the whole service; each query is a range of a primary key. */
 export class NetworkStore {
   private readonly database: Kysely<UsageTables>;
   private readonly commits: CommitQueue;
@@ -199,7 +202,7 @@ export class NetworkStore {
     return this.commits.flush();
   }
 
-  /** Every hour from one on that had any requests. */
+  /** Selects every hour from one on that had any requests. */
   hoursQuery(sinceHour: number) {
     return this.database
       .selectFrom("network_hours")
@@ -207,7 +210,7 @@ export class NetworkStore {
       .where("hour", ">=", sinceHour);
   }
 
-  /** Every day from one on that had any requests. */
+  /** Selects every day from one on that had any requests. */
   daysQuery(sinceDay: number) {
     return this.database
       .selectFrom("network_days")
@@ -221,7 +224,7 @@ export class NetworkStore {
       .groupBy("day");
   }
 
-  /** Every model that was used since a day. */
+  /** Selects every model that was used since a day. */
   modelsQuery(sinceDay: number) {
     return this.database
       .selectFrom("network_days")
@@ -237,7 +240,7 @@ export class NetworkStore {
       .groupBy("model");
   }
 
-  /** What callers were charged for each provider's answers on a day, in nano-USD. */
+  /** Returns what callers were charged for each provider's answers on a day, in nano-USD. */
   async spendOf(day: number): Promise<ReadonlyMap<string, bigint>> {
     const rows = await this.database
       .selectFrom("network_days")

@@ -27,22 +27,21 @@ import { usageAdds, type UsageTables } from "./usage-rollup.ts";
 import { UsageStore } from "./usage-store.ts";
 
 /**
- * Records of one workspace that are written in a minute: a client that repeats what fails at once
- * must not fill the disk.
+ * The most records of one workspace that are written in a minute, so that a client that repeats
+ * failing requests cannot fill the disk.
  */
 export const recordsPerMinuteMax = 3_000;
 
-/** Requests of a workspace that were counted in a minute and left no record. */
+/** A workspace's requests of one minute that were counted and left no record. */
 export interface UnrecordedRequests {
   workspaceId: string;
   requests: number;
 }
 
 /**
- * Writes the records of requests that have no settlement to be written with: failed ones and those
- * answered from a cache. Never waits. Every one is counted; beyond `recordsPerMinuteMax` it leaves
- * no record of its own. While the database takes no commits nothing is written, so that nothing
- * piles up in memory.
+ * Writes the records of requests without a settlement: failed ones and those answered from a cache.
+ * Never waits. Every request is counted; beyond `recordsPerMinuteMax` it leaves no record. While
+ * the database takes no commits nothing is written, so that nothing accumulates in memory.
  */
 export class UnsettledRecords {
   private readonly options: {
@@ -83,48 +82,47 @@ export class UnsettledRecords {
   }
 }
 
-/** Tables that insights write and read beside the generation records. */
+/** The tables that insights write and read, beside the generation records. */
 export type InsightTables = UsageTables & HealthEventTables & SmokeTables & RefusedTables;
 
-/**
- * How often what no request brings along is looked after, and the statistics are read again
- * (contract).
- */
+/** Milliseconds between periodic checks, and between refreshes of the statistics (contract). */
 const checkEveryMs = 10_000;
 const refreshEveryMs = 10 * minuteMs;
 
-/** What the app gives insights about providers and models; insights know no catalog. */
+/**
+ * What the app tells insights about providers and models, since insights do not import the catalog.
+ */
 interface InsightPorts {
   describeModel: DescribeModel;
-  /** Whether the list of providers shows one. */
+  /** Returns whether the list of providers shows a provider. */
   isPublic(providerId: string): boolean;
-  /** Providers that requests can be routed to now. */
+  /** Returns the providers that requests can be routed to now. */
   routed(): readonly RoutedProvider[];
-  /** Real requests for smoke tests; undefined where there are none to be made. */
+  /** Sends real requests for smoke tests; undefined where none can be sent. */
   smoke: SmokePort | undefined;
-  /** What each provider may cost a day, in nano-USD. */
+  /** Daily budgets of providers, in nano-USD. */
   budgets: ReadonlyMap<string, bigint>;
 }
 
-/** Everything that is counted and told of requests and of the service's health. */
+/** Everything that is counted and reported of requests and of the service's health. */
 export interface Insights {
   usage: UsageStore;
-  /** The same without archive and replica: what was just counted is in it. */
+  /** The same without archive and replica, so that it contains what was just counted. */
   counters: UsageStore;
   /** The counters of the whole service, for operators. */
   service: ServiceUsageStore;
   /** Finds requests of every workspace, for operators. */
   requests: ServiceRequests;
-  /** Finds generation records, and what they add up to. */
+  /** Finds generation records, and computes figures over them. */
   search: GenerationSearch;
   figures: GenerationFigures;
-  /** What the generation records take in the database. */
+  /** The size of generation records in the database. */
   sizes: GenerationSizes;
-  /** The months that they are kept in; undefined on SQLite, where they are one table. */
+  /** The monthly partitions of records; undefined on SQLite, where they are in one table. */
   months: RecordMonths | undefined;
   /** Finds single records. */
   generations: GenerationStore;
-  /** Where records go beside the database; undefined where they do not. */
+  /** The archive of records beside the database; undefined where there is none. */
   archive: Archive | undefined;
   network: NetworkStatistics;
   health: HealthMonitor;
@@ -136,18 +134,15 @@ export interface Insights {
   refused: RefusedRequests;
   /** Takes the reports of the service's own jobs. */
   jobs: JobRegistry;
-  /**
-   * The gravest reason to treat a provider otherwise than others; undefined for a healthy one. For
-   * routing.
-   */
+  /** Returns the most severe state of a provider, for routing; undefined for a healthy one. */
   stateOf(providerId: string): RoutingState | undefined;
-  /** Begins to look after what no request brings along. */
+  /** Starts the periodic work. */
   start(): void;
-  /** Resolves when nothing is under way any more. */
+  /** Stops; resolves when nothing is in progress any more. */
   stop(): Promise<void>;
 }
 
-/** Opens the archive on the database and on what answers lists and sums of it. */
+/** Opens the archive on the database, and on the one that answers lists and sums. */
 export type OpenArchive = (
   database: Kysely<ArchivingTables & UsageTables>,
   reads: Kysely<ArchivingTables & UsageTables>,
@@ -155,24 +150,24 @@ export type OpenArchive = (
 
 interface InsightOptions {
   database: Kysely<InsightTables & GenerationTables>;
-  /** A replica that answers lists and sums, and may be late; absent, the database does. */
+  /** A replica that answers lists and sums, and may lag behind; absent uses the database. */
   reads?: Kysely<InsightTables & GenerationTables> | undefined;
   /** Undefined where there is no archive. */
   openArchive?: OpenArchive | undefined;
   commits: CommitQueue;
-  /** The engine behind the database. */
+  /** The engine of the database. */
   kind: StorageKind;
   clock: Clock;
   version: string;
   ports: InsightPorts;
   probePostgres: (() => Promise<boolean>) | undefined;
-  /** Whether the server answers that gateways share; absent where they share none. */
+  /** Returns whether the server that gateways share answers; absent where they share none. */
   isSharedUp?: (() => boolean) | undefined;
   onError(error: unknown, message: string): void;
   onExcess(excess: UnrecordedRequests): void;
 }
 
-/** Builds the insights of a gateway and reads what the process before it left. */
+/** Builds the insights of a gateway and loads what the previous process left. */
 export async function openInsights(options: InsightOptions): Promise<Insights> {
   const { database, reads = database, commits, kind, clock, ports, onError } = options;
   const jobs = new JobRegistry(clock);
@@ -206,7 +201,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
   };
 }
 
-/** The months of generation records, where the engine has partitions. */
+/** Opens the monthly partitions of generation records, where the engine has partitions. */
 async function openMonths(
   database: InsightOptions["database"],
   kind: StorageKind,
@@ -218,7 +213,9 @@ async function openMonths(
   return new MonthPartitions(database, monthlyGenerations);
 }
 
-/** What the health of providers is read from: traffic, spend, smoke tests, and past changes. */
+/**
+ * Loads what the health of providers depends on: traffic, spending, smoke tests, and past changes.
+ */
 async function openWatch(
   { database, clock, ports, onError }: InsightOptions,
   store: NetworkStore,
@@ -255,7 +252,7 @@ async function openWatch(
   return { traffic, events, states, budgets, smoke };
 }
 
-/** What is written of requests that no settlement writes. */
+/** Builds what writes the records of requests without a settlement. */
 const writersOf = ({
   database,
   commits,
@@ -278,7 +275,7 @@ const writersOf = ({
   }),
 });
 
-/** The stores of the whole service; an archive is read within workspaces alone. */
+/** Builds the stores of the whole service. The archive is read only within workspaces. */
 function serviceStores({
   database,
   ...parts
@@ -287,7 +284,7 @@ function serviceStores({
   return { service: new ServiceUsageStore(options), requests: new ServiceRequests(options) };
 }
 
-/** The stores of records and usage where the database has all of them. */
+/** Builds the stores of records and usage where the database has all of them. */
 function storesOf({
   database,
   reads,

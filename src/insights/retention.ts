@@ -5,23 +5,25 @@ import { lowestIdAt, type GenerationStore, type GenerationTables } from "./gener
 import type { JobRegistry } from "./health/job-registry.ts";
 import type { UsageStore } from "./usage-store.ts";
 
-/** Records of a stretch of time, over all workspaces. */
+/** Records of a time slice, over all workspaces. */
 export interface RecordSlice {
   startMs: number;
   rows: number;
-  /** What they take in the database, about. */
+  /** Their approximate size in the database, in bytes. */
   bytes: number;
 }
 
-/** Which records are measured, and in how long slices. */
+/** The records to measure, and the length of slices. */
 export interface SlicesQuery {
   workspaceIds: readonly string[];
   fromMs: number;
   /** Exclusive. */
   toMs: number;
-  /** How many digits of the wall time in their ids the records of a slice have in common. */
+  /**
+   * The number of digits of the wall time in their ids that the records of a slice have in common.
+   */
   digits: number;
-  /** Ends the measuring early; what comes then is of no use. */
+  /** Ends the measuring early, which discards the result. */
   signal: AbortSignal;
 }
 
@@ -44,19 +46,22 @@ const textColumns = [
 ] as const;
 
 /**
- * SQLite keeps a record of up to 1,002 bytes in the tree; of a longer one a part of at least 489,
- * and the rest in pages of its own that hold 4,092 each. Beside its texts a record has some 38
- * bytes; pages of the tree are about seven eighths full.
+ * The payload and the overflow of a record in SQLite: a record of up to 1,002 bytes stays in the
+ * tree; a longer one leaves at least 489 bytes there, and the rest in pages that hold 4,092 bytes
+ * each. Beside its texts a record has some 38 bytes, and pages of the tree are about seven eighths
+ * full.
  */
 const [payload, flowedOver] = ["(length + 38)", "((length + 38 - 489) / 4092)"];
 const part = "(489 + (length + 38 - 489) % 4092)";
 const sqliteCost = `case when ${payload} <= 1002 then 1.15 * ${payload} when ${part} <= 1002 then 1.15 * ${part} + 4096 * ${flowedOver}
   else 1.15 * 489 + 4096 * (${flowedOver} + 1) end`;
 
-/** Bytes that a record takes whose texts have `length`, as it was measured (decision 0048). */
+/**
+ * The SQL of a record's size in bytes, from the `length` of its texts, as measured (decision 0048).
+ */
 const costSql: Readonly<Record<StorageKind, string>> = {
   sqlite: sqliteCost,
-  // Headers, eight bytes a number, and the primary key once more in its index.
+  // Headers, eight bytes for each number, and the primary key a second time in its index.
   postgres: "1.13 * (length + 190)",
 };
 
@@ -64,10 +69,10 @@ const idPrefixLength = "gen_".length;
 /** Hexadecimal digits of the wall time at the beginning of every id, after `gen_`. */
 const timeDigits = 12;
 
-/** How long the slices are whose records have so many of these digits in common. */
+/** Returns the length of the slices whose records share this many of these digits. */
 export const sliceMsOf = (digits: number): number => 16 ** (timeDigits - digits);
 
-/** How much the generation records take in the database. */
+/** Measures the size of generation records in the database. */
 export class GenerationSizes {
   private readonly database: Kysely<GenerationTables>;
   private readonly kind: StorageKind;
@@ -77,10 +82,13 @@ export class GenerationSizes {
     this.kind = kind;
   }
 
-  /** Bytes that the records do not exceed, told by the engine without reading any of them. */
+  /**
+   * Returns an upper bound of the records' size in bytes, which the engine knows without reading
+   * them.
+   */
   async atMost(): Promise<number> {
-    // On SQLite everything that the file holds; on Postgres the months with what was deleted from
-    // them and is not used again yet.
+    // On SQLite, everything in the file; on Postgres, the monthly partitions including deleted rows
+    // whose space is not reused yet.
     const query =
       this.kind === "sqlite"
         ? sql`select (page_count - freelist_count) * page_size as bytes from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
@@ -91,7 +99,7 @@ export class GenerationSizes {
     return Number(row?.bytes ?? 0);
   }
 
-  /** Returns the workspaces that have records, found by one step of the primary key each. */
+  /** Returns the workspaces that have records, found by one step of the primary key for each. */
   async workspaceIds(): Promise<string[]> {
     const found: string[] = [];
     for (let last = ""; ; ) {
@@ -108,7 +116,7 @@ export class GenerationSizes {
     }
   }
 
-  /** Measures records by slices of time, oldest first; slices without records are left out. */
+  /** Measures records by time slice, oldest first. Slices without records are left out. */
   async slices(query: SlicesQuery): Promise<RecordSlice[]> {
     const byStart = new Map<number, RecordSlice>();
     for (const workspaceId of query.workspaceIds) {
@@ -129,8 +137,8 @@ export class GenerationSizes {
   }
 
   /**
-   * The next records of a workspace, added up by what their ids begin with; a range of the primary
-   * key.
+   * Returns the query of a workspace's next records, summed by the beginning of their ids; a range
+   * of the primary key.
    */
   private stepSql(
     workspaceId: string,
@@ -165,32 +173,32 @@ function add(byStart: Map<number, RecordSlice>, row: StepRow, digits: number): v
 }
 
 /**
- * Slices of time that are remembered from run to run share six digits of their ids: 4.7 hours each,
+ * Digits in common of the slices that are remembered between runs: six make slices of 4.7 hours,
  * some 460 in 90 days.
  */
 const knownDigits = 6;
 const knownSliceMs = sliceMsOf(knownDigits);
 /**
- * The slice in which the budget ends is measured by shorter ones, those again, the last of them a
- * millisecond long.
+ * Digits by which the slice at the end of the budget is divided for a finer measurement,
+ * repeatedly, down to a millisecond.
  */
 const finerByDigits = 2;
 
 /**
- * Ids begin with when a request came, and records are written when it has ended: after this, no
- * more come to a slice.
+ * Milliseconds after which no more records are added to a slice. Ids begin with the time when a
+ * request came, and records are written when it has ended.
  */
 const settledAfterMs = hourMs;
 
-/** Later than every record. */
+/** A time later than every record. */
 const endMs = 16 ** timeDigits - 1;
 
-/** Records that are too many. */
+/** Records that exceed the budget. */
 export interface LogExcess {
   /** Those of requests that came before this wall time. */
   beforeMs: number;
   rows: number;
-  /** Whose they may be. */
+  /** The workspaces that they may belong to. */
   workspaceIds: readonly string[];
 }
 
@@ -198,16 +206,13 @@ type Measured = Pick<SlicesQuery, "workspaceIds" | "signal">;
 type Sizes = Pick<GenerationSizes, "atMost" | "workspaceIds" | "slices">;
 
 /**
- * Finds the oldest records that the operator's budget has no room for. Nothing is read while the
- * whole database fits into it.
+ * Finds the oldest records that exceed the operator's size budget. Nothing is read while the whole
+ * database fits into it.
  */
 export class LogBudget {
   private readonly sizes: Sizes;
   private readonly budgetBytes: number;
-  /**
-   * What was measured of slices that nothing comes to any more: all of them from one time to
-   * another.
-   */
+  /** What was measured of slices that no longer change: all of them from one time to another. */
   private known: { fromMs: number; toMs: number; slices: RecordSlice[] } = {
     fromMs: 0,
     toMs: 0,
@@ -220,8 +225,8 @@ export class LogBudget {
   }
 
   /**
-   * What has to go for the rest to fit; undefined while everything does, or when the signal has
-   * ended the measuring.
+   * Returns what has to be deleted for the rest to fit; undefined while everything does, or when
+   * the signal has ended the measuring.
    */
   async excess({
     nowMs,
@@ -245,8 +250,8 @@ export class LogBudget {
   }
 
   /**
-   * Records before a wall time are deleted: what is known of their slices no longer holds. Without
-   * one, nothing is known any more.
+   * Discards the measurements of slices before a wall time, because their records are deleted;
+   * without one, all measurements.
    */
   forget(beforeMs = endMs): void {
     const { toMs, slices } = this.known;
@@ -257,7 +262,7 @@ export class LogBudget {
     this.known = { fromMs, toMs, slices: slices.filter(({ startMs }) => startMs >= fromMs) };
   }
 
-  /** All slices, oldest first; what is known of them is not read again. */
+  /** Returns all slices, oldest first. Known ones are not read again. */
   private async measure(nowMs: number, measured: Measured): Promise<RecordSlice[]> {
     const { fromMs, toMs, slices } = this.known;
     const older =
@@ -284,7 +289,10 @@ export class LogBudget {
     return all;
   }
 
-  /** Before when records go for the newest to fit into the room; undefined where all slices fit. */
+  /**
+   * Returns the wall time before which records have to be deleted for the newest to fit; undefined
+   * where all slices fit.
+   */
   private async cut(
     slices: readonly RecordSlice[],
     { digits, room, ...measured }: Measured & { digits: number; room: number },
@@ -306,20 +314,22 @@ export class LogBudget {
   }
 }
 
-/** Where records go beside the database, as retention sees it. */
+/** The archive of records, as retention sees it. */
 export interface RecordArchive {
-  /** When the oldest request came whose record is not archived yet; undefined where all are. */
+  /**
+   * Returns when the oldest request came whose record is not archived yet; undefined where all are.
+   */
   oldestWaitingMs(): Promise<number | undefined>;
-  /** Told before records of requests before a wall time are deleted, and after that. */
+  /** Called before records of requests before a wall time are deleted, and again after that. */
   deleting(beforeMs: number): Promise<void>;
   deleted(beforeMs: number): Promise<void>;
 }
 
-/** The months that records are kept in, where the engine has partitions. */
+/** The monthly partitions of records, where the engine has partitions. */
 export interface RecordMonths {
-  /** Makes the month of a wall time and those that come. */
+  /** Creates the partition of a wall time's month and those of the next months. */
   prepare(nowMs: number): Promise<void>;
-  /** Drops the months that have ended before a wall time. */
+  /** Drops the partitions of months that ended before a wall time. */
   dropBefore(beforeMs: number): Promise<void>;
 }
 
@@ -327,14 +337,13 @@ export interface RecordMonths {
 const deleteStepRows = 1_000;
 
 /**
- * How long usage is kept by the hour, in days: longer than any range that may be asked for by the
- * hour.
+ * Days for which usage is kept by the hour: more than any range that may be requested by the hour.
  */
 const usageHoursDays = 35;
 
 /**
- * Deletes generation records that are older than the operator keeps them, the oldest that the
- * operator's budget has no room for, and old hours of usage. Charges and days of usage stay.
+ * Deletes generation records past their retention, the oldest ones that exceed the size budget, and
+ * old hours of usage. Charges and days of usage stay.
  */
 export class Retention {
   private readonly options: {
@@ -346,15 +355,18 @@ export class Retention {
     budget: LogBudget;
     workspaceIds(): string[];
     onError(error: unknown): void;
-    /** Called once, when records are deleted before their days for the budget. */
+    /** Called once when records are deleted before their retention, to keep the size budget. */
     onOverBudget(excess: LogExcess): void;
     /** Keeps records for longer; none is deleted for its age before it is archived. */
     archive?: RecordArchive | undefined;
     /** Absent where records are kept in one table. */
     months?: RecordMonths | undefined;
-    /** Told of months that could not be made or dropped now. */
+    /** Called when partitions could not be created or dropped now. */
     onMonthsHeldUp?(error: unknown): void;
-    /** Where several gateways share the database, whether this one does what is done once. */
+    /**
+     * Returns whether this gateway, among several on the database, runs the jobs that run once;
+     * absent where there is one.
+     */
     isLeader?: (() => boolean) | undefined;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -367,8 +379,8 @@ export class Retention {
   }
 
   /**
-   * Makes the months that come, and purges every hour from now on; the first time after an hour, so
-   * that a start is not slowed.
+   * Creates the coming months' partitions, and starts to purge every hour, for the first time after
+   * an hour, so that a start is not slowed.
    */
   start(): void {
     const { clock } = this.options;
@@ -420,8 +432,8 @@ export class Retention {
   }
 
   /**
-   * What queries hold up is left to the next hour: rows that no month is there for have a place, and
-   * those of a month that stays are deleted one by one.
+   * Changes partitions. Where queries block it, the change is left to the next hour: rows without a
+   * partition go to the default one, and those of a partition that stays are deleted one by one.
    */
   private async changeMonths(change: (months: RecordMonths) => Promise<void>): Promise<void> {
     const { months, onMonthsHeldUp = () => undefined } = this.options;
@@ -441,7 +453,7 @@ export class Retention {
     );
   }
 
-  /** Resolves when a purge that is under way has ended, which is after its next step. */
+  /** Stops; resolves when a purge in progress has ended, which is after its next step. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     this.stopping.abort();

@@ -24,7 +24,7 @@ import {
 } from "./generation-search.ts";
 import { errorCatalog, type ErrorCode } from "../platform/kernel/errors.ts";
 
-/** The table of what was refused. */
+/** The table of refused requests. */
 export interface RefusedTables {
   refused_hours: {
     workspace_id: string;
@@ -43,7 +43,7 @@ interface RefusedSums {
   requests: number;
 }
 
-/** Counts of refused requests by workspace, hour, key and code. */
+/** The counts of refused requests by workspace, hour, key and code. */
 export const refusedHourAdd: AddStatement = {
   name: "refused-hour",
   table: "refused_hours",
@@ -58,15 +58,15 @@ const statusOf = (code: string): number =>
   Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
 
 /**
- * Whether requests that end with a code are counted here: what a limit, a budget or the balance
- * refused.
+ * Returns whether requests that end with a code are counted here: those that a limit, a budget or
+ * the balance refused.
  */
 const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog[code].status);
 
 /**
  * Counts requests with LLM keys that were refused with 402 or 429. They leave no generation record,
- * since refusing is cheap and clients repeat what is refused: each second what was counted is
- * written as one sum for each key and code.
+ * since refusing is cheap and clients repeat refused requests. Every second the counts are written
+ * as one sum for each key and code.
  */
 export class RefusedRequests {
   private readonly options: {
@@ -85,10 +85,7 @@ export class RefusedRequests {
     this.options = options;
   }
 
-  /**
-   * Notes a request that was refused with a code; other codes than those that are counted are
-   * passed over.
-   */
+  /** Counts a request that was refused with a code. Other codes are ignored. */
   note({
     workspaceId,
     keyId,
@@ -108,7 +105,7 @@ export class RefusedRequests {
     this.timer ??= setTimeout(() => void this.write(), writeEveryMs);
   }
 
-  /** Writes what was counted; what the database refuses is not counted. */
+  /** Writes the counts. What the database refuses is not counted. */
   async write(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -123,7 +120,8 @@ export class RefusedRequests {
   }
 
   /**
-   * What was refused in the hours that a range touches, by key and code, the most frequent first.
+   * Returns what was refused in the hours that a range overlaps, by key and code, most frequent
+   * first.
    */
   async sums({
     workspaceId,
@@ -154,9 +152,9 @@ export class RefusedRequests {
   }
 }
 
-/** Which requests of the whole service a list shows, newest first. */
+/** The query of a page of requests of the whole service, newest first. */
 interface ServicePageQuery extends Omit<GenerationPageQuery, "workspaceId"> {
-  /** The workspaces whose requests are wanted; undefined for those of every one. */
+  /** The workspaces whose requests are requested; undefined for all. */
   workspaceIds?: readonly string[] | undefined;
 }
 
@@ -168,16 +166,18 @@ interface Window extends Pick<ServicePageQuery, "workspaceIds" | "filter"> {
   limit: number;
 }
 
-/** The stretch of time in which a page is looked for at first, and by how much the next one grows. */
+/**
+ * The time span in which a page is searched at first, and the factor by which the next one grows.
+ */
 const firstSpanMs = minuteMs;
 const spanGrowth = 8;
-/** Records that one stretch may have, unless it is the shortest. */
+/** The most records of one span, unless it is the shortest. */
 const stretchRows = 15_000;
 
 /**
- * Finds requests across workspaces, for those who run the service. Records are ordered by workspace
- * and time, and no index that every commit would have to write orders them by time alone: a stretch
- * of time is a range of the primary key for each workspace.
+ * Finds requests across workspaces, for operators. Records are ordered by workspace and time. There
+ * is no index by time alone, since every commit would have to write it: a time span is a range of
+ * the primary key for each workspace.
  */
 export class ServiceRequests {
   private readonly database: Kysely<GenerationTables>;
@@ -195,8 +195,8 @@ export class ServiceRequests {
   }
 
   /**
-   * A page of the requests that meet the filter. One with `next` may have less than `limit` records
-   * where few of many meet it.
+   * Returns a page of the requests that meet the filter. One with `next` may have fewer than
+   * `limit` records where few of many meet it.
    */
   async page(query: ServicePageQuery): Promise<GenerationPage> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
@@ -223,7 +223,7 @@ export class ServiceRequests {
     return { records, next: undefined };
   }
 
-  /** A request of any workspace by any form of its id. */
+  /** Returns a request of any workspace by any form of its id. */
   async find(id: string): Promise<GenerationRecord | undefined> {
     const low = generationIdOf(id);
     const end = idAfter(low);
@@ -233,7 +233,7 @@ export class ServiceRequests {
     return record;
   }
 
-  /** What a stretch of time asks the database: for each workspace a range of the primary key. */
+  /** Returns the query of a time span: a range of the primary key for each workspace. */
   stretchSql(window: Window): RawBuilder<GenerationTables["generations"]> {
     return sql`select * from (${this.rowsSql(window, sql`generations.*`)}) as found
       order by id desc limit ${sql.lit(window.limit)}`;
@@ -243,7 +243,7 @@ export class ServiceRequests {
     return (await this.stretchSql(window).execute(this.database)).rows.map(recordOfRow);
   }
 
-  /** How many records a stretch has, before any filter but the one that has an index. */
+  /** Returns the number of records in a span, before any filter but the one that has an index. */
   private async count({ filter, ...window }: Window): Promise<number> {
     const rows = this.rowsSql(
       {

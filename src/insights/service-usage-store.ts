@@ -10,19 +10,19 @@ export interface ServiceSums {
   promptTokens: number;
   completionTokens: number;
   costNanoUsd: bigint;
-  /** Tries at providers, and those of them that failed by the provider's own fault. */
+  /** Attempts at providers, and those of them that failed by the provider's own fault. */
   attempts: number;
   failures: number;
 }
 
-/** The sums of one day, model or provider; the day is counted from the epoch, in UTC. */
+/** The sums of one day, model or provider. The day is counted from the epoch, in UTC. */
 export type ServiceLine<Group extends ServiceGroup> = ServiceSums &
   Record<Group, Group extends "day" ? number : string>;
 
 /** What the counters of the whole service can be grouped by. */
 export type ServiceGroup = "day" | "model" | "provider";
 
-/** What one workspace used over some days. */
+/** The usage of one workspace over some days. */
 export interface WorkspaceSums {
   workspaceId: string;
   requests: number;
@@ -30,7 +30,7 @@ export interface WorkspaceSums {
   costNanoUsd: bigint;
 }
 
-/** What a workspace was given by a model and not charged for. */
+/** What a model delivered to a workspace and could not be charged. */
 export interface UncollectedSums {
   workspaceId: string;
   model: string;
@@ -38,19 +38,19 @@ export interface UncollectedSums {
   uncollectedNano: bigint;
 }
 
-/** Who used the service over some days. */
+/** The numbers of workspaces and keys that used the service over some days. */
 export interface ActiveSums {
   workspaces: number;
   keys: number;
 }
 
-/** Whole days; the end is exclusive. */
+/** Whole days. The end is exclusive. */
 export interface DayRange {
   fromDay: number;
   toDay: number;
 }
 
-/** Reads of the counters of the whole service, for those who run it. */
+/** Reads the counters of the whole service, for operators. */
 export class ServiceUsageStore {
   private readonly database: Kysely<UsageTables>;
   private readonly commits: CommitQueue;
@@ -60,7 +60,7 @@ export class ServiceUsageStore {
     this.commits = options.commits;
   }
 
-  /** Sums by day, model or provider; a range of the primary key. */
+  /** Returns sums by day, model or provider; a range of the primary key. */
   async sumsBy<Group extends ServiceGroup>(
     group: Group,
     { fromDay, toDay }: DayRange,
@@ -75,8 +75,8 @@ export class ServiceUsageStore {
   }
 
   /**
-   * What each workspace used that used anything, the dearest first; one range of the primary key
-   * for each workspace.
+   * Returns the usage of each workspace that had any, most expensive first; one range of the
+   * primary key for each workspace.
    */
   async workspaces({ fromDay, toDay }: DayRange): Promise<WorkspaceSums[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
@@ -96,7 +96,7 @@ export class ServiceUsageStore {
     }));
   }
 
-  /** What was not collected, the largest sums first; a range of the primary key. */
+  /** Returns what could not be charged, largest sums first; a range of the primary key. */
   async uncollected({ fromDay, toDay }: DayRange): Promise<UncollectedSums[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const rows = await this.database
@@ -122,7 +122,7 @@ export class ServiceUsageStore {
   }
 
   /**
-   * How many workspaces and keys asked for anything; one range of the primary key for each
+   * Returns how many workspaces and keys sent any request; one range of the primary key for each
    * workspace.
    */
   async active({ fromDay, toDay }: DayRange): Promise<ActiveSums> {
@@ -159,11 +159,11 @@ const sumsOf = (row: SumsRow): ServiceSums => ({
   failures: Number(row.failures),
 });
 
-/** Whose spend is asked for; whole days (UTC) that overlap the range. */
+/** The subject whose spending is requested, over the whole days (UTC) that overlap the range. */
 export interface SpendQuery {
   workspaceId: string;
   scope: "workspace" | "key" | "user" | "model" | "provider";
-  /** Id of the key, user, model or provider; null for the workspace. */
+  /** The id of the key, user, model or provider; null for the workspace. */
   subject: string | null;
   fromMs: number;
   /** Exclusive. */
@@ -172,7 +172,10 @@ export interface SpendQuery {
 
 const everything = sql<boolean>`1 = 1`;
 
-/** A key's children count as the key, a user's spend is that of the keys that the user made. */
+/**
+ * The conditions by scope. A key includes the keys that it created; a user's spending is that of
+ * the keys that the user created.
+ */
 const conditions = {
   workspace: () => everything,
   key: ({ workspaceId, subject }) => sql<boolean>`key_id in (
@@ -183,7 +186,7 @@ const conditions = {
   provider: ({ subject }) => sql<boolean>`provider = ${subject}`,
 } satisfies Record<SpendQuery["scope"], (query: SpendQuery) => typeof everything>;
 
-/** What was charged, from the counters that settlements write. */
+/** Reads what was charged, from the counters that settlements write. */
 export class SpendStore {
   private readonly database: Kysely<UsageTables>;
   private readonly commits: CommitQueue;
@@ -194,8 +197,8 @@ export class SpendStore {
   }
 
   /**
-   * In nano-USD; everything that was settled before the question counts, but within a transaction
-   * of the caller's what that sees.
+   * Returns the spending in nano-USD. Everything that was settled before the query counts; within a
+   * transaction of the caller, what that sees.
    */
   async spent(query: SpendQuery, reading: QueryExecutorProvider = this.database): Promise<bigint> {
     if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();

@@ -5,13 +5,13 @@ import { allTransfersSql } from "../platform/storage/migrations/2026-11-26-close
 import { readUnfolded, type UnfoldedSums } from "../platform/storage/growths.ts";
 
 /**
- * Sums of requests over one bucket of time. Reasoning tokens are part of the completion, cached
+ * Sums of requests over one time bucket. Reasoning tokens are part of the completion, and cached
  * ones of the prompt.
  */
 export interface UsageSums {
   /** Requests that have a generation record. */
   requests: number;
-  /** Those of them that ended without a whole answer; a client that left is none. */
+  /** Those of them that ended without a whole answer, except where the client left. */
   errors: number;
   prompt_tokens: number;
   completion_tokens: number;
@@ -27,22 +27,22 @@ interface UsageRow extends UsageSums {
   cost_nano: number | bigint;
 }
 
-/** Counters that grow with each record; hours and days are counted from the epoch, in UTC. */
+/** Counters that grow with each record. Hours and days are counted from the epoch, in UTC. */
 export interface UsageTables {
   usage_hours: UsageRow & { hour: number };
   usage_days: UsageRow & { day: number };
-  /** The days again without their providers, of which there are many rows. */
+  /** The daily counters without providers, which need far fewer rows. */
   usage_key_days: Omit<UsageRow, "provider"> & { day: number };
-  /** The whole service: a row an hour. */
+  /** The whole service: one row per hour. */
   network_hours: { hour: number; requests: number; tokens: number };
   network_days: UsageSums & {
     day: number;
     model: string;
     provider: string;
     cost_nano: number | bigint;
-    /** Tries at the provider, failed ones too. */
+    /** Attempts at the provider, including failed ones. */
     attempts: number;
-    /** Tries that failed by the provider's own fault. */
+    /** Attempts that failed by the provider's own fault. */
     failures: number;
   };
   /** What was delivered and could not be charged. */
@@ -65,7 +65,7 @@ const sumColumns = [
   "cost_nano",
 ] as const;
 
-/** A request that a provider was asked for: every counter of it in one row. */
+/** A request for which a provider was called, with all of its counters in one row. */
 const usageAdd: AddStatement = {
   name: "usage",
   table: "usage_growths",
@@ -104,7 +104,7 @@ const uncollectedDayAdd: AddStatement = {
   sumColumns: ["requests", "uncollected_nano"],
 };
 
-/** Every counter that a record makes grow. */
+/** Every counter that grows with a record. */
 export const usageAddStatements: readonly AddStatement[] = [
   usageAdd,
   usageHourAdd,
@@ -117,8 +117,8 @@ export const usageAddStatements: readonly AddStatement[] = [
 type Adds = CommitUnit["adds"][number][];
 
 /**
- * The counters of a request, to be committed together with its record so that they grow exactly
- * once.
+ * Returns the counters of a request, to be committed together with its record so that they grow
+ * exactly once.
  */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const { usage, uncollectedNanoUsd } = record.detail;
@@ -146,8 +146,8 @@ export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
 const dayOf = ({ createdAtMs }: GenerationRecord): number => Math.floor(createdAtMs / dayMs);
 
 /**
- * What reached no provider, or was answered from a cache, is no part of the figures of the whole
- * service, which are those of its providers.
+ * Returns the counters of a request that reached no provider or was answered from a cache. It is
+ * not part of the figures of the whole service, which are those of its providers.
  */
 function addsWithoutProvider(record: GenerationRecord, sums: number[]): Adds {
   const { workspaceId, keyId, model, provider, createdAtMs, detail } = record;
@@ -169,7 +169,7 @@ const uncollectedOf = (record: GenerationRecord, uncollectedNanoUsd: string): Ad
   sums: [1, Number(uncollectedNanoUsd)],
 });
 
-/** A try before the last one, under its own provider. */
+/** Returns the counters of an attempt before the last one, under its own provider. */
 const failedTryOf = (record: GenerationRecord, attempt: AttemptRecord): Adds[number] => ({
   statement: networkDayAdd,
   key: [dayOf(record), attempt.model, attempt.provider],
@@ -177,8 +177,8 @@ const failedTryOf = (record: GenerationRecord, attempt: AttemptRecord): Adds[num
 });
 
 /**
- * Counts one attempt as attempts and failures of its provider; a client that left says nothing of
- * the provider.
+ * Counts one attempt as attempts and failures of its provider. A client that left says nothing
+ * about the provider.
  */
 const triesOf = (attempt: AttemptRecord): [attempts: number, failures: number] =>
   attempt.outcome === "cancelled" ? [0, 0] : [1, isOutage(attempt) ? 1 : 0];
@@ -190,7 +190,7 @@ const figures = ["requests", "errors", "prompt_tokens", "completion_tokens", "co
 type Figures = Record<(typeof figures)[number], bigint>;
 type FiguresByDay = Map<string, Figures>;
 
-/** Sums of usage that have a row for each workspace, with what makes days of their buckets. */
+/** The usage tables with a row for each workspace, and how many of their buckets make a day. */
 const tables = [
   { table: "usage_hours", bucket: "hour", perDay: dayMs / hourMs },
   { table: "usage_days", bucket: "day", perDay: 1 },
@@ -207,9 +207,9 @@ const unpaidSql = (transfers: string): string =>
   `select sum(amount_nano) as amount from ${transfers} as unpaid where kind = 'uncollected'`;
 
 /**
- * Where the sums of usage differ from the generation records: days of a workspace whose records are
- * all there still. Requests that fail by the thousand are counted without a record, so there may be
- * more of them than records; what they cost may not differ.
+ * Returns where the sums of usage differ from the generation records, for days of a workspace whose
+ * records all still exist. Requests that fail by the thousand are counted without a record, so the
+ * counts may be higher, but the costs must not differ.
  */
 export async function checkUsage(query: Query): Promise<string[]> {
   const unfolded = await readUnfolded(query);
@@ -225,7 +225,7 @@ export async function checkUsage(query: Query): Promise<string[]> {
     const summed = await readSums(query, { table, bucket, perDay, unfolded });
     for (const [name, records] of recorded) {
       const [workspaceId = "", day] = name.split(" ");
-      // Of the oldest day some records may be gone.
+      // Some records of the oldest day may have been deleted.
       if (Number(day) > (oldestDay.get(workspaceId) ?? 0))
         problems.push(...differences({ table, name, records, sums: summed.get(name) }));
     }

@@ -9,16 +9,18 @@ export const intervals = { hour: hourMs, day: dayMs } as const;
 /** What usage can be grouped by. */
 export const usageGroups = ["model", "key_id", "provider"] as const;
 
-/** A length of buckets, and a thing to tell usage apart by. */
+/** The length of buckets, and the group of usage. */
 type UsageInterval = keyof typeof intervals;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** Counter rows that one query may read: about 50 ms of work, for any caller and any range. */
+/**
+ * The most counter rows that one query may read: about 50 ms of work, for any caller and any range.
+ */
 const rowsReadMax = 50_000;
-/** Rows that one answer may have: a few megabytes. */
+/** The most rows of one answer: a few megabytes. */
 export const rowsAnsweredMax = 10_000;
 
-/** Which counters are summed up; whole buckets that overlap the range. */
+/** The counters to sum, in whole buckets that overlap the range. */
 export interface UsageQuery {
   workspaceId: string;
   fromMs: number;
@@ -30,9 +32,9 @@ export interface UsageQuery {
   whole?: true;
 }
 
-/** Sums of one bucket and, of what was asked for, of one model, key and provider. */
+/** The sums of one bucket and, where grouped, of one model, key or provider. */
 export interface UsageLine extends UsageSums {
-  /** Wall time at which the bucket begins, in milliseconds. */
+  /** The wall time at which the bucket begins, in milliseconds. */
   startMs: number;
   model?: string;
   key_id?: string;
@@ -49,7 +51,7 @@ const sumNames = [
   "reasoning_tokens",
 ] as const;
 
-/** Reads of a workspace's usage counters; they are written with each settlement. */
+/** Reads a workspace's usage counters. They are written with each settlement. */
 export class UsageStore {
   private readonly database: Kysely<UsageTables>;
   private readonly commits: CommitQueue;
@@ -62,8 +64,8 @@ export class UsageStore {
   }
 
   /**
-   * Sums by bucket and group, oldest first; undefined when the range holds more than one answer may
-   * read or say.
+   * Returns sums by bucket and group, oldest first; undefined when the range exceeds what one
+   * answer may read or hold.
    */
   async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
@@ -72,7 +74,7 @@ export class UsageStore {
       rows: [row],
     } = await linesSql(query, this.kind).execute(this.database);
     const lines = JSON.parse(row?.lines ?? "[]") as (string | number)[][];
-    // Nothing comes of a range that is too large; whether it was is asked only then.
+    // A range that is too large yields no rows, so only then is its size checked.
     if (lines.length > rowsAnsweredMax || (lines.length === 0 && (await this.isTooMuch(query))))
       return undefined;
     return lines.map((line) => lineOf(line, query));
@@ -88,7 +90,7 @@ export class UsageStore {
   }
 
   /**
-   * Deletes hours that are older than a wall time, a day's worth of hours at a time; days are kept.
+   * Deletes hours that are older than a wall time, a day's worth of hours at a time. Days are kept.
    */
   async deleteHoursBefore(workspaceId: string, beforeMs: number): Promise<void> {
     const keptHour = Math.floor(beforeMs / hourMs);
@@ -124,13 +126,13 @@ interface SumsRow extends UsageSums, Partial<Record<UsageGroup, string>> {
   cost_nano: number | bigint;
 }
 
-/** The counters that have what is asked for in the fewest rows, and their bucket's column. */
+/** Returns the table that has the requested counters in the fewest rows, and its bucket column. */
 const tableOf = ({ interval, groupBy }: UsageQuery): [table: string, bucket: string] =>
   interval === "hour"
     ? ["usage_hours", "hour"]
     : [groupBy.includes("provider") ? "usage_days" : "usage_key_days", "day"];
 
-/** A range of the primary key. */
+/** Returns a range of the primary key. */
 function rangeSql(query: UsageQuery): RawBuilder<unknown> {
   const { workspaceId, fromMs, toMs, interval } = query;
   const [table, bucket] = tableOf(query);
@@ -139,18 +141,19 @@ function rangeSql(query: UsageQuery): RawBuilder<unknown> {
     and ${sql.ref(bucket)} >= ${Math.floor(fromMs / lengthMs)} and ${sql.ref(bucket)} < ${Math.ceil(toMs / lengthMs)}`;
 }
 
-/** How many rows a query would read; counting stops where it becomes too much. */
+/**
+ * Returns the query for how many rows a query would read; it stops counting where there are too
+ * many.
+ */
 const countSql = (query: UsageQuery): RawBuilder<unknown> =>
   sql`(select count(*) from (select 1 ${rangeSql(query)} limit ${rowsReadMax + 1}) as counted)`;
 
-/**
- * The order of the primary key: what is grouped by a part of it from the front on needs no sorting.
- */
+/** The order of the primary key. A prefix of it can be grouped without sorting. */
 const keyOrder = ["key_id", "model", "provider"] as const satisfies readonly UsageGroup[];
 
 /**
- * What `sums` asks the database: a range of the primary key, of which nothing comes where it is too
- * much.
+ * Returns the query of `sums`: a range of the primary key, which yields nothing where it has too
+ * many rows.
  */
 export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
   const [, bucket] = tableOf(query);
@@ -168,10 +171,13 @@ export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
     ) as summed order by ${ordered} limit ${rowsAnsweredMax + 1}`;
 }
 
-/** The same as one text: thousands of rows go from thread to thread in half the time. */
+/**
+ * Returns the same query with its rows as one text: thousands of rows pass between threads in half
+ * the time.
+ */
 function linesSql(query: UsageQuery, kind: StorageKind): RawBuilder<{ lines: string | null }> {
   const names = ["bucket", ...query.groupBy, ...sumNames].map((name) => sql.ref(name));
-  // As text, since it may be more than a number in JSON can tell apart.
+  // As text, since it may exceed the exact range of JSON numbers.
   const columns = sql.join([...names, sql`cast(cost_nano as text)`]);
   const lines =
     kind === "sqlite"
@@ -180,7 +186,7 @@ function linesSql(query: UsageQuery, kind: StorageKind): RawBuilder<{ lines: str
   return sql`select ${lines} as lines from (${sumsSql(query)}) as line`;
 }
 
-/** A line of the bucket, the groups and the sums of a row. */
+/** Returns the line for the bucket, the groups and the sums of a row. */
 export function lineOf(
   [bucket, ...cells]: readonly (string | number)[],
   { interval, groupBy }: UsageQuery,

@@ -2,14 +2,17 @@ import { rootCertificates } from "node:tls";
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
-/** What a question to the archive binds: texts, numbers, and lists of texts. */
+/** The parameters of an archive query: texts, numbers, and lists of texts. */
 export type ArchiveParameters = Record<string, string | number | readonly string[]>;
 
 const requestTimeoutMs = 30_000;
 const probeTimeoutMs = 2_000;
 const connectionsMax = 8;
 
-/** Exact 64-bit numbers come as texts; an insert is one block, so that it is taken whole or not. */
+/**
+ * Settings of every statement. Exact 64-bit numbers come as texts, and an insert is one block,
+ * which is taken whole or not at all.
+ */
 const settings = {
   output_format_json_quote_64bit_integers: 1,
   date_time_input_format: "basic",
@@ -19,14 +22,17 @@ const insertSettings = {
   input_format_parallel_parsing: 0,
   insert_deduplicate: 1,
 } as const;
-/** A record and its repetition have the same month, so months are merged apart. */
+/**
+ * Settings of queries. A record and its duplicate have the same month, so months are merged
+ * separately.
+ */
 const querySettings = {
   ...settings,
   do_not_merge_across_partitions_select_final: 1,
   prefer_column_name_to_alias: 1,
 } as const;
 
-/** Where an archive is, and with which credentials it is asked. */
+/** The address of an archive, and its credentials. */
 export interface ArchiveTarget {
   /** `http(s)://host:port`, without credentials. */
   address: string;
@@ -35,7 +41,7 @@ export interface ArchiveTarget {
   database: string;
 }
 
-/** Takes `clickhouse+http(s)://user:password@host:port/database` apart, as the settings have it. */
+/** Parses `clickhouse+http(s)://user:password@host:port/database`, as the settings have it. */
 function archiveTargetOf(url: string): ArchiveTarget {
   const { protocol, hostname, port, username, password, pathname } = new URL(
     url.replace(/^clickhouse\+/, ""),
@@ -49,7 +55,7 @@ function archiveTargetOf(url: string): ArchiveTarget {
   };
 }
 
-/** An archive, which answers later, or not at all for now; requests are served all the same. */
+/** Thrown where an archive does not answer at present. Requests are served all the same. */
 export class ArchiveUnavailableError extends GatewayError {
   constructor(cause: unknown) {
     super(
@@ -61,7 +67,7 @@ export class ArchiveUnavailableError extends GatewayError {
   }
 }
 
-/** Speaks to ClickHouse over HTTP. Errors never hold the credentials. */
+/** Speaks to ClickHouse over HTTP. Its errors never contain the credentials. */
 export class ArchiveClient {
   readonly target: ArchiveTarget;
   private readonly client: ClickHouseClient;
@@ -75,10 +81,10 @@ export class ArchiveClient {
       application: "switchyard",
       request_timeout: requestTimeoutMs,
       max_open_connections: connectionsMax,
-      // A socket of a server that is gone would be waited on until the request times out.
+      // A reused socket to a server that is gone would stall until the request times out.
       keep_alive: { enabled: false },
       compression: { request: true, response: false },
-      // What fails is reported where it is asked for.
+      // Failures are reported where the query is made.
       log: { level: ClickHouseLogLevel.OFF },
       ...(certificates.length === 0
         ? {}
@@ -86,7 +92,7 @@ export class ArchiveClient {
     });
   }
 
-  /** Whether the archive answers a question within two seconds. */
+  /** Returns whether the archive answers a query within two seconds. */
   async isUp(): Promise<boolean> {
     return this.version().then(
       () => true,
@@ -94,7 +100,7 @@ export class ArchiveClient {
     );
   }
 
-  /** The version of the server; rejects with what keeps its database from being used. */
+  /** Returns the version of the server. Rejects with the reason why its database cannot be used. */
   async version(): Promise<string> {
     const result = await this.client.query({
       query: "select version() as version",
@@ -105,12 +111,12 @@ export class ArchiveClient {
     return row?.version ?? "";
   }
 
-  /** Runs a statement that answers nothing. */
+  /** Runs a statement without a result. */
   async command(query: string, parameters: ArchiveParameters = {}): Promise<void> {
     await this.client.command({ query, query_params: parameters });
   }
 
-  /** Inserts rows; of several inserts with one token, the archive takes the first. */
+  /** Inserts rows. Of several inserts with one token, the archive takes the first. */
   async insert(
     table: string,
     { rows, token }: { rows: readonly object[]; token: string },
@@ -123,7 +129,7 @@ export class ArchiveClient {
     });
   }
 
-  /** Rows of a question; rejects with `ArchiveUnavailableError`. */
+  /** Returns the rows of a query. Rejects with `ArchiveUnavailableError`. */
   async query<Row>(query: string, parameters: ArchiveParameters): Promise<Row[]> {
     try {
       const result = await this.client.query({
@@ -138,7 +144,7 @@ export class ArchiveClient {
     }
   }
 
-  /** Lets go of the connections. */
+  /** Closes the connections. */
   close(): Promise<void> {
     return this.client.close();
   }

@@ -27,13 +27,13 @@ import {
 import type { ArchiveClient, ArchiveParameters } from "./archive-client.ts";
 import { archivedId, archiveTable, recordSql, storedRow } from "./archive-tables.ts";
 
-/** A range of ids, of which the end is exclusive. */
+/** A range of ids, whose end is exclusive. */
 interface Window extends Pick<GenerationRange, "workspaceId" | "filter"> {
   low: string;
   end: string;
 }
 
-/** By how much the part grows in which a page is looked for, from an hour on. */
+/** The factor by which the span grows in which a page is searched, starting at an hour. */
 const spanGrowth = 8;
 
 const usageSums = [
@@ -47,7 +47,7 @@ const usageSums = [
 ];
 const usageNames = usageSums.map((text) => text.slice(text.lastIndexOf(" ") + 1));
 
-/** A question with what it binds; names of parameters are given as they come. */
+/** A query with its parameters, which are named in the order in which they are bound. */
 class Question {
   readonly parameters: ArchiveParameters = {};
 
@@ -58,14 +58,14 @@ class Question {
     return `{${name}:${type}}`;
   }
 
-  /** The records of a window; one of each. */
+  /** Returns the records of a window, without duplicates. */
   within({ workspaceId, low, end, filter }: Window): string {
     return `${archiveTable} final where workspace_id = ${this.bind("String", workspaceId)}
       and id >= ${this.bind("UInt128", boundOf(low))} and id < ${this.bind("UInt128", boundOf(end))}
       and ${this.meeting(filter)}`;
   }
 
-  /** What a filter is to the archive; as `conditionOf` says it to the row store. */
+  /** Returns the archive's condition of a filter, equivalent to `conditionOf` in the row store. */
   meeting(filter: GenerationFilter): string {
     const conditions: string[] = [];
     const lists = {
@@ -97,7 +97,7 @@ class Question {
   }
 }
 
-/** An id, or the beginning of one, as the archive compares it. */
+/** Converts an id, or the beginning of one, to the archive's form for comparison. */
 function boundOf(id: string): string {
   const [, digits = ""] = /^gen_([0-9a-f]{0,32})/.exec(id) ?? [];
   return archivedId(`gen_${digits.padEnd(32, "0")}`);
@@ -111,8 +111,9 @@ const windowOf = ({ workspaceId, filter, fromMs, toMs }: GenerationRange): Windo
 });
 
 /**
- * Asks the archive what the row store is asked elsewhere. Answers are the same for the same records,
- * but that no question stops at a number of records here. Rejects with `ArchiveUnavailableError`.
+ * Answers from the archive what the row store answers otherwise. The answers are equal for the same
+ * records, except that no query here is limited to a number of records. Rejects with
+ * `ArchiveUnavailableError`.
  */
 export class ArchiveReads {
   private readonly client: ArchiveClient;
@@ -121,7 +122,7 @@ export class ArchiveReads {
     this.client = client;
   }
 
-  /** A workspace's record by its id. */
+  /** Returns a workspace's record by its id. */
   async find(workspaceId: string, id: string): Promise<GenerationRecord | undefined> {
     const [record] = await this.page(
       {
@@ -135,7 +136,9 @@ export class ArchiveReads {
     return record;
   }
 
-  /** Records of a window, newest first; few of them are looked for in its newest part first. */
+  /**
+   * Returns records of a window, newest first. A small page is searched in the newest part first.
+   */
   async page(window: Window, limit: number): Promise<GenerationRecord[]> {
     const found: GenerationRecord[] = [];
     for (let { end } = window, spanMs = hourMs; ; spanMs *= spanGrowth) {
@@ -160,7 +163,7 @@ export class ArchiveReads {
     return rows.map((row) => recordOfRow(storedRow(row)));
   }
 
-  /** Sums by bucket and group, oldest first; undefined where they are more than one answer holds. */
+  /** Returns sums by bucket and group, oldest first; undefined where they exceed one answer. */
   async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     const { workspaceId, interval, groupBy } = query;
     const lengthMs = intervals[interval];
@@ -185,7 +188,7 @@ export class ArchiveReads {
     );
   }
 
-  /** Requests, errors, tokens and cost by buckets. */
+  /** Returns requests, errors, tokens and cost by bucket. */
   async histogram(range: GenerationRange, bucketMs: number): Promise<FigureBucket[]> {
     const question = new Question();
     const rows = await this.client.query<Parameters<typeof bucketOf>[0]>(
@@ -198,7 +201,7 @@ export class ArchiveReads {
     return rows.map((row) => bucketOf(row, bucketMs));
   }
 
-  /** What went wrong, the most frequent first. */
+  /** Returns errors, most frequent first. */
   async errors(range: GenerationRange): Promise<ErrorLine[]> {
     const question = new Question();
     const rows = await this.client.query<Parameters<typeof errorLineOf>[0]>(
@@ -212,7 +215,7 @@ export class ArchiveReads {
     return rows.map(errorLineOf);
   }
 
-  /** Latencies by buckets, from the first records of four stretches of each. */
+  /** Returns latencies by bucket, sampled from the first records of four slices of each. */
   async latencies(range: GenerationRange, bucketMs: number): Promise<LatencyBucket[]> {
     const question = new Question();
     const { filter, ...unfiltered } = windowOf(range);

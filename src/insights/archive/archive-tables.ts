@@ -1,15 +1,15 @@
 import type { GenerationTables } from "../generation-record.ts";
 import type { ArchiveClient } from "./archive-client.ts";
 
-/** The table of the records. */
+/** The table of records. */
 export const archiveTable = "switchyard_generations";
 
 /**
- * A row for each record, in the order in which it is asked for: by workspace, then by time, with
- * which ids begin. Records that came twice become one, in the background and in every question
- * (`final`). Repeated inserts are known by their tokens before that. What questions filter by is
- * taken out of the detail once, by the server. Months that are over are merged to one part, which
- * questions need not merge.
+ * Creates the table of records, ordered as it is queried: by workspace, then by id, which begins
+ * with the time. Duplicate records are merged in the background and by every query (`final`);
+ * repeated inserts are recognised earlier by their tokens. The server extracts the columns that
+ * queries filter by from the detail once. Past months are merged to one part, which queries need
+ * not merge.
  */
 const createTable = `create table if not exists ${archiveTable} (
   id UInt128 codec(ZSTD(1)),
@@ -49,13 +49,13 @@ settings non_replicated_deduplication_window = 1000,
 const ttlOf = (table: string, days: number): string =>
   `alter table ${table} modify ttl toDateTime(fromUnixTimestamp64Milli(created_at_ms, 'UTC')) + interval ${days} day`;
 
-/** Makes the table of records where it is not there yet, and says how long it keeps them. */
+/** Creates the table of records where it is missing, and sets its retention. */
 export const prepareArchive = (
   client: ArchiveClient,
   keepDays: number | undefined,
 ): Promise<void> => prepareTable(client, { table: archiveTable, create: createTable, keepDays });
 
-/** Makes a table that is not there yet, and says how long it keeps rows by `created_at_ms`. */
+/** Creates a table where it is missing, and sets its retention, counted from `created_at_ms`. */
 export async function prepareTable(
   client: ArchiveClient,
   { table, create, keepDays }: { table: string; create: string; keepDays: number | undefined },
@@ -74,23 +74,23 @@ export async function prepareTable(
 
 const prefix = "gen_";
 
-/** An id as the archive keeps it: a number of 128 bits, whose order is that of the ids. */
+/** Converts an id to the archive's form: a 128-bit number with the same order. */
 export const archivedId = (id: string): string => BigInt(`0x${id.slice(prefix.length)}`).toString();
 
-/** The id of a record, in SQL. */
+/** The SQL of a record's id. */
 const idSql = `concat('${prefix}', leftPad(lower(hex(id)), 32, '0'))`;
 
-/** The columns of a record, in SQL, as the row store has them. */
+/** The SQL of a record's columns, in the form of the row store. */
 export const recordSql = `${idSql} as id, * except (id)`;
 
-/** A record as it is sent to the archive. */
+/** Returns a record in the form that is sent to the archive. */
 export const archivedRow = (row: GenerationTables["generations"]): object => ({
   ...row,
   id: archivedId(row.id),
   cost_nano: String(row.cost_nano),
 });
 
-/** A record as the row store would read it. */
+/** Returns a record of the archive in the form of the row store. */
 export const storedRow = (
   row: Record<keyof GenerationTables["generations"], string | number | null>,
 ): GenerationTables["generations"] =>

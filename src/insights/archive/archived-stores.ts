@@ -34,24 +34,30 @@ import { ArchiveUnavailableError } from "./archive-client.ts";
 import type { ArchiveReads } from "./archive-reads.ts";
 import type { Outbox } from "./outbox.ts";
 
-/** Hours of usage are kept for 35 days and purged by the hour; older ones than this are archived. */
+/**
+ * Milliseconds for which the row store's hours of usage are used. It keeps them for 35 days and
+ * purges hourly; older ones are read from the archive.
+ */
 const hoursKeptMs = 34 * dayMs;
-/** A record's bucket may differ from its id's by what a clock is set. */
+/** The most by which a record's bucket may differ from its id's, because the clock was set. */
 const bucketSlackMs = hourMs;
 
-/** Where the archive begins, for the stores that read from both. */
+/** The border between row store and archive, for the stores that read from both. */
 export interface ArchiveBorder {
   reads: ArchiveReads;
   outbox: Outbox;
   clock: Clock;
-  /** Whether the archive answers for all that it has, or for what the row store has no more. */
+  /**
+   * Whether the archive answers for everything that it has, or only for what the row store has no
+   * longer.
+   */
   always: boolean;
 }
 
 /**
- * Asks with the wall time before which records are read from the archive: all that the row store
- * has no more and, where the archive is always read, all that are archived. Where that is more than
- * has to be and the archive does not answer, the row store does.
+ * Runs a query with the wall time before which records are read from the archive: those that the
+ * row store has no longer or, where the archive is always read, all archived ones. Where the latter
+ * fails because the archive does not answer, the row store answers.
  */
 async function acrossBorder<Answer>(
   { outbox, always }: ArchiveBorder,
@@ -69,7 +75,7 @@ async function acrossBorder<Answer>(
   }
 }
 
-/** The parts of a range before and from the border on; undefined where there is nothing. */
+/** Splits a range at the border; a part is undefined where it is empty. */
 function divided<Range extends { fromMs: number; toMs: number }>(
   range: Range,
   borderMs: number,
@@ -81,7 +87,7 @@ function divided<Range extends { fromMs: number; toMs: number }>(
   };
 }
 
-/** Single records, of the row store or the archive. */
+/** Reads single records, from the row store or the archive. */
 export class ArchivedGenerations extends GenerationStore {
   private readonly border: ArchiveBorder;
 
@@ -103,7 +109,7 @@ export class ArchivedGenerations extends GenerationStore {
   }
 }
 
-/** Lists of records, of the row store and then of the archive. */
+/** Lists records, from the row store and then from the archive. */
 export class ArchivedSearch extends GenerationSearch {
   private readonly border: ArchiveBorder;
 
@@ -132,7 +138,7 @@ export class ArchivedSearch extends GenerationSearch {
   }
 }
 
-/** Figures over records of both. */
+/** Computes figures over records of both. */
 export class ArchivedFigures extends GenerationFigures {
   private readonly border: ArchiveBorder;
 
@@ -145,14 +151,14 @@ export class ArchivedFigures extends GenerationFigures {
 
   override async histogram(range: GenerationRange, nowMs: number): Promise<Histogram> {
     const bucketMs = this.bucketMsOf(range);
-    // Counters are kept for good, and answer for the whole range.
+    // Counters are kept permanently, and answer for the whole range.
     if (!this.border.always && isCountable(range.filter) && bucketMs >= hourMs)
       return super.histogram(range, nowMs);
     await this.caughtUp();
     return acrossBorder(this.border, async (borderMs) => {
       const { older, newer } = divided(range, borderMs);
       const recent = newer && (await this.fromRecords(newer, bucketMs));
-      // What the row store has was not looked at to its end.
+      // The row store's part was not read to its end.
       if (recent?.countedFromMs !== undefined)
         return older === undefined ? super.histogram(range, nowMs) : recent;
       const archived = older ? await this.border.reads.histogram(older, bucketMs) : [];
@@ -235,7 +241,7 @@ function mergedErrors(lines: readonly ErrorLine[]): ErrorLine[] {
     .slice(0, errorLinesMax);
 }
 
-/** Sums of usage, of the counters and of the archive. */
+/** Sums usage, from the counters and the archive. */
 export class ArchivedUsage extends UsageStore {
   private readonly border: ArchiveBorder;
 
@@ -246,7 +252,7 @@ export class ArchivedUsage extends UsageStore {
 
   override async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     const { clock, outbox, always } = this.border;
-    // The row store keeps days for good, and hours for some weeks.
+    // The row store keeps days permanently, and hours for some weeks.
     const neededMs = query.interval === "hour" ? clock.nowMs() - hoursKeptMs : 0;
     if (!always) return this.divide(query, neededMs);
     const archivedMs = (await outbox.archivedBeforeMs()) - bucketSlackMs;
@@ -258,7 +264,10 @@ export class ArchivedUsage extends UsageStore {
     }
   }
 
-  /** Buckets that begin before the border are the archive's; each is whole in one of the two. */
+  /**
+   * Reads the buckets that begin before the border from the archive. Each bucket is complete in one
+   * of the two.
+   */
   private async divide(query: UsageQuery, borderMs: number): Promise<UsageLine[] | undefined> {
     const lengthMs = intervals[query.interval];
     const { older, newer } = divided(

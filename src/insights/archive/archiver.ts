@@ -6,22 +6,22 @@ import { archivedId, archivedRow, archiveTable, prepareArchive } from "./archive
 import type { Contents } from "./contents.ts";
 import type { Outbox } from "./outbox.ts";
 
-/** Records of one insert, and how often the outbox is looked at. */
+/** The records of one insert, and the milliseconds between checks of the outbox. */
 const batchRecords = 2_000;
 const everyMs = 1_000;
-/** How often records of closed workspaces are looked for. */
+/** Milliseconds between searches for records of closed workspaces. */
 const eraseEveryMs = hourMs;
-/** Pauses grow to this while the archive does not answer. */
+/** The longest pause, in milliseconds, while the archive does not answer. */
 const pauseMsMax = 30_000;
-/** How often it is made sure that the archive was given everything, and the outbox is counted. */
+/** Milliseconds between checks that the archive was given everything and counts of the outbox. */
 const fillEveryMs = minuteMs;
 const countEveryMs = 10_000;
 
-/** The archive in numbers, for metrics. */
+/** The figures of the archive, for metrics. */
 export interface ArchiveFigures {
   /** Records that wait in the outbox. */
   waiting: number;
-  /** For how long the oldest batch has waited that the archive has not taken, in seconds. */
+  /** Seconds for which the oldest batch has waited for the archive. */
   lagSeconds: number;
   /** Records that this gateway has archived, and those that were deleted before they could be. */
   archived: number;
@@ -35,22 +35,28 @@ interface ArchiverOptions {
   /** Prompts and answers, which are archived after the records. */
   contents: Pick<Contents, "round" | "trim">;
   clock: Clock;
-  /** How long the archive keeps records; undefined means for good. */
+  /** Days for which the archive keeps records; undefined means permanently. */
   keepDays: number | undefined;
-  /** How long the row store keeps records, and so the archive those of closed workspaces. */
+  /**
+   * Days for which the row store keeps records, and so for which the archive keeps those of closed
+   * workspaces.
+   */
   keepClosedDays: number;
-  /** Workspaces that were closed for good. */
+  /** Returns the workspaces that were closed permanently. */
   closedWorkspaces(): Promise<readonly string[]>;
-  /** Where several gateways share the database, whether this one archives. */
+  /**
+   * Returns whether this gateway, among several on the database, archives; undefined where there is
+   * one.
+   */
   isLeader: (() => boolean) | undefined;
-  /** Told that records were deleted before they were archived. */
+  /** Called when records were deleted before they were archived. */
   onDropped(records: number): void;
   onError(error: unknown): void;
 }
 
 /**
- * Brings records from the outbox to the archive, in the background. Several gateways may do so at
- * once and nothing is archived twice; one is enough.
+ * Moves records from the outbox to the archive in the background. Several gateways may do so
+ * concurrently without archiving anything twice, but one is enough.
  */
 export class Archiver {
   readonly figures: ArchiveFigures = {
@@ -76,7 +82,7 @@ export class Archiver {
     this.logLimit = new LogLimit(options.clock);
   }
 
-  /** Archives from now on. */
+  /** Starts to archive. */
   start(): void {
     if (this.stopping.signal.aborted) return;
     this.timer = setTimeout(() => {
@@ -84,14 +90,16 @@ export class Archiver {
     }, this.pauseMs);
   }
 
-  /** Resolves when the insert under way has ended; what waits is archived by the next start. */
+  /**
+   * Resolves when the insert in progress has ended. What waits is archived after the next start.
+   */
   async stop(): Promise<void> {
     this.stopping.abort();
     clearTimeout(this.timer);
     await this.running;
   }
 
-  /** Archives everything that waits now. Rejects where the archive, or the database, refuses. */
+  /** Archives everything that waits now. Rejects where the archive or the database refuses. */
   async round(): Promise<void> {
     const { outbox } = this.options;
     await this.prepare();
@@ -104,8 +112,8 @@ export class Archiver {
   }
 
   /**
-   * Deletes records of closed workspaces that the row store does not keep any more: what someone
-   * left is not kept for longer because there is an archive.
+   * Deletes records of closed workspaces that the row store no longer keeps, so that an archive
+   * does not extend the retention of what former users left.
    */
   async erase(): Promise<void> {
     const { client, clock, keepClosedDays, closedWorkspaces } = this.options;
@@ -175,7 +183,7 @@ export class Archiver {
   private async measure(): Promise<void> {
     const { outbox, clock } = this.options;
     const [oldest] = await outbox.batches();
-    // Names of batches begin with when they were settled.
+    // The name of a batch begins with the time at which it was formed.
     const settledMs = oldest === undefined ? undefined : Number.parseInt(oldest.slice(0, 12), 16);
     this.figures.lagSeconds =
       settledMs === undefined ? 0 : Math.max(0, (clock.nowMs() - settledMs) / 1_000);

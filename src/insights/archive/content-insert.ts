@@ -11,33 +11,33 @@ export interface ContentTables {
     streamed: number;
     request_cut: number;
     answer_cut: number;
-    /** Characters of both texts. */
+    /** The characters of both texts. */
     size: number;
-    /** Names the insert that a row belongs to; null until that is settled. */
+    /** The insert that a row belongs to; null until that is decided. */
     batch: string | null;
     request: string;
     answer: string;
   };
 }
 
-/** A text as far as it is kept. */
+/** A text, as far as it is kept. */
 export interface KeptText {
   text: string;
-  /** It was longer. */
+  /** Whether the text was longer. */
   isCut: boolean;
 }
 
-/** What a request asked and what it was answered, in the dialect of its client. */
+/** The prompt and the answer of a request, in its client's dialect. */
 export interface Content {
-  /** `gen_` id. */
+  /** A `gen_` id. */
   generationId: string;
   workspaceId: string;
   keyId: string;
   /** When it was kept, in milliseconds of wall time. */
   createdAtMs: number;
-  /** The surface as records call it, such as `messages`. */
+  /** The surface's name in records, such as `messages`. */
   surface: string;
-  /** The answer is a text of server-sent events. */
+  /** Whether the answer is a text of server-sent events. */
   streamed: boolean;
   request: KeptText;
   answer: KeptText;
@@ -65,5 +65,5 @@ const inserted = recordInsert<ContentTables["content_outbox"], Content>({
 /** The insert of a content into the outbox. */
 export const contentInsert = inserted.statement;
 
-/** The row of a content, to be committed. */
+/** Returns the row of a content, to be committed. */
 export const contentRow = inserted.rowOf;

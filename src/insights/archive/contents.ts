@@ -11,7 +11,7 @@ type Row = ContentTables["content_outbox"];
 /** The table of prompts and answers. */
 const contentsTable = "switchyard_contents";
 
-/** Days are partitions, so that whole ones are dropped when their time has come. */
+/** Creates the table. Each day is a partition, so that whole days are dropped when they expire. */
 const createContents = (keepDays: number): string => `create table if not exists ${contentsTable} (
   id UInt128 codec(ZSTD(1)),
   created_at_ms Int64 codec(DoubleDelta, LZ4),
@@ -30,44 +30,44 @@ order by (workspace_id, id)
 ttl toDateTime(fromUnixTimestamp64Milli(created_at_ms, 'UTC')) + interval ${keepDays} day
 settings non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1`;
 
-/** Contents of one insert: with all of their texts some 16 million characters at most. */
+/** Contents of one insert: with their full texts some 16 million characters at most. */
 const batchContents = 32;
-/** Characters of contents that may wait for their commit in memory. */
+/** The most characters of contents that wait in memory for their commit. */
 const pendingCharactersMax = 64 * 1024 * 1024;
-/** How often contents are looked for that no workspace asks for any more. */
+/** Milliseconds between searches for contents that no workspace keeps any more. */
 const upkeepEveryMs = minuteMs;
-/** Contents that one statement gives up. */
+/** Contents that one statement drops. */
 const dropStepRows = 1_000;
 
-/** What prompts and answers are kept with. */
+/** What keeping prompts and answers is built from. */
 interface ContentsOptions {
   database: Kysely<ContentTables>;
   commits: CommitQueue;
   client: ArchiveClient;
   clock: Clock;
-  /** How long the archive keeps them, in days. */
+  /** Days for which the archive keeps them. */
   keepDays: number;
-  /** Characters that may wait in the database while the archive is away. */
+  /** The most characters that wait in the database while the archive does not answer. */
   budgetCharacters: number;
-  /** Workspaces that ask for it, each with the wall time since when. */
+  /** Returns the workspaces that keep contents, each with the wall time since which it does. */
   keptSince(): Promise<ReadonlyMap<string, number>>;
-  /** Told how many were given up before they were archived. */
+  /** Called with the number of contents that were dropped before they were archived. */
   onDropped(contents: number): void;
   onError(error: unknown): void;
 }
 
-/** Which content is asked for. */
+/** The content that is requested. */
 interface ContentQuery {
   workspaceId: string;
-  /** `gen_` id. */
+  /** A `gen_` id. */
   id: string;
-  /** The wall time since when the workspace asks for contents; older ones are none. */
+  /** The wall time since which the workspace keeps contents; older ones are not returned. */
   sinceMs: number;
 }
 
 /**
- * Prompts and answers of workspaces that ask for it: through the database into a table of the
- * archive that forgets them after days of its own.
+ * Prompts and answers of workspaces that keep them. They pass through the database into a table of
+ * the archive with a retention of its own.
  */
 export class Contents {
   private readonly options: ContentsOptions;
@@ -81,7 +81,7 @@ export class Contents {
     this.options = options;
   }
 
-  /** Puts a content into the outbox. Never waits; what cannot be written now is counted as lost. */
+  /** Writes a content to the outbox. Never waits; what cannot be written now is counted as lost. */
   write(content: Content): void {
     const { commits, onError } = this.options;
     const size = content.request.text.length + content.answer.text.length;
@@ -99,7 +99,10 @@ export class Contents {
       .finally(() => (this.pendingCharacters -= size));
   }
 
-  /** A workspace's content, from wherever it is. Rejects with `ArchiveUnavailableError`. */
+  /**
+   * Returns a workspace's content, from the outbox or the archive. Rejects with
+   * `ArchiveUnavailableError`.
+   */
   async find(query: ContentQuery): Promise<Content | undefined> {
     const { database, commits } = this.options;
     if (commits.pendingCount > 0) await commits.flush();
@@ -113,7 +116,9 @@ export class Contents {
     return waiting === undefined ? this.findArchived(query) : contentOf(waiting);
   }
 
-  /** Archives everything that waits, and does the upkeep that is due. Rejects as its parts do. */
+  /**
+   * Archives everything that waits, and does the maintenance that is due. Rejects as its parts do.
+   */
   async round(): Promise<void> {
     try {
       await this.prepare();
@@ -154,14 +159,14 @@ export class Contents {
     }
   }
 
-  /** Lets the next round delete what no workspace asks for any more. */
+  /** Makes the next round delete what no workspace keeps any more. */
   eraseSoon(): void {
     this.upkeptMs = -Infinity;
   }
 
   /**
-   * Deletes contents of workspaces that do not ask for them any more, or were closed, and those
-   * from before they asked.
+   * Deletes contents of workspaces that no longer keep them or were closed, and those from before
+   * they kept them.
    */
   async erase(): Promise<void> {
     const { database, client, keptSince } = this.options;
@@ -179,7 +184,7 @@ export class Contents {
         .execute();
     const due =
       "created_at_ms < toInt64(transform(workspace_id, {ids:Array(String)}, {since:Array(String)}, '9223372036854775807'))";
-    // A list must not be empty; no workspace has this id.
+    // The list must not be empty, and no workspace has this id.
     const parameters = {
       ids: ["", ...kept.keys()],
       since: ["0", ...[...kept.values()].map(String)],
@@ -192,7 +197,10 @@ export class Contents {
       await client.command(`delete from ${contentsTable} where ${due}`, parameters);
   }
 
-  /** Gives up the oldest that wait until the rest fit into the budget, and reports what was lost. */
+  /**
+   * Drops the oldest waiting contents until the rest fit into the budget, and reports what was
+   * lost.
+   */
   async trim(): Promise<void> {
     const { database, budgetCharacters, onDropped } = this.options;
     for (let isOver = true; isOver && !this.stopped; ) {
@@ -207,7 +215,7 @@ export class Contents {
     if (dropped > 0) onDropped(dropped);
   }
 
-  /** Begins no batch any more. */
+  /** Starts no further batch. */
   stop(): void {
     this.stopped = true;
   }
@@ -250,7 +258,7 @@ export class Contents {
     if (waiting.length === 0) return undefined;
     const batch = timeOrderedHex(clock.nowMs());
     const ids = waiting.map(({ generation_id: id }) => id);
-    // What another gateway settles at the same time is its own.
+    // What another gateway assigns to its batch at the same time belongs to it.
     const { numUpdatedRows } = await database
       .updateTable("content_outbox")
       .set({ batch })

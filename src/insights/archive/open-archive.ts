@@ -16,29 +16,35 @@ import {
 import { type ArchiveFigures, Archiver } from "./archiver.ts";
 import { type ArchivingTables, Outbox } from "./outbox.ts";
 
-/** What the operator settled about the archive. */
+/** The operator's settings for the archive. */
 export interface ArchiveSettings {
   /** `clickhouse+http(s)://user:password@host:port/database`. */
   url: string;
-  /** Whether the archive answers for records that the row store has as well. */
+  /** Whether the archive also answers for records that the row store still has. */
   reads: "older" | "always";
-  /** How long the archive keeps records, in days; undefined means for good. */
+  /** Days for which the archive keeps records; undefined means permanently. */
   keepDays: number | undefined;
-  /** How long the archive keeps prompts and answers that workspaces ask to be kept, in days. */
+  /** Days for which the archive keeps prompts and answers. */
   contentDays: number;
 }
 
 /** What the archive needs of the rest of the gateway. */
 export interface ArchivePorts {
-  /** How long the row store keeps records, in days. */
+  /** Days for which the row store keeps records. */
   generationDays: number;
-  /** Workspaces that were closed for good. */
+  /** Returns the workspaces that were closed permanently. */
   closedWorkspaces(): Promise<readonly string[]>;
-  /** Where several gateways share the database, whether this one archives. */
+  /**
+   * Returns whether this gateway, among several on the database, archives; undefined where there is
+   * one.
+   */
   isLeader: (() => boolean) | undefined;
-  /** Workspaces that ask for prompts and answers to be kept, each with the wall time since when. */
+  /**
+   * Returns the workspaces that keep prompts and answers, each with the wall time since which it
+   * does.
+   */
   contentsSince(): Promise<ReadonlyMap<string, number>>;
-  /** Characters of prompts and answers that may wait in the database. */
+  /** The most characters of prompts and answers that wait in the database. */
   contentBudgetCharacters: number;
   onDropped(records: number): void;
   onContentsDropped(contents: number): void;
@@ -47,21 +53,23 @@ export interface ArchivePorts {
 
 /** The archive of generation records. */
 export interface Archive extends RecordArchive {
-  /** The stores of records and usage, which read from the archive what the database has not. */
+  /**
+   * The stores of records and usage, which read from the archive what the database no longer has.
+   */
   readonly stores: {
     usage: ArchivedUsage;
     search: ArchivedSearch;
     figures: ArchivedFigures;
     generations: ArchivedGenerations;
   };
-  /** Prompts and answers of workspaces that ask for it. */
+  /** Prompts and answers of workspaces that keep them. */
   readonly contents: Contents;
   readonly client: ArchiveClient;
   readonly outbox: Outbox;
   readonly archiver: Archiver;
-  /** The archive in numbers. */
+  /** The figures of the archive. */
   readonly figures: Readonly<ArchiveFigures>;
-  /** Whether it answers now, within two seconds. */
+  /** Returns whether it answers now, within two seconds. */
   isUp(): Promise<boolean>;
   start(): void;
   stop(): Promise<void>;
@@ -71,7 +79,7 @@ export interface Archive extends RecordArchive {
 interface ArchiveOptions {
   settings: ArchiveSettings;
   database: Kysely<ArchivingTables & UsageTables>;
-  /** Where lists and sums are read, which may be late. */
+  /** The database that answers lists and sums, which may lag behind. */
   reads: Kysely<ArchivingTables & UsageTables>;
   commits: CommitQueue;
   kind: StorageKind;
@@ -81,7 +89,7 @@ interface ArchiveOptions {
   ports: ArchivePorts;
 }
 
-/** Prompts and answers on their way to the archive. */
+/** Builds the store of prompts and answers. */
 const contentsOf = (
   { settings, database, commits, clock, ports }: ArchiveOptions,
   client: ArchiveClient,
@@ -98,7 +106,7 @@ const contentsOf = (
     onError: ports.onError,
   });
 
-/** Opens the archive; that it answers is not waited for. */
+/** Opens the archive, without waiting for it to answer. */
 export function openArchive(options: ArchiveOptions): Archive {
   const { settings, clock, certificates } = options;
   const client = new ArchiveClient({ url: settings.url, certificates });

@@ -10,15 +10,15 @@ export interface OutboxTables {
     generation_id: string;
     workspace_id: string;
     records: number;
-    /** Names the insert that a record belongs to; null until that is settled. */
+    /** The insert that a record belongs to; null until that is decided. */
     batch: string | null;
   };
 }
 
 /**
- * Puts a record into the outbox by the way of sums: a commit carries the record's name in the row of
- * growth that it appends anyway, and the fold makes a row of the outbox of it. So a record is in the
- * outbox if and only if it was committed, whichever gateway committed it when.
+ * Adds a record to the outbox by means of the sums: a commit carries the record's name in the row
+ * of growth that it appends anyway, and the fold turns it into a row of the outbox. So a record is
+ * in the outbox if and only if it was committed, by any gateway and at any time.
  */
 export const archiveOutboxAdd: AddStatement = {
   name: "archive-outbox",
@@ -27,7 +27,7 @@ export const archiveOutboxAdd: AddStatement = {
   sumColumns: ["records"],
 };
 
-/** Name of the fact that an archive has been given every record of the database. */
+/** The name of the fact that an archive has been given every record of the database. */
 export const archiveFilledName = "archive_filled";
 
 const idAt = generationInsert.columns.indexOf("id");
@@ -44,7 +44,7 @@ function withOutbox(unit: CommitUnit): CommitUnit {
   return { inserts: unit.inserts, adds: [...unit.adds, ...waiting] };
 }
 
-/** A queue whose commits put their generation records into the outbox of the archive. */
+/** Returns a queue whose commits add their generation records to the outbox. */
 export const archivingCommits = (commits: CommitQueue): CommitQueue => ({
   commit: (unit, options) => commits.commit(withOutbox(unit), options),
   flush: () => commits.flush(),
@@ -61,7 +61,7 @@ export const archivingCommits = (commits: CommitQueue): CommitQueue => ({
 });
 
 /**
- * Forgets what waits for an archive that is not configured any more. The next one is given every
+ * Clears what waits for an archive that is no longer configured. A later archive is given every
  * record that the database has then.
  */
 export async function forgetOutbox(

@@ -5,23 +5,23 @@ import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
 import { lowestIdAt, timeOfId, type GenerationTables } from "../generation-record.ts";
 import { archiveFilledName, type OutboxTables } from "./outbox-add.ts";
 
-/** Tables of the outbox, and those that it reads. */
+/** The tables of the outbox, and those that it reads. */
 export type ArchivingTables = OutboxTables & GenerationTables & GatewayTables;
 
-/** Records of one insert, and how many of them are not there any more. */
+/** The records of one insert, and the number of them that were deleted meanwhile. */
 export interface OutboxBatch {
   rows: GenerationTables["generations"][];
   missing: number;
 }
 
-/** Records that one statement puts into the outbox when an archive is filled. */
+/** Records that one statement adds to the outbox when a new archive is filled. */
 const fillStepRows = 5_000;
 const recordsFromName = "records_from_ms";
 
 /**
- * The generation records that are committed and not archived yet. A record leaves the outbox when
- * the archive has taken its batch; what is in a batch is settled in the database before the archive
- * hears of it, so that a repetition sends the same records under the same name.
+ * The committed records that are not archived yet. A record leaves the outbox when the archive has
+ * taken its batch. The content of a batch is fixed in the database before it is sent, so that a
+ * repetition sends the same records under the same name.
  */
 export class Outbox {
   private readonly database: Kysely<ArchivingTables>;
@@ -39,7 +39,7 @@ export class Outbox {
     this.archive = options.archive;
   }
 
-  /** Batches that were settled and are not known to be archived, the oldest first. */
+  /** Returns batches that are not known to be archived, oldest first. */
   async batches(): Promise<string[]> {
     const rows = await this.database
       .selectFrom("archive_outbox")
@@ -51,7 +51,10 @@ export class Outbox {
     return rows.flatMap(({ batch }) => batch ?? []);
   }
 
-  /** Settles the next batch, of about `limit` records, and names it; undefined where none wait. */
+  /**
+   * Forms the next batch, of about `limit` records, and returns its name; undefined where none
+   * wait.
+   */
   async settle(limit: number): Promise<string | undefined> {
     const waiting = await this.database
       .selectFrom("archive_outbox")
@@ -63,7 +66,7 @@ export class Outbox {
     const last = waiting.at(-1);
     if (last === undefined) return undefined;
     const batch = timeOrderedHex(this.clock.nowMs());
-    // Another gateway may settle some of them at the same time: each belongs to the first.
+    // Another gateway may claim some of them at the same time: each belongs to the first.
     const { numUpdatedRows } = await this.database
       .updateTable("archive_outbox")
       .set({ batch })
@@ -73,7 +76,7 @@ export class Outbox {
     return numUpdatedRows === 0n ? undefined : batch;
   }
 
-  /** The records of a batch, in the order of their ids. */
+  /** Returns the records of a batch, in the order of their ids. */
   async read(batch: string): Promise<OutboxBatch> {
     const named = await this.database
       .selectFrom("archive_outbox")
@@ -94,12 +97,12 @@ export class Outbox {
     return { rows, missing: Math.max(0, Number(named.count) - rows.length) };
   }
 
-  /** The archive has taken a batch. */
+  /** Removes a batch that the archive has taken. */
   async done(batch: string): Promise<void> {
     await this.database.deleteFrom("archive_outbox").where("batch", "=", batch).execute();
   }
 
-  /** How many records wait. */
+  /** Returns the number of records that wait. */
   async count(): Promise<number> {
     const row = await this.database
       .selectFrom("archive_outbox")
@@ -108,7 +111,7 @@ export class Outbox {
     return Number(row.count);
   }
 
-  /** When the oldest request came whose record waits; undefined where none does. */
+  /** Returns when the oldest request came whose record waits; undefined where none does. */
   async oldestMs(): Promise<number | undefined> {
     const row = await this.database
       .selectFrom("archive_outbox")
@@ -120,15 +123,15 @@ export class Outbox {
   }
 
   /**
-   * The wall time before which every request has been archived whose record is committed; 0 while
-   * the archive has not been given what was there before it.
+   * Returns the wall time before which every committed request is archived; 0 while the archive has
+   * not been given the records from before it was configured.
    */
   async archivedBeforeMs(): Promise<number> {
     if (!(await this.isFilled())) return 0;
     return (await this.oldestMs()) ?? this.clock.nowMs();
   }
 
-  /** Gives up records whose rows are deleted before they could be archived; tells how many. */
+  /** Drops records whose rows are being deleted before they could be archived; returns how many. */
   async giveUpBefore(beforeMs: number): Promise<number> {
     const { numDeletedRows } = await this.database
       .deleteFrom("archive_outbox")
@@ -138,7 +141,9 @@ export class Outbox {
     return Number(numDeletedRows);
   }
 
-  /** The wall time from which on the database has all records; 0 before any were deleted. */
+  /**
+   * Returns the wall time from which on the database has all records; 0 before any were deleted.
+   */
   async recordsFromMs(): Promise<number> {
     return Number((await this.fact(recordsFromName)) ?? 0);
   }
@@ -150,8 +155,8 @@ export class Outbox {
   }
 
   /**
-   * Puts every record of the database into the outbox where an archive is new, or gateways have run
-   * without it meanwhile. The archive keeps one of each, however often it comes.
+   * Adds every record of the database to the outbox where an archive is new, or gateways have run
+   * without it meanwhile. The archive keeps one of each, however often it is sent.
    */
   async fill(signal: AbortSignal): Promise<void> {
     if (await this.isFilled()) return;

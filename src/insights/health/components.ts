@@ -5,14 +5,14 @@ import type { SmokeResult } from "./smoke-tests.ts";
 import { healthThresholds, smokeCadence } from "./thresholds.ts";
 import type { TrafficSums } from "./traffic.ts";
 
-/** Status of a component, and of the whole (contract, "Health snapshot"). */
+/** The status of a component, and of the whole (contract, "Health snapshot"). */
 export type ComponentStatus =
   | "healthy"
   | "degraded"
   /** Some parts are degraded, but requests are served. */
   | "partial"
   | "down"
-  /** Too little traffic to tell. */
+  /** Too little traffic to judge. */
   | "no_signal";
 
 /** One component of the snapshot. */
@@ -23,7 +23,10 @@ export interface Component<Data = object> {
   data: Data;
 }
 
-/** The status of a whole whose parts are equals: `partial` while one of them is well. */
+/**
+ * Returns the status of a whole whose parts are equals: `partial` while at least one of them is
+ * healthy.
+ */
 export function statusOfParts(parts: readonly ComponentStatus[]): ComponentStatus {
   const telling = parts.filter((status) => status !== "no_signal");
   if (telling.length === 0) return "no_signal";
@@ -40,7 +43,7 @@ export interface SmokeData {
   skipped: number;
   last_run: string | null;
   stale: boolean;
-  /** Minute and hour of every day, as cron has it, in UTC. */
+  /** The daily minute and hour in UTC, as a cron expression. */
   cadence: string;
 }
 
@@ -52,7 +55,7 @@ const smokeTexts: Record<ComponentStatus, string> = {
   no_signal: "No test has run yet.",
 };
 
-/** The component `smoke_tests`, from the last test of each provider. */
+/** Returns the component `smoke_tests`, from the last test of each provider. */
 export function smokeComponent(
   results: readonly SmokeResult[],
   { lastRunMs, nowMs }: { lastRunMs: number | undefined; nowMs: number },
@@ -97,7 +100,7 @@ export interface WorkflowData {
   workflows: readonly JobReport[];
 }
 
-/** The component `workflows`; null before any job has run. */
+/** Returns the component `workflows`; null before any job has run. */
 export function workflowComponent(reports: readonly JobReport[]): Component<WorkflowData> | null {
   if (reports.length === 0) return null;
   const count = (state: JobReport["state"]): number =>
@@ -119,7 +122,7 @@ export function workflowComponent(reports: readonly JobReport[]): Component<Work
 export interface RoutedProvider {
   id: string;
   name: string;
-  /** Path or address of its picture. */
+  /** The path or address of its logo. */
   logo: string;
 }
 
@@ -133,14 +136,14 @@ export interface RoutingData {
     quarantined: number;
     budget_exhausted: number;
   };
-  /** One entry a state, so that a provider may stand here more than once. */
+  /** One entry for each state, so that a provider may occur more than once. */
   degraded: (RoutedProvider & { state: RoutingState })[];
 }
 
 const isUsable = (states: readonly RoutingState[]): boolean =>
   states.every((state) => state === "deprioritized");
 
-/** The component `routing`; null where there is no provider to route to. */
+/** Returns the component `routing`; null where there is no provider to route to. */
 export function routingComponent(
   providers: readonly RoutedProvider[],
   statesOf: (providerId: string) => readonly RoutingState[],
@@ -175,7 +178,10 @@ export function routingComponent(
   };
 }
 
-/** An optional archive, which never moves the whole; `up` is undefined where it is not in use. */
+/**
+ * Returns the component of an optional archive, which never changes the status of the whole. `up`
+ * is undefined where it is not in use.
+ */
 export function archiveComponent(
   name: string,
   up: boolean | undefined,
@@ -195,11 +201,11 @@ export interface ApiData {
   requests_1h: number;
   error_rate: number;
   latency_ms: { avg: number };
-  /** Share of the input tokens that providers read from their prompt caches. */
+  /** The share of input tokens that providers read from their prompt caches. */
   cache_hit_rate: number;
 }
 
-/** A backend that had traffic in the last hour. */
+/** A provider that had traffic in the last hour. */
 export interface ProviderRow {
   name: string;
   status: ComponentStatus;
@@ -215,7 +221,7 @@ const average = ({ latencyMs, timed }: TrafficSums): number =>
   timed === 0 ? 0 : Math.round(latencyMs / timed);
 const percent = (rate: number): string => `${Math.round(rate * 1_000) / 10} %`;
 
-/** What the traffic of an hour says by itself. */
+/** Returns the status that an hour's traffic shows by itself. */
 export function trafficStatus({
   requests,
   errors,
@@ -234,7 +240,7 @@ const trafficTexts: Record<ComponentStatus, string> = {
   no_signal: "Too few requests in the last hour to tell.",
 };
 
-/** The component `api`. */
+/** Returns the component `api`. */
 export function apiComponent(sums: TrafficSums): Component<ApiData> {
   const status = trafficStatus(sums);
   return {
@@ -250,7 +256,7 @@ export function apiComponent(sums: TrafficSums): Component<ApiData> {
   };
 }
 
-/** States in which a provider gets no requests at all, independent of its traffic. */
+/** States in which a provider gets no requests at all, regardless of its traffic. */
 const outBy: Partial<Record<RoutingState, string>> = {
   quarantined: "It failed again and again, and is left alone for a while.",
   budget_exhausted: "The budget for it is spent for today.",
@@ -286,7 +292,7 @@ const providersTexts: Record<ComponentStatus, string> = {
   no_signal: "Too few requests in the last hour to tell.",
 };
 
-/** The component `providers`, by name. */
+/** Returns the component `providers`, sorted by name. */
 export function providersComponent(
   traffic: ReadonlyMap<string, TrafficSums>,
   statesOf: (providerId: string) => readonly RoutingState[],

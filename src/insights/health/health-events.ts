@@ -4,7 +4,7 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { StatusChange, UpstreamStatus } from "./provider-health.ts";
 import { healthThresholds } from "./thresholds.ts";
 
-/** Status changes as they are stored. */
+/** The stored status changes. */
 export interface HealthEventTables {
   health_events: {
     id: string;
@@ -21,21 +21,21 @@ export interface HealthEvent extends StatusChange {
   atMs: number;
 }
 
-/** A time in which an upstream was not healthy. */
+/** A period in which an upstream was not healthy. */
 export interface Incident {
   upstreamId: string;
   startedMs: number;
   /** Undefined while it lasts. */
   endedMs: number | undefined;
   worst: "degraded" | "down";
-  /** What was said of it, each once, the oldest first. */
+  /** The distinct messages about it, oldest first. */
   messages: string[];
 }
 
 const { eventsShown, eventsKept } = healthThresholds;
 
 /**
- * Status changes, newest first: shown from memory, kept in the database so that a restart loses
+ * Status changes, newest first. They are shown from memory, and stored so that a restart loses
  * none.
  */
 export class HealthEvents {
@@ -52,7 +52,7 @@ export class HealthEvents {
     this.newestFirst = newestFirst;
   }
 
-  /** Reads what was kept, and deletes what is more than is kept. */
+  /** Loads the stored changes, and deletes those beyond the limit. */
   static async open(options: HealthEvents["options"]): Promise<HealthEvents> {
     const rows = await options.database
       .selectFrom("health_events")
@@ -76,9 +76,10 @@ export class HealthEvents {
     );
   }
 
-  /** Shows a change at once and writes it in the background. */
+  /** Adds a change, which is shown at once and written in the background. */
   add(change: StatusChange): void {
-    // Ids begin with the time, and events of one moment keep their order in them.
+    // Ids begin with the time, so events of one moment are given different times to keep their
+    // order.
     const atMs = Math.max(this.options.clock.nowMs(), (this.newestFirst[0]?.atMs ?? 0) + 1);
     this.newestFirst.unshift({ ...change, atMs });
     this.newestFirst.length = Math.min(this.newestFirst.length, eventsKept);
@@ -87,13 +88,14 @@ export class HealthEvents {
       .catch((error: unknown) => this.options.onError(error));
   }
 
-  /** The newest changes, as many as the snapshot shows. */
+  /** Returns the newest changes, as many as the snapshot shows. */
   shown(): readonly HealthEvent[] {
     return this.newestFirst.slice(0, eventsShown);
   }
 
   /**
-   * Times in which an upstream was not healthy, the newest first, from all changes that are kept.
+   * Returns the periods in which an upstream was not healthy, newest first, from all changes that
+   * are kept.
    */
   incidents(): Incident[] {
     const found: Incident[] = [];
@@ -123,12 +125,12 @@ export class HealthEvents {
     return found.toReversed();
   }
 
-  /** The last known status of each upstream. */
+  /** Returns the last known status of each upstream. */
   lastStatuses(): ReadonlyMap<string, UpstreamStatus> {
     return new Map(this.newestFirst.toReversed().map(({ upstreamId, to }) => [upstreamId, to]));
   }
 
-  /** Resolves when every change is written or was given up. */
+  /** Resolves when every change was written or could not be. */
   written(): Promise<void> {
     return this.writing;
   }

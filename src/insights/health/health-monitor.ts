@@ -27,21 +27,23 @@ import type { Budget, ProviderBudgets, Traffic, TrafficSums } from "./traffic.ts
 import type { ProviderStates, RoutingState } from "./provider-health.ts";
 import type { SmokeResult, SmokeTests } from "./smoke-tests.ts";
 
-/** What the snapshot is made of; all of it in memory, so that no outage keeps it from clients. */
+/**
+ * What the snapshot is built from. All of it is in memory, so that no outage keeps it from clients.
+ */
 interface HealthParts {
   traffic: Traffic;
   states: ProviderStates;
   smoke: SmokeTests;
   jobs: JobRegistry;
   events: readonly HealthEvent[];
-  /** Providers that requests can be routed to. */
+  /** The providers that requests can be routed to. */
   routed: readonly RoutedProvider[];
   isPublic(providerId: string): boolean;
-  /** Whether Postgres answered when it was asked last; undefined where it is not in use. */
+  /** Whether Postgres answered its last probe; undefined where it is not in use. */
   postgresUp: boolean | undefined;
-  /** Whether the archive answered when it was asked last; undefined where there is none. */
+  /** Whether the archive answered its last probe; undefined where there is none. */
   clickHouseUp?: boolean | undefined;
-  /** Whether the server answers that gateways share (Valkey); undefined where they share none. */
+  /** Whether the server that gateways share (Valkey) answers; undefined where they share none. */
   sharedUp?: boolean | undefined;
   version: string;
   nowMs: number;
@@ -73,7 +75,10 @@ const texts: Record<ComponentStatus, string> = {
   no_signal: "Too few requests in the last hour to tell.",
 };
 
-/** Without the server that gateways share, none of them knows what it may spend. */
+/**
+ * Returns the component `api` while the shared server is down: no gateway then knows what it may
+ * spend.
+ */
 const withoutShared = (traffic: Traffic): Component<ApiData> => ({
   ...apiComponent(traffic.ofService()),
   status: "down",
@@ -81,7 +86,7 @@ const withoutShared = (traffic: Traffic): Component<ApiData> => ({
   note: "The server of shared state (Valkey) does not answer; inference is refused until it does.",
 });
 
-/** The snapshot of a moment. */
+/** Returns the snapshot of a moment. */
 function healthSnapshot(parts: HealthParts): HealthSnapshot {
   const { traffic, states, smoke, jobs, nowMs } = parts;
   const statesOf = (providerId: string) => states.statesOf(providerId);
@@ -119,8 +124,8 @@ function healthSnapshot(parts: HealthParts): HealthSnapshot {
 }
 
 /**
- * The status of the whole. What requests meet comes first; of what is around them, trouble makes
- * the whole `partial` and no worse. Undefined means that a component does not apply.
+ * Returns the status of the whole. The status of requests comes first; trouble around them makes
+ * the whole `partial` at worst. Undefined means that a component does not apply.
  */
 export function overallStatus({
   api,
@@ -146,23 +151,23 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
   jobs: JobRegistry;
   events: HealthEvents;
   clock: Clock;
-  /** Providers that requests can be routed to now. */
+  /** Returns the providers that requests can be routed to now. */
   routed(): HealthParts["routed"];
-  /** Asks the database whether it answers; undefined where Postgres is not in use. */
+  /** Probes the database; undefined where Postgres is not in use. */
   probePostgres: (() => Promise<boolean>) | undefined;
-  /** Asks the archive whether it answers; undefined where there is none. */
+  /** Probes the archive; undefined where there is none. */
   probeClickHouse?: (() => Promise<boolean>) | undefined;
-  /** Whether the server answers that gateways share; absent where they share none. */
+  /** Returns whether the server that gateways share answers; absent where they share none. */
   isSharedUp?: (() => boolean) | undefined;
   onError(error: unknown, message: string): void;
 }
 
-/** What became of tests that were asked for. */
+/** The outcome of tests on demand. */
 type TestedNow =
   | { ok: true; results: SmokeResult[] }
   | { ok: false; reason: "busy" | "unknown_provider" };
 
-/** Looks after everything about health that no request brings along, and tells the snapshot. */
+/** Does the periodic work of health, and provides the snapshot. */
 export class HealthMonitor {
   private readonly options: MonitorOptions;
   private postgresUp: boolean | undefined;
@@ -173,7 +178,7 @@ export class HealthMonitor {
     this.options = options;
   }
 
-  /** The snapshot of this moment; asks neither database nor provider. */
+  /** Returns the current snapshot, without asking a database or a provider. */
   snapshot(): HealthSnapshot {
     const { events, clock, routed, isSharedUp, ...parts } = this.options;
     return healthSnapshot({
@@ -187,39 +192,37 @@ export class HealthMonitor {
     });
   }
 
-  /** Times in which publicly shown providers were not healthy, the newest first. */
+  /** Returns the periods in which publicly shown providers were not healthy, newest first. */
   incidents(): Incident[] {
     return this.options.events
       .incidents()
       .filter(({ upstreamId }) => this.options.isPublic(upstreamId));
   }
 
-  /** Whether a provider is shown publicly. */
+  /** Returns whether a provider is shown publicly. */
   isPublic(providerId: string): boolean {
     return this.options.isPublic(providerId);
   }
 
-  /** What is known of every provider, for operators. */
+  /** Returns what is known of every provider, for operators. */
   upstreams(): UpstreamReport[] {
     const { routed, ...parts } = this.options;
     return upstreamReports({ ...parts, routed: routed() });
   }
 
-  /**
-   * Forgets what failed at a provider: its quarantine, its exclusion, its place behind the others.
-   */
+  /** Clears a provider's failures: its quarantine, its exclusion, its place behind the others. */
   clear(providerId: string): void {
     this.options.states.record(providerId, "cleared");
   }
 
-  /** The last smoke test of each provider, whichever gateway made it. */
+  /** Returns the last smoke test of each provider, by any gateway. */
   smokeResults(): Promise<SmokeResult[]> {
     return this.options.smoke.stored();
   }
 
   /**
-   * Tests one provider or all of them now; refused while tests are under way. Rejects when a result
-   * cannot be kept.
+   * Tests one provider or all of them now; refused while tests are running. Rejects when a result
+   * cannot be stored.
    */
   async testNow(providerId: string | undefined): Promise<TestedNow> {
     const { smoke, jobs } = this.options;
@@ -242,8 +245,8 @@ export class HealthMonitor {
   }
 
   /**
-   * What is due now: changes by passing time, the day's budgets, the database, tests. Tests go on
-   * in the background.
+   * Does what is due now: changes by passing time, the day's budgets, probes of the databases, and
+   * tests, which continue in the background.
    */
   async check(): Promise<void> {
     const { states, budgets, jobs, probePostgres, probeClickHouse } = this.options;
@@ -257,13 +260,13 @@ export class HealthMonitor {
     jobs.ran("health_check", true);
   }
 
-  /** Gives up the tests that are under way, and resolves as `idle` does. */
+  /** Ends the tests in progress, and resolves as `idle` does. */
   stop(): Promise<void> {
     this.options.smoke.end();
     return this.idle();
   }
 
-  /** Resolves when no test is under way and every event is written or was given up. */
+  /** Resolves when no test is running and every event was written or could not be. */
   async idle(): Promise<void> {
     await this.testing;
     await this.options.events.written();
@@ -299,7 +302,7 @@ export class HealthMonitor {
   }
 }
 
-/** Notes for the health snapshot what inference reports; constant work, and never a wait. */
+/** Records what inference reports for the health snapshot, in constant time and without waiting. */
 export class HealthRecorder {
   private readonly options: {
     traffic: Traffic;
@@ -311,7 +314,9 @@ export class HealthRecorder {
     this.options = options;
   }
 
-  /** A try has ended; one with a caller's own key says nothing of the service. */
+  /**
+   * Records an attempt that has ended. One with a caller's own key says nothing about the service.
+   */
   attemptEnded(attempt: AttemptRecord): void {
     if (attempt.credentialSource !== undefined) return;
     this.options.traffic.attempted(attempt);
@@ -319,28 +324,31 @@ export class HealthRecorder {
     if (outcome !== "neutral") this.options.states.record(attempt.provider, outcome);
   }
 
-  /** A request was answered, whole or in part, and settled. */
+  /** Records a request that was answered, whole or in part, and settled. */
   settled(record: GenerationRecord): void {
     this.options.traffic.settled(record);
     this.options.budgets.spend(record.provider, record.costNanoUsd);
   }
 
-  /** A request was not answered; `ownFault` where the gateway itself was the reason. */
+  /**
+   * Records a request that was not answered. `ownFault` means that the gateway itself was the
+   * reason.
+   */
   failed({ attempts, ownFault }: { attempts: readonly AttemptRecord[]; ownFault: boolean }): void {
     if (!attempts.every(({ credentialSource }) => credentialSource === undefined)) return;
     this.options.traffic.failed({ outage: ownFault || attempts.some(isOutage) });
   }
 }
 
-/** Everything that is known of one provider. Times in milliseconds. */
+/** Everything that is known of one provider. Times are in milliseconds. */
 export interface UpstreamReport {
   id: string;
   name: string;
-  /** Whether requests can be routed to it with a credential of the platform. */
+  /** Whether requests can be routed to it with a platform credential. */
   routed: boolean;
-  /** Every state that it is in, the gravest first. */
+  /** Every state that it is in, most severe first. */
   states: readonly RoutingState[];
-  /** The quarantine that it is in or was in lately. */
+  /** The quarantine that it is in or was in recently. */
   quarantine: { untilMs: number; lengthMs: number } | undefined;
   failuresInRow: number;
   lastSuccessMs: number | undefined;
@@ -350,7 +358,7 @@ export interface UpstreamReport {
   smoke: SmokeResult | undefined;
 }
 
-/** What the reports are made of. */
+/** What the reports are built from. */
 interface UpstreamParts {
   traffic: Traffic;
   states: ProviderStates;
@@ -359,7 +367,9 @@ interface UpstreamParts {
   routed: readonly RoutedProvider[];
 }
 
-/** Of every provider that is routed to or of which anything is remembered, by its id. */
+/**
+ * Returns a report of every provider that is routed to or of which anything is remembered, by id.
+ */
 function upstreamReports({
   traffic,
   states,

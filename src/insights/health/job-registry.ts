@@ -3,11 +3,11 @@ import { healthThresholds } from "./thresholds.ts";
 
 /** A job that the service runs by itself. */
 interface JobDeclaration {
-  /** Stable name, such as `retention`. */
+  /** The stable name, such as `retention`. */
   kind: string;
-  /** What it is called for people. */
+  /** The name for people. */
   label: string;
-  /** How often it is to run, in milliseconds. */
+  /** Milliseconds between runs. */
   everyMs: number;
 }
 
@@ -26,11 +26,11 @@ const serviceJobs = [
   { kind: "smoke_tests", label: "Smoke tests", everyMs: 24 * hourMs },
 ] as const satisfies readonly JobDeclaration[];
 
-/** Names of the jobs, and how a job that has run can be. */
+/** The names of the jobs, and the possible statuses of one that has run. */
 type JobKind = (typeof serviceJobs)[number]["kind"];
 type JobState = "healthy" | "stale" | "failing";
 
-/** A job that has run, in the contract's shape. */
+/** A job that has run, in the contract's form. */
 export interface JobReport {
   kind: JobKind;
   label: string;
@@ -47,7 +47,7 @@ interface LastRun {
   detail: string | null;
 }
 
-/** Keeps what the service's own jobs report, for the health snapshot. */
+/** Keeps the reports of the service's own jobs, for the health snapshot. */
 export class JobRegistry {
   private readonly clock: Clock;
   private readonly lastRuns = new Map<JobKind, LastRun>();
@@ -57,14 +57,14 @@ export class JobRegistry {
   }
 
   /**
-   * Records that a run has ended, well or not. The detail is shown publicly: no names of hosts, no
-   * words of a database.
+   * Records that a run has ended, and whether it succeeded. The detail is shown publicly, so it
+   * must not contain host names or texts of a database.
    */
   ran(kind: JobKind, ok: boolean, detail?: string): void {
     this.lastRuns.set(kind, { atMs: this.clock.nowMs(), ok, detail: detail ?? null });
   }
 
-  /** Runs a job and reports it; what it throws goes to `onError`. */
+  /** Runs a job and records its outcome; errors go to `onError`. */
   async run(
     kind: JobKind,
     work: () => Promise<void>,
@@ -79,7 +79,7 @@ export class JobRegistry {
     }
   }
 
-  /** The jobs that have run, in the order of the declaration. */
+  /** Returns the jobs that have run, in the order of the declaration. */
   reports(): JobReport[] {
     const nowMs = this.clock.nowMs();
     return serviceJobs.flatMap((job) => {

@@ -1,22 +1,25 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { healthThresholds as limits } from "./thresholds.ts";
 
-/** Why routing treats a provider otherwise than others (contract, "Health and routing states"). */
+/**
+ * Why routing treats a provider differently from others (contract, "Health and routing states").
+ */
 export type RoutingState =
   /** Tried after all others. */
   | "deprioritized"
   /** Not tried: its smoke test failed. */
   | "excluded"
-  /** Not tried for a while: it failed again and again. */
+  /** Not tried for a while: it failed repeatedly. */
   | "quarantined"
-  /** Not tried before the next day: the operator's budget for it is spent. */
+  /** Not tried before the next day: the operator's budget for it is used up. */
   | "budget_exhausted";
 
 /**
- * What is remembered of a provider; never changed in place. Times are wall times in milliseconds.
+ * What is remembered of a provider. It is never changed in place. Times are wall times in
+ * milliseconds.
  */
 export interface ProviderHealth {
-  /** Recent attempts and failures; both halve with every half-life. */
+  /** Recent attempts and failures. Both halve with every half-life. */
   attempts: number;
   failures: number;
   weighedAtMs: number;
@@ -27,15 +30,15 @@ export interface ProviderHealth {
   lastSuccessMs: number | undefined;
   deprioritized: boolean;
   /**
-   * Kept for a while after its time, so that the next one is longer; gone once the provider has
-   * shown itself well.
+   * Kept for a while after its end, so that the next one is longer; removed once the provider has
+   * served reliably.
    */
   quarantine: { untilMs: number; lengthMs: number } | undefined;
   excluded: boolean;
   budgetExhausted: boolean;
 }
 
-/** A provider of which nothing is known. */
+/** The health of a provider of which nothing is known. */
 export const unknownHealth: ProviderHealth = {
   attempts: 0,
   failures: 0,
@@ -51,7 +54,7 @@ export const unknownHealth: ProviderHealth = {
   budgetExhausted: false,
 };
 
-/** Something that bears on a provider's health. */
+/** An event that affects a provider's health. */
 export type HealthSignal =
   | "served"
   | "outage"
@@ -62,7 +65,7 @@ export type HealthSignal =
   | "budget-free"
   | "cleared";
 
-/** The health after a signal at a wall time. */
+/** Returns the health after a signal at a wall time. */
 export function nextHealth(
   before: ProviderHealth,
   signal: HealthSignal,
@@ -92,8 +95,8 @@ export function nextHealth(
     case "budget-free":
       health.budgetExhausted = false;
       break;
-    // An operator says that all is well: what failed before counts no more. Money that is spent
-    // stays spent.
+    // An operator declared the provider healthy: earlier failures no longer count, but money that
+    // was spent stays spent.
     case "cleared":
       return {
         ...unknownHealth,
@@ -106,7 +109,7 @@ export function nextHealth(
 }
 
 /**
- * Members are named one by one: every request brings a signal, and copying an object of this size
+ * Copies health member by member: every request brings a signal, and copying an object of this size
  * by spread costs more than the rest.
  */
 const copyOf = (health: ProviderHealth): ProviderHealth => ({
@@ -125,8 +128,8 @@ const copyOf = (health: ProviderHealth): ProviderHealth => ({
 });
 
 /**
- * The health at a later time, when nothing happened but time passed; the same object where that
- * changes nothing.
+ * Returns the health at a later time without a signal in between; the same object where nothing
+ * changes.
  */
 function settledHealth(health: ProviderHealth, nowMs: number): ProviderHealth {
   const deprioritized = shouldBeLast(health, nowMs);
@@ -134,9 +137,9 @@ function settledHealth(health: ProviderHealth, nowMs: number): ProviderHealth {
 }
 
 /**
- * Whether a provider is in no state, as planning finds most of them, without reckoning: while no
- * signal comes, time makes failures weigh less, so that no provider becomes deprioritized by its
- * passing.
+ * Returns whether a provider is in no state, as most are during planning, without computing its
+ * decay. Between signals, time only reduces the weight of failures, so it makes no provider
+ * deprioritized.
  */
 const isUntroubled = ({
   deprioritized,
@@ -146,7 +149,7 @@ const isUntroubled = ({
 }: ProviderHealth): boolean =>
   !deprioritized && quarantine === undefined && !excluded && !budgetExhausted;
 
-/** Every state that a provider is in, the gravest first; empty for a healthy one. */
+/** Returns every state that a provider is in, most severe first; empty for a healthy one. */
 export function statesOf(health: ProviderHealth, nowMs: number): RoutingState[] {
   const states: RoutingState[] = [];
   if (health.budgetExhausted) states.push("budget_exhausted");
@@ -160,7 +163,7 @@ const isQuarantined = ({ quarantine }: ProviderHealth, nowMs: number): boolean =
   quarantine !== undefined && nowMs < quarantine.untilMs;
 
 /**
- * Whether a provider's quarantine is over and it has not yet shown that it is well: it is asked
+ * Returns whether a provider's quarantine is over and it has not served reliably yet: it is tried
  * last for a while.
  */
 const isOnProbation = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
@@ -190,8 +193,8 @@ function takeSuccess(health: ProviderHealth, nowMs: number): void {
   health.excluded = false;
   const { quarantine } = health;
   if (quarantine === undefined) return;
-  // A provider that serves is not gone: a success within the quarantine, of a request that was
-  // under way, ends it.
+  // A provider that serves is back: a success within the quarantine, of a request that was already
+  // in flight, ends it.
   const isForgiven = health.successesInRow >= limits.probationSuccesses;
   health.quarantine = isForgiven
     ? undefined
@@ -220,7 +223,8 @@ function quarantineAfter(health: ProviderHealth, nowMs: number): ProviderHealth[
       ? { untilMs: nowMs + limits.quarantineFirstMs, lengthMs: limits.quarantineFirstMs }
       : undefined;
   }
-  // Failures of requests that were under way when it began say nothing new.
+  // Failures of requests that were already in flight when the quarantine began are no new
+  // information.
   if (nowMs < quarantine.untilMs) return quarantine;
   const lengthMs = Math.min(quarantine.lengthMs * 2, limits.quarantineMaxMs);
   return { untilMs: nowMs + lengthMs, lengthMs };
@@ -231,7 +235,7 @@ function settle(health: ProviderHealth, nowMs: number): void {
 }
 
 function shouldBeLast(health: ProviderHealth, nowMs: number): boolean {
-  // A row that led to a quarantine has had its consequence.
+  // A run of failures that led to a quarantine has had its effect.
   const rowStands =
     health.quarantine === undefined &&
     health.failuresInRow >= limits.deprioritizedInRow &&
@@ -248,15 +252,15 @@ function shouldBeLast(health: ProviderHealth, nowMs: number): boolean {
 const servedLately = ({ lastSuccessMs }: ProviderHealth, nowMs: number): boolean =>
   lastSuccessMs !== undefined && nowMs - lastSuccessMs <= limits.servedLatelyMs;
 
-/** Status of an upstream in events (contract, "Health and routing states"). */
+/** The status of an upstream in events (contract, "Health and routing states"). */
 export type UpstreamStatus = "healthy" | "degraded" | "down" | "unknown";
 
-/** A provider's status changed. */
+/** A change of a provider's status. */
 export interface StatusChange {
   upstreamId: string;
   from: UpstreamStatus;
   to: UpstreamStatus;
-  /** Why, for people; undefined where the status says it all. */
+  /** The reason, for people; undefined where the status says it all. */
   message: string | undefined;
 }
 
@@ -273,19 +277,18 @@ const messageBy: Record<RoutingState, string> = {
   deprioritized: "Too many of its answers fail, so others are asked first.",
 };
 
-/** Keeps the states of all providers: answers routing, and reports changes. */
+/** Keeps the states of all providers, answers routing, and reports changes. */
 export class ProviderStates {
   private readonly clock: Clock;
   private readonly onChange: (change: StatusChange) => void;
   private readonly health = new Map<string, ProviderHealth>();
   /**
-   * Those of them that may be in a state: mostly none, and then planning a request looks no
-   * provider up.
+   * The providers that may be in a state: usually none, and then planning a request looks none up.
    */
   private readonly troubled = new Map<string, ProviderHealth>();
   private readonly statuses: Map<string, UpstreamStatus>;
 
-  /** `known` are the statuses that were reported last, before the process restarted. */
+  /** `known` are the statuses that were last reported before the process restarted. */
   constructor(options: {
     clock: Clock;
     known: ReadonlyMap<string, UpstreamStatus>;
@@ -296,7 +299,7 @@ export class ProviderStates {
     this.statuses = new Map(options.known);
   }
 
-  /** Takes note of a signal; constant work. */
+  /** Records a signal, in constant time. */
   record(providerId: string, signal: HealthSignal): void {
     const nowMs = this.clock.nowMs();
     const health = nextHealth(this.health.get(providerId) ?? unknownHealth, signal, nowMs);
@@ -304,35 +307,35 @@ export class ProviderStates {
     this.tell(providerId, { health, nowMs });
   }
 
-  /** The gravest state of a provider; undefined for a healthy one. */
+  /** Returns the most severe state of a provider; undefined for a healthy one. */
   stateOf(providerId: string): RoutingState | undefined {
     const health = this.troubled.size === 0 ? undefined : this.troubled.get(providerId);
     return health && statesOf(health, this.clock.nowMs())[0];
   }
 
-  /** Every state that a provider is in, the gravest first. */
+  /** Returns every state that a provider is in, most severe first. */
   statesOf(providerId: string): RoutingState[] {
     const health = this.health.get(providerId);
     return health === undefined ? [] : statesOf(health, this.clock.nowMs());
   }
 
-  /** What is remembered of a provider; undefined where nothing is. */
+  /** Returns what is remembered of a provider; undefined where nothing is. */
   healthOf(providerId: string): ProviderHealth | undefined {
     return this.health.get(providerId);
   }
 
-  /** Providers of which anything is remembered. */
+  /** Returns the providers of which anything is remembered. */
   knownIds(): string[] {
     return [...this.health.keys()];
   }
 
-  /** Providers whose quarantine is over and that have had too few successes since. */
+  /** Returns the providers whose quarantine is over and that have had too few successes since. */
   onProbation(): string[] {
     const nowMs = this.clock.nowMs();
     return [...this.health].filter(([, health]) => isOnProbation(health, nowMs)).map(([id]) => id);
   }
 
-  /** Reports what changed by the mere passing of time. */
+  /** Reports what changed by the passing of time alone. */
   check(): void {
     const nowMs = this.clock.nowMs();
     for (const [providerId, before] of this.health) {

@@ -4,24 +4,23 @@ import { type Clock, dayMs, hourMs, minuteMs } from "../../platform/kernel/clock
 import type { HealthSignal } from "./provider-health.ts";
 import { healthThresholds, smokeCadence } from "./thresholds.ts";
 
-/** What became of one real request. */
+/** The outcome of one real request. */
 export type SmokeAnswer =
   | { outcome: "passed"; latencyMs: number }
   /** Shown to operators only. */
   | { outcome: "failed" | "skipped"; message: string };
 
-/** Real requests at the platform's own cost. */
+/** Sends real requests at the platform's own cost. */
 export interface SmokePort {
-  /** Ids of the providers that have a platform credential and are no simulation. */
+  /** Returns the ids of the providers that have a platform credential and are not simulated. */
   providerIds(): readonly string[];
   /**
-   * Those that are tested on demand, where another gateway makes the daily tests; absent means the
-   * same.
+   * Returns the providers that are tested on demand, where another gateway runs the daily tests;
+   * absent means the same ones.
    */
   onDemandIds?(): readonly string[];
   /**
-   * Sends the smallest real request to a provider and tells what came of it; gives up when the
-   * signal fires.
+   * Sends the smallest real request to a provider and returns its outcome. The signal aborts it.
    */
   ask(providerId: string, signal: AbortSignal): Promise<SmokeAnswer>;
 }
@@ -29,15 +28,15 @@ export interface SmokePort {
 interface SmokeOptions {
   store: SmokeStore;
   clock: Clock;
-  /** Undefined where nothing can be asked. */
+  /** Undefined where no provider can be tested. */
   port: SmokePort | undefined;
-  /** Told what a test says of a provider. */
+  /** Called with what a test says about a provider. */
   onSignal(providerId: string, signal: HealthSignal): void;
 }
 
 /**
- * One real request a day to each provider with a platform credential, so that a silent one is known
- * before callers need it.
+ * Sends one real request a day to each provider with a platform credential, so that a failure of a
+ * provider without traffic is known before callers need it.
  */
 export class SmokeTests {
   private readonly options: SmokeOptions;
@@ -58,7 +57,7 @@ export class SmokeTests {
   }
 
   /**
-   * Reads the results of the process before; a provider whose test failed then is still excluded.
+   * Loads the results of the previous process. A provider whose last test failed is still excluded.
    */
   static async open(options: SmokeOptions): Promise<SmokeTests> {
     return new SmokeTests(options, await options.store.all());
@@ -69,31 +68,31 @@ export class SmokeTests {
     return (this.options.port?.providerIds().length ?? 0) > 0;
   }
 
-  /** The last run of any test, as a wall time in milliseconds; undefined before the first. */
+  /** The time of the last test, as a wall time in milliseconds; undefined before the first. */
   get lastRun(): number | undefined {
     return this.lastRunMs;
   }
 
-  /** The last result of each provider that is to be tested. */
+  /** Returns the last result of each provider that is to be tested. */
   current(): SmokeResult[] {
     return (this.options.port?.providerIds() ?? []).flatMap((id) => this.results.get(id) ?? []);
   }
 
-  /** Ids of the providers that can be tested on demand. */
+  /** Returns the ids of the providers that can be tested on demand. */
   testable(): readonly string[] {
     const { port } = this.options;
     return port?.onDemandIds?.() ?? port?.providerIds() ?? [];
   }
 
-  /** The last result of each provider as every gateway has stored it. */
+  /** Returns the last result of each provider as stored by any gateway. */
   stored(): Promise<SmokeResult[]> {
     return this.options.store.all();
   }
 
   /**
-   * The providers whose test is due: all of them when the hour of the day has come since they were
-   * tested, those that failed when it is time to repeat. A first start waits for the hour of the
-   * day.
+   * Returns the providers whose test is due: all of them when the daily time has passed since their
+   * last test, and failed ones when their repetition is due. A first start waits for the daily
+   * time.
    */
   due(): string[] {
     const nowMs = this.options.clock.nowMs();
@@ -107,19 +106,19 @@ export class SmokeTests {
   }
 
   /**
-   * Tests providers one after the other, so that a check never looks like load. Rejects when a
-   * result cannot be kept.
+   * Tests providers one after another, so that tests never look like load. Rejects when a result
+   * cannot be stored.
    */
   async run(providerIds: readonly string[]): Promise<void> {
     for (const id of providerIds) await this.test(id);
   }
 
-  /** Gives up what is under way; nothing is tested any more. */
+  /** Aborts tests in progress and starts no more. */
   end(): void {
     this.ending.abort();
   }
 
-  /** Asks a provider once whether it is back; its result is no smoke test's. */
+  /** Probes once whether a provider is back, without recording a smoke test. */
   async probe(providerId: string): Promise<void> {
     const { port, onSignal } = this.options;
     const { signal } = this.ending;
@@ -177,11 +176,11 @@ export class SmokeTests {
 }
 
 /**
- * How a smoke test ended; `skipped` where there was nothing to ask, such as no model that chats.
+ * The outcome of a smoke test; `skipped` where there was nothing to test, such as no chat model.
  */
 type SmokeOutcome = "passed" | "failed" | "skipped";
 
-/** Results as they are stored. */
+/** The stored results. */
 export interface SmokeTables {
   smoke_results: {
     provider_id: string;
@@ -202,7 +201,7 @@ export interface SmokeResult {
   message: string | null;
 }
 
-/** The last smoke test of each provider. */
+/** Stores the last smoke test of each provider. */
 export class SmokeStore {
   private readonly database: Kysely<SmokeTables>;
 
@@ -234,8 +233,8 @@ export class SmokeStore {
 const dailyPattern = /^(\d{1,2}) (\d{1,2}) \* \* \*$/;
 
 /**
- * The last time at or before a wall time that a daily cron text such as `17 4 * * *` (UTC) names,
- * in milliseconds.
+ * Returns the last time, at or before a wall time, of a daily cron expression such as `17 4 * * *`
+ * (UTC), in milliseconds.
  */
 export function lastDailyRun(cron: string, nowMs: number): number {
   const match = dailyPattern.exec(cron);

@@ -3,13 +3,13 @@ import { outcomeOf, type AttemptRecord, type GenerationRecord } from "../generat
 import type { HealthSignal } from "./provider-health.ts";
 
 /**
- * The name under which traffic of backends stands that no list shows (contract, "Health snapshot").
+ * The name that groups the traffic of providers that no list shows (contract, "Health snapshot").
  */
 const unattributed = "unattributed";
 
 /**
- * The last hour of the whole service and of each provider, requests with a caller's own key left
- * out.
+ * The last hour's traffic of the whole service and of each provider, without requests on a caller's
+ * own key.
  */
 export class Traffic {
   private readonly clock: Clock;
@@ -21,7 +21,7 @@ export class Traffic {
     this.service = new TrafficWindow(clock);
   }
 
-  /** A request that was answered, whole or in part. */
+  /** Counts a request that was answered, whole or in part. */
   settled({ status, latencyMs, promptTokens, detail }: GenerationRecord): void {
     if (detail.credentialSource !== undefined) return;
     const timed = status === "completed" ? 1 : 0;
@@ -40,7 +40,7 @@ export class Traffic {
     this.service.record({ requests: 1, errors: outage ? 1 : 0 });
   }
 
-  /** A try at a provider. */
+  /** Counts an attempt at a provider. */
   attempted(attempt: AttemptRecord): void {
     const { provider, durationMs } = attempt;
     let window = this.providers.get(provider);
@@ -60,13 +60,13 @@ export class Traffic {
     return this.service.lastHour();
   }
 
-  /** The last hour of one provider; undefined where it had no traffic yet. */
+  /** Returns the last hour of one provider; undefined where it had no traffic yet. */
   ofProvider(providerId: string): TrafficSums | undefined {
     return this.providers.get(providerId)?.lastHour();
   }
 
   /**
-   * The providers that had any traffic; those that `isPublic` does not know are summed up as
+   * Returns the providers that had any traffic. Those that are not `isPublic` are summed as
    * `unattributed`.
    */
   ofProviders(isPublic: (providerId: string) => boolean): Map<string, TrafficSums> {
@@ -85,12 +85,12 @@ export class Traffic {
 
 const cells = hourMs / minuteMs;
 
-/** What is summed up of requests. */
+/** Sums over requests. */
 export interface TrafficSums {
   requests: number;
   errors: number;
   latencyMs: number;
-  /** Requests whose latency is known; those that failed have none. */
+  /** Requests whose latency is known; failed ones have none. */
   timed: number;
   promptTokens: number;
   cachedTokens: number;
@@ -105,7 +105,9 @@ const nothing: TrafficSums = {
   cachedTokens: 0,
 };
 
-/** Sums over the last hour, minute by minute; recording is constant work, memory 60 cells. */
+/**
+ * Sums over the last hour, minute by minute. Recording takes constant time, and memory is 60 cells.
+ */
 class TrafficWindow {
   private readonly clock: Clock;
   private readonly sums: TrafficSums[] = Array.from({ length: cells }, () => ({ ...nothing }));
@@ -125,7 +127,7 @@ class TrafficWindow {
     addTo(this.sums[index] ?? { ...nothing }, request);
   }
 
-  /** The sums of the last hour, the minute under way included. */
+  /** Returns the sums of the last hour, including the current minute. */
   lastHour(): TrafficSums {
     const minute = this.minute();
     const total = { ...nothing };
@@ -147,15 +149,15 @@ function addTo(total: TrafficSums, more: Partial<TrafficSums>): void {
   for (const name of names) total[name] += more[name] ?? 0;
 }
 
-/** What a provider may cost a day, and what it has cost today, in nano-USD. */
+/** A provider's daily budget, and what it has cost today, in nano-USD. */
 export interface Budget {
   limitNano: bigint;
   spentNano: bigint;
 }
 
 /**
- * What the operator lets each provider cost a day (UTC), counted by what callers are charged for
- * its answers. A request that is under way when the budget is spent is served to its end.
+ * The operator's daily budgets (UTC) of providers, counted by what callers are charged for their
+ * answers. A request that is in progress when the budget is used up is served to its end.
  */
 export class ProviderBudgets {
   private readonly clock: Clock;
@@ -163,7 +165,7 @@ export class ProviderBudgets {
   private readonly budgets: Map<string, Budget>;
   private day: number;
 
-  /** Budgets in nano-USD a day by provider, and what was spent of today's already. */
+  /** Daily budgets in nano-USD by provider, and what was already spent of today's. */
   constructor(options: {
     clock: Clock;
     limits: ReadonlyMap<string, bigint>;
@@ -182,7 +184,7 @@ export class ProviderBudgets {
     for (const [id, budget] of this.budgets) if (isSpent(budget)) this.onSignal(id, "budget-spent");
   }
 
-  /** A provider's answer was charged. */
+  /** Counts the charge of a provider's answer. */
   spend(providerId: string, costNano: bigint): void {
     const budget = this.budgets.get(providerId);
     if (budget === undefined) return;
@@ -192,13 +194,13 @@ export class ProviderBudgets {
     if (!before && isSpent(budget)) this.onSignal(providerId, "budget-spent");
   }
 
-  /** The budget of a provider that has one. */
+  /** Returns the budget of a provider that has one. */
   budgetOf(providerId: string): Readonly<Budget> | undefined {
     this.check();
     return this.budgets.get(providerId);
   }
 
-  /** Begins a new day where one has begun. */
+  /** Starts a new day where the date has changed. */
   check(): void {
     if (this.day === this.today()) return;
     this.day = this.today();
