@@ -18,19 +18,19 @@ import { type ConfigurationProblem, gotText, pathText } from "./configuration-er
 import { type Environment, expandReferences } from "./environment-settings.ts";
 import { type FileSettings, createFileSchema } from "./file-schema.ts";
 
-/** What a file's text is checked with. */
+/** The inputs of checking a file's text. */
 export interface CheckOptions<Provider extends z.ZodType> {
-  /** Name of the file in messages. */
+  /** The file's name, as messages show it. */
   file: string;
-  /** Where relative paths in it start. */
+  /** The directory that relative paths in the file start from. */
   directory: string;
   environment: Environment;
   providerSchema: Provider;
 }
 
 /**
- * The settings that a file's text says; undefined when they cannot be used, and then a problem says
- * why.
+ * Returns the settings in a file's text; undefined when they cannot be used, and then a problem
+ * says why.
  */
 export function checkSettings<Provider extends z.ZodType>(
   text: string,
@@ -81,7 +81,7 @@ type Issue = z.core.$ZodIssue;
 interface SchemaProblem {
   path: PropertyKey[];
   message: string;
-  /** The key itself is wrong, not its value. */
+  /** Whether the key itself is wrong, as opposed to its value. */
   ofKey?: boolean;
 }
 
@@ -91,7 +91,7 @@ interface CheckedSource {
   file: string;
 }
 
-/** What a schema has against a file's data, each with its place in the file. */
+/** Returns a schema's problems with a file's data, each with its place in the file. */
 function schemaProblems(
   issues: readonly Issue[],
   { schema, source, file }: CheckedSource,
@@ -132,7 +132,8 @@ function unknownKeyText(key: string, known: readonly string[]): string {
 }
 
 /**
- * The alternative that the value resembles speaks for the union; when it resembles none, all do.
+ * Returns the problems of the union's alternative that the value resembles, or of all of them where
+ * it resembles none.
  */
 function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): SchemaProblem[] {
   const resembled = issue.errors.find((alternative) =>
@@ -159,7 +160,7 @@ function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): S
   ];
 }
 
-/** Zod's own words, from "expected" on. */
+/** Returns Zod's own message, from "expected" on. */
 function expectation(issue: Issue): string {
   if (issue.code === "invalid_value")
     return `expected ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
@@ -188,32 +189,35 @@ function valueAt(data: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** Position in a file, counted from 1. */
+/** A position in a file, counted from 1. */
 interface SourcePosition {
   line: number;
   column: number;
 }
 
-/** A YAML file as plain data, and where each part of it stands. */
+/** A YAML file as plain data, with the position of each part. */
 interface YamlSource {
-  /** Undefined when the text is no YAML. */
+  /** Undefined when the text is not YAML. */
   data: unknown;
   problems: ConfigurationProblem[];
-  /** Position of the value at a path, or of the nearest part around it that is there. */
+  /** Returns the position of the value at a path, or of the nearest enclosing part that exists. */
   positionOf(path: readonly PropertyKey[], options?: { ofKey?: boolean }): SourcePosition;
 }
 
 interface YamlOptions {
-  /** Name of the file in messages. */
+  /** The file's name, as messages show it. */
   file: string;
   environment: Environment;
 }
 
-/** A file within reason has a few dozen aliases; thousands are an accident or an attack. */
+/**
+ * The most aliases of a file. A reasonable one has a few dozen; thousands are an accident or an
+ * attack.
+ */
 const maxAliasCount = 1_000;
 
 /**
- * Reads one YAML document; references to the environment are expanded and empty keys count as
+ * Parses one YAML document. References to the environment are expanded, and empty keys count as
  * absent.
  */
 function readYaml(text: string, { file, environment }: YamlOptions): YamlSource {
@@ -254,8 +258,8 @@ function readYaml(text: string, { file, environment }: YamlOptions): YamlSource 
 }
 
 /**
- * After the first error of syntax the parser only stumbles on; keys that stand twice are errors of
- * their own.
+ * Returns the errors worth reporting: the first syntax error, since later ones follow from it, and
+ * all duplicate keys.
  */
 function independentErrors({ errors }: Document.Parsed): YAMLParseError[] {
   const first = errors.find(({ code }) => code !== "DUPLICATE_KEY");
@@ -326,7 +330,10 @@ function rangeStart(node: unknown): number | undefined {
     : undefined;
 }
 
-/** `providers:` with everything under it commented out means no providers, not a wrong type. */
+/**
+ * Removes empty values: `providers:` with everything under it commented out means no providers, and
+ * not a wrong type.
+ */
 function withoutEmpty(data: unknown): unknown {
   if (Array.isArray(data)) return data.map(withoutEmpty);
   if (typeof data !== "object" || data === null) return data;

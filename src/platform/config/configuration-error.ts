@@ -1,10 +1,11 @@
-/** One thing that is wrong with the configuration, and where. */
+/** One problem of the configuration, and its place. */
 export interface ConfigurationProblem {
   /**
-   * Path of the setting such as `providers[0].base_url`, or the name of an environment variable.
+   * The path of the setting, such as `providers[0].base_url`, or the name of an environment
+   * variable.
    */
   key: string;
-  /** What was expected, and what was found unless it may be a secret. */
+  /** What was expected and, unless it may be a secret, what was found. */
   message: string;
   /** The file as the operator named it; absent for the environment. */
   file?: string;
@@ -13,7 +14,10 @@ export interface ConfigurationProblem {
   column?: number;
 }
 
-/** The configuration cannot be used; holds every problem, so that one start shows them all. */
+/**
+ * Thrown where the configuration cannot be used. It holds every problem, so that one start shows
+ * them all.
+ */
 export class ConfigurationError extends Error {
   readonly problems: readonly ConfigurationProblem[];
 
@@ -24,8 +28,8 @@ export class ConfigurationError extends Error {
   }
 
   /**
-   * One line a problem, such as `switchyard.yaml:12 retention.log_budget_gb: expected a number, got
-   * "x"`.
+   * One line for each problem, such as `switchyard.yaml:12 retention.log_budget_gb: expected a
+   * number, got "x"`.
    */
   override toString(): string {
     return this.message;
@@ -42,7 +46,7 @@ function problemLine({ key, message, file, line }: ConfigurationProblem): string
 const secretName = /key|secret|token|password|credential|authorization|headers/i;
 const maxShownLength = 80;
 
-/** `, got ...` for a message; empty for values that are absent, large or perhaps secret. */
+/** Returns `, got ...` for a message; empty for values that are absent, large or may be secret. */
 export function gotText(value: unknown, path: readonly PropertyKey[]): string {
   if (value === undefined || path.some((part) => secretName.test(String(part)))) return "";
   if (Array.isArray(value)) return ", got a list";
@@ -51,13 +55,13 @@ export function gotText(value: unknown, path: readonly PropertyKey[]): string {
 }
 
 /**
- * Credentials of a URL, which may hold every character where its author did not encode them, and
- * its query.
+ * Removes a URL's query and credentials. Where its author did not encode the credentials, they may
+ * contain any character.
  */
 const withoutSecrets = (text: string): string =>
   text.replace(/(:(?:\/\/)?).*@/s, "$1***@").replace(/(:\/\/.*\?).+/s, "$1***");
 
-/** A scalar as JSON, short and without the credentials of a URL. */
+/** Returns a scalar as short JSON, without the credentials of a URL. */
 function shown(value: unknown): string {
   if (typeof value !== "string") return String(value);
   const safe = withoutSecrets(value);
@@ -66,7 +70,7 @@ function shown(value: unknown): string {
   );
 }
 
-/** `providers[0].base_url` for `["providers", 0, "base_url"]`. */
+/** Returns `providers[0].base_url` for `["providers", 0, "base_url"]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) =>

@@ -11,7 +11,7 @@ export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterpr
 
 type ConfiguredPlanId = (typeof planIds)[number];
 
-/** What the operator prescribes for Claude Code, where people sign in to the gateway with it. */
+/** The operator's settings for Claude Code, where people sign in to the gateway with it. */
 interface ClaudeCodeSettings {
   /** Shown beside the code. */
   readonly loginNotice?: string | undefined;
@@ -19,7 +19,7 @@ interface ClaudeCodeSettings {
   readonly managedSettings?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Everything that the operator settled, from the environment first and the file second. Frozen. */
+/** All of the operator's settings, from the environment first and the file second. Frozen. */
 export interface Configuration<Provider> {
   readonly server: {
     readonly host: string;
@@ -27,53 +27,53 @@ export interface Configuration<Provider> {
     readonly port: number;
     /** Where clients reach the service, without a trailing slash; absent means where it listens. */
     readonly publicUrl: string | undefined;
-    /** Whose `X-Forwarded-For` is believed: no peer's, every peer's, or that of these ranges. */
+    /** The peers whose `X-Forwarded-For` is trusted: none, every one, or those of these ranges. */
     readonly trustProxy: boolean | readonly string[];
     /** Absolute paths of a certificate and its key in PEM; absent means plain HTTP. */
     readonly tls?: { readonly certPath: string; readonly keyPath: string };
-    /** Memory that request bodies may take at once. */
+    /** The most bytes of memory for all request bodies at once. */
     readonly bodyMemoryBytes: number;
     /**
-     * How long a gateway that ends goes on as before but for its readiness, and then how long
-     * requests under way may take.
+     * Milliseconds that an ending gateway continues to serve while it reports that it is not ready,
+     * and then the milliseconds that requests in progress may take.
      */
     readonly drainDelayMs: number;
     readonly drainGraceMs: number;
-    /** Gateways on the port; `auto` means one for each processor. */
+    /** The number of gateways on the port; `auto` means one for each processor. */
     readonly processes: number | "auto";
   };
-  /** Absolute path of what the gateway keeps on disk. */
+  /** The absolute path of what the gateway keeps on disk. */
   readonly dataDirectory: string;
   readonly storage: {
     /** `sqlite:` and an absolute path, or a Postgres URL. */
     readonly url: string;
-    /** A replica that reads go to which may be late; it may hold credentials. */
+    /** The URL of a replica for reads that may lag behind. It may contain credentials. */
     readonly replicaUrl: string | undefined;
     /** Whether the database is a file of this process. */
     readonly embedded: boolean;
     readonly durability: "power" | "process";
-    /** How long a start waits for the database and for the server of shared state. */
+    /** Milliseconds that a start waits for the database and for the server of shared state. */
     readonly waitMs: number;
-    /** Connections to Postgres that queries may take. */
+    /** The most connections to Postgres for queries. */
     readonly poolSize: number;
   };
   readonly shared: {
     /**
-     * `memory:`, or the URL of a Valkey or Redis server; where sentinels are asked for its address,
-     * its host is the name by which they know it.
+     * `memory:`, or the URL of a Valkey or Redis server. Where sentinels are asked for its address,
+     * its host is the name under which they know it.
      */
     readonly url: string;
-    /** URLs of sentinels; they may hold credentials. */
+    /** URLs of sentinels. They may contain credentials. */
     readonly sentinels: readonly string[];
   };
   readonly archive: {
-    /** `none`, or where ClickHouse is; it may hold credentials. */
+    /** `none`, or the URL of ClickHouse, which may contain credentials. */
     readonly url: string;
-    /** Whether questions go to the archive for records only that the database has no more. */
+    /** Whether queries go to the archive only for records that the database no longer has. */
     readonly reads: "older" | "always";
-    /** How long the archive keeps records; undefined means for good. */
+    /** Days for which the archive keeps records; undefined means permanently. */
     readonly keepDays: number | undefined;
-    /** How long the archive keeps prompts and answers of workspaces that ask for it. */
+    /** Days for which the archive keeps prompts and answers of workspaces that ask for it. */
     readonly contentDays: number;
   };
   readonly retention: {
@@ -81,16 +81,16 @@ export interface Configuration<Provider> {
     readonly responsesDays: number;
     readonly logBudgetGb: number;
   };
-  /** What a lost client does to its upstream. */
+  /** What happens to the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
   readonly providers: readonly Provider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   readonly sandbox: { readonly enabled: boolean | "auto" };
   readonly catalog: {
-    /** Absolute path of a facts file; undefined means the one that ships with the project. */
+    /** The absolute path of a facts file; undefined means the one that ships with the project. */
     readonly factsPath: string | undefined;
     /**
-     * USD per million tokens of models that no catalog knows, which then go to their makers;
+     * USD per million tokens for models that no catalog knows, which are then sent to their makers;
      * undefined refuses them.
      */
     readonly unknownModelPricing:
@@ -121,47 +121,50 @@ export interface Configuration<Provider> {
       Record<
         ConfiguredPlanId,
         {
-          /** Absent where the contract's tier holds. */
+          /** Absent where the contract's tier applies. */
           readonly perMinute?: number;
           readonly fiveHour: number | undefined;
-          /** Absent where the plan comes with none. */
+          /** Absent where the plan includes none. */
           readonly monthlyCreditsNanoUsd?: bigint;
         }
       >
     >
   >;
-  /** 32 bytes in base64 as they were configured; `loadEncryptionKey` makes the key of it. */
+  /** 32 bytes in base64 as they were configured; `loadEncryptionKey` turns them into the key. */
   readonly encryptionKey: string | undefined;
   /**
-   * What protects callers' own provider keys in place of the encryption key, and what did before;
-   * 32 bytes in base64.
+   * The secret that protects callers' own provider keys in place of the encryption key, and the one
+   * before it; 32 bytes in base64.
    */
   readonly secretsKey: string | undefined;
   readonly previousSecretsKey: string | undefined;
-  /** Port of `/metrics` when it has its own. */
+  /** The port of `/metrics`, when it has its own. */
   readonly metricsPort: number | undefined;
   /** Whether the dashboard is served. */
   readonly dashboard: boolean;
   /** How people sign in and up. */
   readonly auth: {
     /**
-     * Who may make an account once the owner's is claimed: no one, invited people only, or every
+     * Who may create an account once the owner's is claimed: no one, invited people only, or every
      * visitor.
      */
     readonly signUp: "closed" | "invitation" | "open";
-    /** Plan of the workspaces that people make. */
+    /** The plan of workspaces that people create. */
     readonly plan: ConfiguredPlanId;
-    /** Range API that new passwords are looked up in; undefined turns the check off. */
+    /** The range API in which new passwords are looked up; undefined turns the check off. */
     readonly breachedPasswordsUrl: string | undefined;
     /**
-     * Ranges of the operator's own networks that descriptions of OAuth clients may be read from.
+     * Ranges of the operator's own networks from which descriptions of OAuth clients may be read.
      */
     readonly clientDocumentNetworks: readonly string[];
     /** OpenID providers, by their slugs. */
     readonly oidc: readonly {
       readonly id: string;
       readonly name: string;
-      /** Its metadata are looked up below it (OpenID Connect Discovery 1.0, section 4). */
+      /**
+       * The issuer, below which its metadata are looked up (OpenID Connect Discovery 1.0, section
+       * 4).
+       */
       readonly issuer: string;
       readonly clientId: string;
       /** Absent for public clients. */
@@ -171,22 +174,20 @@ export interface Configuration<Provider> {
       readonly signUp: boolean;
     }[];
   };
-  /**
-   * Proxies that requests to providers go through, by the environment; they may hold credentials.
-   */
+  /** Proxies for requests to providers, from the environment. They may contain credentials. */
   readonly proxies: ProxySettings;
   /** Certificates in PEM that are trusted beside the platform's own list. */
   readonly extraCertificates: readonly string[];
-  /** Where mail is handed in; absent where none is sent. */
+  /** The server that mail is sent through; absent where none is sent. */
   readonly mail: ConfiguredMail | undefined;
-  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  /** Ranges of the operator's own networks that callers' webhooks may reach. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Ranges of the operator's own networks that skills may be imported from. */
   readonly claudeCode: ClaudeCodeSettings;
   readonly hub: { readonly importNetworks: readonly string[] };
-  /** Card payments; off where there is no key for Stripe. */
+  /** Card payments; off where there is no Stripe key. */
   readonly payments: ConfiguredPayments;
-  /** Credits for referring a new user; absent where none are given. */
+  /** The credits for referring a new user; absent where none are granted. */
   readonly referrals: ConfiguredReferrals | undefined;
   /** What the first start creates for automation. */
   readonly bootstrap: {
@@ -195,17 +196,13 @@ export interface Configuration<Provider> {
     readonly creditsNanoUsd: bigint | undefined;
     readonly plan: ConfiguredPlanId;
   };
-  /**
-   * Each of these settings by name, with where it comes from and without secrets, for operators.
-   */
+  /** Each of these settings by name, with its source and without secrets, for operators. */
   readonly effective: readonly EffectiveSetting[];
   readonly openTelemetry: OtlpSettings;
   readonly logLevel: LogLevel;
 }
 
-/**
- * A setting as it is in force, and where it comes from. A secret shows only whether it is set.
- */
+/** A setting in force, and its source. A secret shows only whether it is set. */
 export interface EffectiveSetting {
   key: string;
   value: string;
@@ -217,8 +214,8 @@ export interface EffectiveSetting {
 type Known = Omit<Configuration<unknown>, "effective">;
 
 /**
- * A row of the table: name in the file, the variables that come before the file, and what is shown
- * of the value.
+ * A row of the table: the name in the file, the variables that take precedence over the file, and
+ * what is shown of the value.
  */
 type Row = readonly [
   key: string,
@@ -229,7 +226,7 @@ type Row = readonly [
 const isSet = (value: unknown): string =>
   value === undefined || value === null ? "not set" : "set";
 
-/** An address without what it may carry of credentials. */
+/** Removes the credentials from an address. */
 function withoutCredentials(address: string | undefined): string {
   if (address === undefined) return "not set";
   if (!URL.canParse(address)) return address;
@@ -244,7 +241,7 @@ function withoutCredentials(address: string | undefined): string {
 const listed = (values: readonly string[]): string =>
   values.length === 0 ? "none" : values.join(", ");
 
-/** The settings that operators ask for; the order is that of the file's documentation. */
+/** The settings that operators can look up, in the order of the file's documentation. */
 const rows: readonly Row[] = [
   ["server.host", ["HOST"], ({ server }) => server.host],
   ["server.port", ["PORT"], ({ server }) => server.port],
@@ -320,7 +317,7 @@ const rows: readonly Row[] = [
   ["log level", ["LOG_LEVEL"], ({ logLevel }) => logLevel],
 ];
 
-/** The member of the file at a path such as `server.host`. */
+/** Returns the member of the file at a path such as `server.host`. */
 const inFile = (file: unknown, key: string): unknown =>
   key
     .split(".")
@@ -330,7 +327,7 @@ const inFile = (file: unknown, key: string): unknown =>
       file,
     );
 
-/** Each setting as it is in force. */
+/** Returns each setting as it is in force. */
 export const effectiveSettings = (
   settings: Known,
   { environment, file }: { environment: Environment; file: FileSettings<z.ZodType> },

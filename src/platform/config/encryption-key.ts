@@ -3,14 +3,14 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from "node:path";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** Where the encryption key is looked for, and whether one may be made. */
+/** Where the encryption key is looked for, and whether one may be created. */
 export interface EncryptionKeyOptions {
   /** 32 bytes in base64, as the operator gave them. */
   configured: string | undefined;
   dataDirectory: string;
   /** Whether the database is a file of this process. */
   embedded: boolean;
-  /** Whether that file is there already: then its key has to be there, too. */
+  /** Whether that file exists already, so that its key has to exist, too. */
   databaseExists?: boolean;
 }
 
@@ -18,9 +18,9 @@ const keyBytes = 32;
 const variable = "SWITCHYARD_ENCRYPTION_KEY";
 
 /**
- * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start,
- * into
- * `encryption.key` (mode 0600) of the data directory; beside a shared database there is no such place.
+ * Returns the 32 bytes that protect secrets at rest. An embedded gateway creates its own on the
+ * first start, in `encryption.key` (mode 0600) of the data directory. Beside a shared database
+ * there is no such place.
  */
 export function loadEncryptionKey({
   configured,
@@ -65,8 +65,8 @@ function readKeyFile(path: string): string | undefined {
 }
 
 /**
- * Written beside its place and linked into it: of two first starts one key wins, and it is never
- * half there.
+ * Creates the key file: it is written under another name and then linked, so that of two concurrent
+ * first starts one key wins, and the file is never incomplete.
  */
 function makeKeyFile(dataDirectory: string, path: string): string {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });

@@ -28,7 +28,7 @@ const logLevels = [
 ] as const satisfies readonly LogLevel[];
 const minSecretLength = 16;
 
-/** What the environment says; absent where it is silent. */
+/** The settings from the environment; absent where it has none. */
 export type EnvironmentSettings = ReturnType<typeof readEnvironment>;
 
 /**
@@ -37,7 +37,7 @@ export type EnvironmentSettings = ReturnType<typeof readEnvironment>;
  */
 export function readEnvironment(environment: Environment, problems: ConfigurationProblem[]) {
   const read = new VariableReader(environment, problems);
-  // `readOtlpSettings` reads these by itself.
+  // `readOtlpSettings` reads these itself.
   read.checked("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrlSchema);
   read.checked("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrlSchema);
   read.checked("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", httpUrlSchema);
@@ -183,20 +183,20 @@ class VariableReader {
   }
 }
 
-/** Names of variables that hold secrets, or URLs with passwords in them. */
+/** Matches variables that hold secrets, or URLs with passwords in them. */
 const secretName = /_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|URLS?|KEY_PREVIOUS)$/;
 
-/** Variables that end alike and are paths to the libraries that read them. */
+/** Variables that match `secretName` but are paths for the libraries that read them. */
 const pathsOfLibraries: ReadonlySet<string> = new Set([
   "AWS_WEB_IDENTITY_TOKEN_FILE",
   "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 ]);
 
 /**
- * Returns the environment with every secret that a file holds: `DATABASE_URL_FILE=/run/secrets/db`
- * sets `DATABASE_URL` to the text of that file, without the white space around it, as the official
- * images of databases do. Any variable whose name ends with KEY, TOKEN, SECRET, PASSWORD,
- * CREDENTIALS, URL or URLS may be given so, those of providers and of `${NAME}` references too. Throws
+ * Returns the environment with the secrets from files: `DATABASE_URL_FILE=/run/secrets/db` sets
+ * `DATABASE_URL` to the text of that file, without surrounding white space, as the official images
+ * of databases do. This works for any variable whose name ends with KEY, TOKEN, SECRET, PASSWORD,
+ * CREDENTIALS, URL or URLS, including those of providers and of `${NAME}` references. Throws
  * `ConfigurationError` for files that cannot be read, and where both `NAME` and `NAME_FILE` are
  * set.
  */
@@ -234,7 +234,7 @@ export function withSecretFiles(
   return Object.keys(secrets).length === 0 ? environment : { ...environment, ...secrets };
 }
 
-/** Variables of a process, as `process.env` has them. */
+/** The variables of a process, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const referencePattern = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;

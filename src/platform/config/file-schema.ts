@@ -77,7 +77,7 @@ const routerSchema = z
     });
   });
 
-/** Credits that come with a plan each month, in USD. */
+/** Monthly credits of a plan, in USD. */
 const creditsUsd = z.preprocess(
   numberFromText,
   z.number().min(0, "expected an amount of USD").max(1_000_000, "expected at most 1000000 USD"),
@@ -157,8 +157,8 @@ const catalogSchema = z
   );
 
 /**
- * The schema of switchyard.yaml; providers are checked by the schema of those who use them, and
- * named files start at a directory.
+ * Creates the schema of switchyard.yaml. Providers are checked by the schema of their users, and
+ * relative paths start from a directory.
  */
 export const createFileSchema = <Provider extends z.ZodType>(
   provider: Provider,
@@ -214,14 +214,17 @@ export const createFileSchema = <Provider extends z.ZodType>(
     })
     .partial();
 
-/** What a valid file holds. */
+/** The content of a valid file. */
 export type FileSettings<Provider extends z.ZodType> = z.output<
   ReturnType<typeof createFileSchema<Provider>>
 >;
 
 const certificatePattern = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** The path of a file with certificates in PEM, which is read: the setting is its certificates. */
+/**
+ * The path of a file with certificates in PEM. The file is read, so that the setting's value is its
+ * certificates.
+ */
 const certificateFileSchema = (directory: string) =>
   z.string().transform((path, context): string[] => {
     try {

@@ -13,19 +13,19 @@ import {
 import type { FileSettings } from "./file-schema.ts";
 import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
 
-/** What the configuration is read from. */
+/** The sources of the configuration. */
 export interface LoadOptions<Provider extends z.ZodType> {
   environment: Environment;
-  /** Relative paths start here. */
+  /** The directory that relative paths start from. */
   workingDirectory: string;
-  /** Loads what checks one entry of `providers`, which only a file has. */
+  /** Loads the schema of one entry of `providers`, which only a file has. */
   providerSchema(): Promise<Provider>;
   /** Reads a text file, or throws an error with a `code` as node:fs does. */
   readFile?: (path: string) => string;
 }
 
 /**
- * Reads the environment and the YAML file; rejects with a `ConfigurationError` that holds every
+ * Reads the environment and the YAML file. Rejects with a `ConfigurationError` that holds every
  * problem.
  */
 export async function loadConfiguration<Provider extends z.ZodType>(
@@ -41,7 +41,9 @@ export async function loadConfiguration<Provider extends z.ZodType>(
   return deepFreeze(configuration);
 }
 
-/** What each setting by itself allows, and all of them together do not. */
+/**
+ * Returns combinations of settings that are not allowed, although each setting is valid by itself.
+ */
 function mismatchesOf({
   server,
   storage,
@@ -88,9 +90,9 @@ function deepFreeze<Value>(value: Value): Value {
 interface SettingsFileOptions<Provider extends z.ZodType> {
   environment: Environment;
   workingDirectory: string;
-  /** Loads what checks one entry of `providers`. */
+  /** Loads the schema of one entry of `providers`. */
   providerSchema(): Promise<Provider>;
-  /** File that the operator named; when absent, `switchyard.yaml` is read if there is one. */
+  /** The file that the operator named; when absent, `switchyard.yaml` is read if it exists. */
   named: string | undefined;
   readFile?: (path: string) => string;
 }
@@ -98,8 +100,8 @@ interface SettingsFileOptions<Provider extends z.ZodType> {
 const defaultFile = "switchyard.yaml";
 
 /**
- * The settings of the file; undefined when they cannot be used, and then a problem says why. YAML
- * and the schema are loaded for a file that says anything.
+ * Returns the settings of the file; undefined when they cannot be used, and then a problem says
+ * why. The YAML parser and the schema are loaded only for a file that is not empty.
  */
 async function readSettingsFile<Provider extends z.ZodType>(
   options: SettingsFileOptions<Provider>,
@@ -122,7 +124,7 @@ interface ReadTextOptions {
   readFile?: (path: string) => string;
 }
 
-/** Reads the file; only the default one, which the operator did not name, may be missing. */
+/** Reads the file. Only the default one, which the operator did not name, may be missing. */
 function readText(options: ReadTextOptions, problems: ConfigurationProblem[]): string | undefined {
   const {
     named,
@@ -153,11 +155,12 @@ interface ConfigurationParts<Provider extends z.ZodType> {
   file: FileSettings<Provider>;
 }
 
-/** Eight of the largest bodies at once, in mebibytes. */
+/** The memory for eight of the largest bodies at once, in mebibytes. */
 const bodyMemoryMb = 256;
 
 /**
- * Puts the two sources together: the environment wins over the file, the file over the defaults.
+ * Combines the two sources: the environment takes precedence over the file, and the file over the
+ * defaults.
  */
 function assembleConfiguration<Provider extends z.ZodType>({
   environment,

@@ -1,23 +1,23 @@
 import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** What the check of files that hold secrets found. */
+/** The outcome of checking files that hold secrets. */
 export interface PrivacyCheck {
-  /** Files that others could read or write and now cannot. */
+  /** Files that other users could read or write, and now cannot. */
   tightened: string[];
-  /** What others still can read or write, with the reason. */
+  /** Files that other users can still read or write, with the reason. */
   left: { path: string; reason: string }[];
 }
 
-/** Rights of the group and of all other users. */
+/** The permission bits of the group and of all other users. */
 const othersBits = 0o077;
 const othersWriteBits = 0o022;
 const stickyBit = 0o1000;
 
 /**
- * Takes the rights of others from everything in the data directory, and from the files of an
- * embedded database that is elsewhere. The umask of the process makes new files private; those of
- * earlier releases, and restored copies, may not be.
+ * Removes other users' permissions from everything in the data directory, and from the files of an
+ * embedded database elsewhere. The umask of the process makes new files private; those of earlier
+ * releases and restored copies may not be.
  */
 export function keepPrivate({
   dataDirectory,
@@ -38,7 +38,7 @@ export function keepPrivate({
   return check;
 }
 
-/** Paths in a directory; none where it does not exist yet. */
+/** Returns the paths in a directory; none where it does not exist yet. */
 function entriesOf(directory: string): string[] {
   try {
     return readdirSync(directory).map((name) => join(directory, name));
@@ -59,8 +59,8 @@ function tighten(path: string, check: PrivacyCheck): void {
 }
 
 /**
- * What is at a path; undefined where nothing is, or a file is in the way: who needs the directory
- * says so.
+ * Returns what is at a path; undefined where nothing is, or a file is in the way: the code that
+ * needs the directory reports that.
  */
 function entryOf(path: string): Stats | undefined {
   try {
@@ -70,7 +70,7 @@ function entryOf(path: string): Stats | undefined {
   }
 }
 
-/** A directory that others can write to lets them put another database in place of this one. */
+/** Reports a directory that others can write to, since they could replace the database in it. */
 function noteWriters(directory: string, { left }: PrivacyCheck): void {
   const entry = entryOf(directory);
   if (entry === undefined || (entry.mode & othersWriteBits) === 0 || (entry.mode & stickyBit) !== 0)

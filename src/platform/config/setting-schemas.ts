@@ -3,11 +3,11 @@ import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { nanoFromUsd } from "../kernel/money.ts";
 
-/** A number that came out of an environment reference is text. */
+/** Converts a number given as text, as an environment reference yields it. */
 export const numberFromText = (value: unknown): unknown =>
   typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
 
-/** So is a truth. */
+/** Converts a boolean given as text, likewise. */
 export const booleanFromText = (value: unknown): unknown =>
   value === "true" ? true : value === "false" ? false : value;
 
@@ -29,7 +29,10 @@ export const httpUrlSchema = z
 
 const inMemorySqlite = /^sqlite:(:memory:|file::memory:|.*[?&]mode=memory)/;
 
-/** `sqlite:PATH` or a Postgres URL. A ledger in memory would forget what clients paid for. */
+/**
+ * `sqlite:PATH` or a Postgres URL. A ledger in memory is not offered, since it would lose what
+ * clients paid for.
+ */
 export const storageUrlSchema = z
   .string()
   .refine(
@@ -41,10 +44,10 @@ export const storageUrlSchema = z
     "a database in memory would lose the ledger; name a file",
   );
 
-/** A Postgres URL, of a replica. */
+/** The Postgres URL of a replica. */
 export const replicaUrlSchema = z.string().refine(isPostgresUrl, "expected a postgres:// URL");
 
-/** Where shared state lives: in the memory of this process, or on a Valkey or Redis server. */
+/** Where shared state is kept: in the memory of this process, or on a Valkey or Redis server. */
 export const sharedUrlSchema = z
   .string()
   .refine(
@@ -63,7 +66,7 @@ const loginOf = (text: string): string => {
   return [protocol, username, password].join(" ");
 };
 
-/** Sentinels that name the primary of shared state; all of them are asked with one login. */
+/** Sentinels that name the primary of shared state. The same login is used for all of them. */
 export const sentinelUrlsSchema = z
   .array(
     z
@@ -85,7 +88,7 @@ export const sentinelUrlsSchema = z
     });
   });
 
-/** The same as one text, with commas between. */
+/** The same as one comma-separated text. */
 export const sentinelListSchema = z
   .string()
   .transform((text) => text.split(",").map((part) => part.trim()))
@@ -96,7 +99,7 @@ const isClickHouseUrl = (text: string): boolean =>
   parsedUrl(text)?.hostname !== "" &&
   !/[?#]/.test(text);
 
-/** Where records are archived. The database is named in statements, so it is a plain name. */
+/** The URL of the archive. Its database is part of statements, so it has to be a plain name. */
 export const archiveUrlSchema = z
   .string()
   .refine(
@@ -121,10 +124,10 @@ export const addressRangeSchema = z.string().refine((text) => {
 const isSmtpUrl = (text: string): boolean =>
   URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol) && new URL(text).hostname !== "";
 
-/** Where mail is handed in; it may hold credentials, so it is never shown. */
+/** The server that mail is sent through. It may contain credentials, so it is never shown. */
 export const smtpUrlSchema = z.string().refine(isSmtpUrl, "expected smtp://HOST or smtps://HOST");
 
-/** Who mail comes from: an address, or a name with the address in angle brackets. */
+/** The sender of mail: an address, or a name with the address in angle brackets. */
 export const mailFromSchema = z
   .string()
   .regex(
@@ -132,21 +135,21 @@ export const mailFromSchema = z
     "expected an address such as Name <noreply@example.com>",
   );
 
-/** What a file says of mail. */
+/** The `mail` section of a file. */
 export const mailSchema = z.strictObject({ url: smtpUrlSchema, from: mailFromSchema }).partial();
 
-/** What a file says of webhooks. */
+/** The `webhooks` section of a file. */
 export const webhooksSchema = z
   .strictObject({ allowed_networks: z.array(addressRangeSchema) })
   .partial();
 
-/** Mail as the operator settled it. */
+/** The operator's settings for mail. */
 export interface ConfiguredMail {
   readonly url: string;
   readonly from: string;
 }
 
-/** Puts the two sources together; undefined where no server is named. */
+/** Combines the two sources; undefined where no server is named. */
 export function assembleMail(
   variables: { url: string | undefined; from: string | undefined },
   file: z.output<typeof mailSchema> = {},
@@ -166,7 +169,7 @@ const amount = z.preprocess(
 
 const countMessage = "expected an integer from 1 to 1000000";
 
-/** What a file says of credits for referring a new user. */
+/** The `referrals` section of a file. */
 export const referralsSchema = z
   .strictObject({
     referrer_usd: amount.optional(),
@@ -183,20 +186,20 @@ export const referralsSchema = z
     message: "expected referrer_usd or referred_usd above 0",
   });
 
-/** What the operator settled about credits for referring a new user. */
+/** The operator's settings for credits for referring a new user. */
 export interface ConfiguredReferrals {
-  /** Credits for the workspace that referred the new user; 0 gives nothing. */
+  /** Nano-USD for the workspace that referred the new user; 0 grants nothing. */
   readonly referrerNano: bigint;
-  /** Credits for the new user; 0 gives nothing. */
+  /** Nano-USD for the new user; 0 grants nothing. */
   readonly referredNano: bigint;
   readonly after: "first_top_up" | "sign_up";
-  /** How many people a workspace is given credits for. */
+  /** The most people for whom a workspace is granted credits. */
   readonly maximumPerWorkspace: number;
 }
 
 /**
- * Puts the file and the defaults together; undefined, and nothing is given, where the file does not
- * name them.
+ * Combines the file and the defaults; undefined, which grants nothing, where the file has no such
+ * section.
  */
 export function assembleReferrals(
   file: z.output<typeof referralsSchema> | undefined,
@@ -212,8 +215,8 @@ export function assembleReferrals(
 }
 
 /**
- * A decimal with at most two digits after the point, as it is written; both cents and hundredths of
- * a percent fit.
+ * Returns the schema of a decimal with at most two digits after the point, such as cents or
+ * hundredths of a percent.
  */
 const hundredths = (minimum: number, maximum: number, what: string) => {
   const message = `expected ${what} from ${minimum} to ${maximum}, with two decimals at most`;
@@ -234,7 +237,7 @@ const line = z
   .min(1, "expected a text that is not empty")
   .max(300, "expected at most 300 characters");
 
-/** `sk_` and restricted `rk_` keys of Stripe, of the test mode or live. */
+/** Stripe keys `sk_` and restricted `rk_`, in test mode or live. */
 export const stripeKeySchema = z
   .string()
   .regex(
@@ -242,12 +245,12 @@ export const stripeKeySchema = z
     "expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...",
   );
 
-/** The secret of a webhook endpoint of Stripe. */
+/** The secret of a Stripe webhook endpoint. */
 export const stripeWebhookSecretSchema = z
   .string()
   .regex(/^whsec_\S+$/, "expected the secret of a webhook endpoint of Stripe: whsec_...");
 
-/** Card payments. Amounts come out in cents, percentages in hundredths of a percent. */
+/** Card payments. Amounts are converted to cents, and percentages to hundredths of a percent. */
 export const paymentsSchema = z
   .strictObject({
     stripe: z
@@ -278,42 +281,42 @@ export const paymentsSchema = z
   })
   .partial();
 
-/** What a file says of payments. */
+/** The `payments` section of a file. */
 export type PaymentsFileSettings = z.output<typeof paymentsSchema>;
 
-/** Who sells the credits, as it is printed on invoices. */
+/** The seller of the credits, as printed on invoices. */
 interface Seller {
   name: string;
-  /** Lines of the address below the name. */
+  /** The lines of the address below the name. */
   address: readonly string[];
-  /** Number under which the seller is known to its tax office; undefined prints none. */
+  /** The seller's tax number; undefined prints none. */
   taxId: string | undefined;
-  /** Sentence about taxes, such as why none are charged; undefined prints none. */
+  /** A sentence about taxes, such as why none are charged; undefined prints none. */
   taxNote: string | undefined;
 }
 
-/** What the operator settled about card payments. */
+/** The operator's settings for card payments. */
 export interface ConfiguredPayments {
   readonly stripe: {
-    /** Undefined switches payments off. */
+    /** Undefined turns payments off. */
     readonly secretKey: string | undefined;
-    /** Undefined switches the webhook route off. */
+    /** Undefined turns the webhook route off. */
     readonly webhookSecret: string | undefined;
-    /** Where the API is asked in place of Stripe itself, such as a simulator. */
+    /** An API that is used in place of Stripe's, such as a simulator. */
     readonly apiBase: string | undefined;
   };
   readonly currency: "usd";
-  /** What is added to a top-up for its processing: 500 basis points are 5 % of the credits. */
+  /** The processing fee that is added to a top-up: 500 basis points are 5 % of the credits. */
   readonly fee: { readonly basisPoints: number; readonly fixedCents: number };
-  /** Least and most credits of one top-up. */
+  /** The smallest and the largest credits of one top-up. */
   readonly creditCentsMin: number;
   readonly creditCentsMax: number;
   readonly seller: Seller | undefined;
 }
 
 /**
- * Puts the variables, the file and the defaults together: 5 % plus 50 cents, and top-ups of 5 to
- * 5,000 USD.
+ * Combines the variables, the file and the defaults: 5 % plus 50 cents, and top-ups of 5 to 5,000
+ * USD.
  */
 export function assemblePayments(
   variables: ConfiguredPayments["stripe"],

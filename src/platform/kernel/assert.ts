@@ -1,5 +1,6 @@
 /**
- * A mistake of ours, not of the caller: answered as 500 with a trace id, and logged with its cause.
+ * A bug of the gateway, as opposed to a caller's mistake: answered as 500 with a trace id, and
+ * logged with its cause.
  */
 export class AssertionError extends Error {
   override name = "AssertionError";

@@ -1,39 +1,39 @@
 /**
  * Every name that carries the service's brand on the wire. An operator who renames the service
- * changes this one module.
+ * changes only this module.
  */
 export const brand = {
-  /** Product name for people: terminal lines and documentation pages. */
+  /** The product's name for people: terminal lines and documentation pages. */
   productName: "Switchyard",
-  /** Prefix of response headers, without the trailing dash. */
+  /** The prefix of response headers, without the trailing dash. */
   headerPrefix: "X-Service",
-  /** Owner part of first-party routing model ids, such as `service/auto`. */
+  /** The owner part of first-party routing model ids, such as `service/auto`. */
   routerOwner: "service",
-  /** Prefix of LLM key secrets. */
+  /** The prefix of LLM key secrets. */
   llmKeyPrefix: "sk-svc-v1-",
-  /** Prefix that distinguishes an LLM key of any version from other credentials. */
+  /** The prefix that distinguishes an LLM key of any version from other credentials. */
   llmKeyFamilyPrefix: "sk-svc-",
   /**
-   * Prefix of access tokens of connected apps; of the LLM keys' family, so that secret scanners
-   * know them.
+   * The prefix of access tokens of connected apps. It is of the LLM keys' family, so that secret
+   * scanners recognise it.
    */
   accessTokenPrefix: "sk-svc-at-",
-  /** Prefix of refresh tokens. They open nothing but the token endpoint. */
+  /** The prefix of refresh tokens, which are accepted only at the token endpoint. */
   refreshTokenPrefix: "sk-svc-rt-",
-  /** Prefix of management key secrets as they are minted. */
+  /** The prefix of new management key secrets. */
   managementKeyPrefix: "ak_live_",
-  /** Prefix that distinguishes a management key from other credentials. */
+  /** The prefix that distinguishes a management key from other credentials. */
   managementKeyFamilyPrefix: "ak_",
-  /** Key of the metadata object on response bodies and final stream frames. */
+  /** The key of the metadata object on response bodies and final stream frames. */
   metadataKey: "service_metadata",
-  /** Event that carries it after the last event of a Responses stream. */
+  /** The event that carries the metadata after the last event of a Responses stream. */
   metadataEvent: "response.service.metadata",
-  /** Cookie that carries a dashboard session. */
+  /** The cookie that carries a dashboard session. */
   sessionCookie: "__session",
 } as const;
 
-/** Response header name under the brand's prefix, such as `X-Service-Model`. */
+/** Returns a response header name under the brand's prefix, such as `X-Service-Model`. */
 export const brandHeader = (name: string): string => `${brand.headerPrefix}-${name}`;
 
-/** The same in lower case, as answers gather their headers. */
+/** Returns the same in lower case, as answers collect their headers. */
 export const lowerBrandHeader = (name: string): string => brandHeader(name).toLowerCase();

@@ -1,20 +1,22 @@
-/** Time as a dependency, so that tests can move it by hand. */
+/** Time as a dependency, so that tests can advance it. */
 export interface Clock {
-  /** Wall time in milliseconds since the Unix epoch. */
+  /** Returns the wall time in milliseconds since the Unix epoch. */
   nowMs(): number;
-  /** Monotonic time in milliseconds, for measuring durations. */
+  /** Returns the monotonic time in milliseconds, for measuring durations. */
   monotonicMs(): number;
   /**
-   * Monotonic time without that in which this process stood still, for how long someone else may
-   * take: what it answered meanwhile could not be read.
+   * Returns the monotonic time without periods in which this process was suspended. It measures how
+   * long another party takes, whose answer could not be read during those periods.
    */
   livedMs(): number;
 }
 
-/** How often lived time is looked at, and how late that may be before it is time lost. */
+/**
+ * Milliseconds between beats, and the delay of a beat from which the process counts as suspended.
+ */
 const beatMs = 250;
 
-/** Monotonic time as a process lived it. A beat that comes late tells that it stood still. */
+/** Monotonic time in which a process ran. A late beat shows that it was suspended. */
 export class LivedTime {
   private readonly monotonicMs: () => number;
   private dueMs: number;
@@ -25,13 +27,15 @@ export class LivedTime {
     this.dueMs = monotonicMs() + beatMs;
   }
 
-  /** Monotonic time less what was lost, that of a beat which is late now included. */
+  /**
+   * Returns the monotonic time less what was lost, including the time of a beat that is late now.
+   */
   nowMs(): number {
     const nowMs = this.monotonicMs();
     return nowMs - this.lostMs - this.lateMs(nowMs);
   }
 
-  /** Tells that the process runs; called every `beatMs`. */
+  /** Notes that the process runs; called every `beatMs`. */
   beat(): void {
     const nowMs = this.monotonicMs();
     this.lostMs += this.lateMs(nowMs);
@@ -45,7 +49,7 @@ export class LivedTime {
 
 let lived: LivedTime | undefined;
 
-/** The lived time of this process, from its first reader on. */
+/** Returns the lived time of this process, measured from its first reader on. */
 function livedTime(): LivedTime {
   if (lived === undefined) {
     const time = new LivedTime(() => performance.now());
@@ -67,11 +71,11 @@ export const minuteMs = 60_000;
 export const hourMs = 3_600_000;
 export const dayMs = 86_400_000;
 
-/** ISO 8601 text of a wall time, or null for an absent one. */
+/** Returns the ISO 8601 text of a wall time, or null for an absent one. */
 export const isoOrNull = (atMs: number | null): string | null =>
   atMs === null ? null : new Date(atMs).toISOString();
 
-/** Wall times of which no two are the same millisecond, so that lists by age have one order. */
+/** Wall times that are all different, so that lists by age have a definite order. */
 export class DistinctTime {
   private readonly clock: Clock;
   private newestMs = 0;
@@ -80,7 +84,7 @@ export class DistinctTime {
     this.clock = clock;
   }
 
-  /** Now, or the first millisecond after the one that was given last. */
+  /** Returns the present time, or the first millisecond after the last one that was returned. */
   nextMs(): number {
     this.newestMs = Math.max(this.clock.nowMs(), this.newestMs + 1);
     return this.newestMs;

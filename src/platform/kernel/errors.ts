@@ -1,12 +1,11 @@
 /**
- * The one table of error codes. Status, category, retry advice, blame and metrics labels are read
- * from here and nowhere else; `fault` answers "who refused: the caller, the gateway or the
- * provider".
+ * What is known of an error code. Status, category, retry advice and metrics labels are read from
+ * here alone; `fault` says who refused: the client, the gateway or the upstream.
  */
 export interface ErrorFacts {
-  /** HTTP status of the answer. */
+  /** The HTTP status of the answer. */
   status: number;
-  /** Category the caller reads as `metadata.type`. */
+  /** The category that callers read as `metadata.type`. */
   type: string;
   /** Whether the same request may succeed later without a change. */
   retry: boolean;
@@ -33,7 +32,7 @@ const upstream = (status: number, type: string, retry = true): ErrorFacts => ({
 });
 
 /**
- * Every error code with its HTTP status, its type on the wire, whether a repetition may help and
+ * Every error code with its HTTP status, its type on the wire, whether a repetition may help, and
  * who refused. Router, metrics, OpenAPI and docs read it.
  */
 export const errorCatalog = {
@@ -120,28 +119,27 @@ export const errorAddress = (publicUrl: string, code: ErrorCode): string =>
 
 /** What an error carries beside its code and message. */
 export interface GatewayErrorOptions {
-  /** Names the offending request field, such as `messages[2].content`. */
+  /** The offending request field, such as `messages[2].content`. */
   param?: string;
   /** Public facts beside the category, such as `upstream_backend`. */
   metadata?: Record<string, unknown>;
-  /** Seconds the caller should wait, sent as `Retry-After`. */
+  /** Seconds that the caller should wait, sent as `Retry-After`. */
   retryAfterSeconds?: number;
   /**
-   * Who refused, where it is not whom the catalogue names: a provider's 400 has the code of ours.
+   * Who refused, where that differs from the catalogue: a provider's 400 may have a code of the
+   * gateway.
    */
   fault?: ErrorFacts["fault"];
-  /** Whether a retry may help, where the catalogue is too coarse. */
+  /** Whether a retry may help, where that differs from the catalogue. */
   retry?: boolean;
-  /** Headers of the answer, such as who was asked in vain. */
+  /** Headers of the answer, such as the providers that were tried. */
   headers?: Readonly<Record<string, string>>;
   /** Private text for the log; never sent. */
   detail?: string;
   cause?: unknown;
 }
 
-/**
- * A refused or failed request. `message` is public and says how to mend it; `detail` is private.
- */
+/** A refused or failed request. `message` is public and says how to fix it; `detail` is private. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
@@ -169,7 +167,7 @@ export class GatewayError extends Error {
     return errorCatalog[this.code];
   }
 
-  /** HTTP status of the answer. */
+  /** The HTTP status of the answer. */
   get status(): number {
     return this.facts.status;
   }

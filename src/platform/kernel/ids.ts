@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from "node:crypto";
 
-/** Prefixes of record ids, so that an id in a log explains itself. */
+/** The prefixes of record ids, which show the kind of an id. */
 export type IdPrefix =
   | "key"
   | "mgk"
@@ -37,8 +37,8 @@ export type IdPrefix =
   | "con";
 
 /**
- * Random digits are drawn many at a time: a system call and a conversion for each id would cost
- * more than the rest of it.
+ * Bytes of random digits that are drawn at once: a system call and a conversion for each id would
+ * cost more than the rest of it.
  */
 const poolBytes = 4096;
 let poolHex = "";
@@ -58,7 +58,10 @@ const countMax = 0xfff;
 let countedMs = 0;
 let count = 0;
 
-/** How many ids this process made before in a millisecond; 4,095 for all that come after those. */
+/**
+ * Returns how many ids this process created before in a millisecond; 4,095 for all that come after
+ * those.
+ */
 function countWithin(nowMs: number): number {
   if (nowMs !== countedMs) {
     countedMs = nowMs;
@@ -68,10 +71,10 @@ function countWithin(nowMs: number): number {
 }
 
 /**
- * 32 hexadecimal digits: 48 bits of wall time in milliseconds, 12 bits that count within the
- * millisecond (RFC 9562, section 6.2, method 1), then 68 random bits. Sorts in the order in which a
- * process made them (rows append to their index, lists show the newest first), and is a valid W3C
- * trace id.
+ * Returns 32 hexadecimal digits: 48 bits of wall time in milliseconds, 12 bits that count within
+ * the millisecond (RFC 9562, section 6.2, method 1), then 68 random bits. They sort in the order in
+ * which a process created them, so that rows append to their index and lists show the newest first,
+ * and they are valid W3C trace ids.
  */
 export function timeOrderedHex(nowMs: number): string {
   const counted = countWithin(nowMs).toString(16).padStart(3, "0");
@@ -79,24 +82,24 @@ export function timeOrderedHex(nowMs: number): string {
 }
 
 /**
- * Whether a text may be the id of a record. What may not is asked of no database: Postgres refuses
- * a zero byte as a mistake of ours.
+ * Returns whether a text may be the id of a record. Any other text is not passed to a database:
+ * Postgres rejects a zero byte with an error that would be answered as 500.
  */
 export const mayBeId = (text: string): boolean => /^[\w-]{1,100}$/.test(text);
 
-/** A new record id such as `key_0192...`, ordered by time. */
+/** Returns a new record id such as `key_0192...`, ordered by time. */
 export const newId = (prefix: IdPrefix, nowMs: number): string =>
   `${prefix}_${timeOrderedHex(nowMs)}`;
 
-/** The lowest id that a record of a wall time can have, since ids begin with the time. */
+/** Returns the lowest possible id of a record at a wall time, since ids begin with the time. */
 export const lowestId = (prefix: IdPrefix, atMs: number): string =>
   `${prefix}_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /**
- * Random text of `length` base-62 characters, uniform (bytes past the last multiple of 62 are drawn
- * again).
+ * Returns random text of `length` base-62 characters. It is uniform: bytes beyond the last multiple
+ * of 62 are drawn again.
  */
 export function randomBase62(length: number): string {
   let text = "";

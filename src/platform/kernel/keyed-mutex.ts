@@ -1,10 +1,10 @@
-/** Lets work on one thing happen one after the other, and work on different things side by side. */
+/** Serialises work under one name, and lets work under different names run concurrently. */
 export class KeyedMutex {
   private readonly last = new Map<string, Promise<unknown>>();
 
   /**
-   * Does the work once everything is done that was asked for under the same name before; failures
-   * pass to their own asker alone.
+   * Runs the work after all earlier work under the same name. A failure rejects only for its own
+   * caller.
    */
   run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const turn = (this.last.get(name) ?? Promise.resolve()).then(work);
@@ -22,8 +22,8 @@ export class KeyedMutex {
 }
 
 /**
- * Returns what `make` gives, made when it is first asked for and then kept; callers of that time
- * wait for the one attempt. One that fails is not kept: the next caller tries again.
+ * Returns a function that creates a value on its first call and keeps it; concurrent callers wait
+ * for the one attempt. A failed attempt is not kept: the next caller tries again.
  */
 export function lazily<Made>(make: () => Promise<Made>): () => Promise<Made> {
   let made: Promise<Made> | undefined;

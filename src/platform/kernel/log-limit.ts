@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 const everyMs = 60_000;
 const causesMax = 100;
 
-/** Lets one log line a minute and cause through, and counts those between. */
+/** Lets one log line per minute and cause through, and counts those in between. */
 export class LogLimit {
   private readonly clock: Clock;
   private readonly causes = new Map<string, { loggedMs: number; leftOut: number }>();
@@ -13,8 +13,8 @@ export class LogLimit {
   }
 
   /**
-   * Lines of this cause that were left out since the last one; undefined where this one is to be
-   * left out too.
+   * Returns how many lines of this cause were left out since the last one; undefined where this one
+   * is to be left out too.
    */
   pass(cause: string): number | undefined {
     const nowMs = this.clock.monotonicMs();

@@ -1,20 +1,20 @@
 /**
  * Money is counted in integer nano-USD (1 USD = 1,000,000,000 nano-USD) and prices in integer
- * pico-USD per unit (1 USD per million tokens = 1,000,000 pico-USD per token), so that no sum
- * ever passes through a binary fraction. JSON numbers exist only at the edge.
+ * pico-USD per unit (1 USD per million tokens = 1,000,000 pico-USD per token), so that no sum ever
+ * passes through a binary fraction. JSON numbers exist only at the edge.
  */
 export type NanoUsd = bigint;
 export type PicoUsd = bigint;
 
-/** Units of money in each other: amounts are counted in nano-USD, prices in pico-USD. */
+/** Conversion factors: amounts are counted in nano-USD, prices in pico-USD. */
 export const nanoUsdPerUsd = 1_000_000_000n;
 export const picoUsdPerNanoUsd = 1_000n;
 
 const decimalPattern = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,2}))?$/i;
 
 /**
- * Reads a decimal text or number exactly as an integer count of 10^-scale units; digits beyond the
- * scale are rounded half up.
+ * Parses a decimal text or number exactly, as an integer count of 10^-scale units. Digits beyond
+ * the scale are rounded half up.
  */
 export function parseDecimal(value: string | number, scale: number): bigint | undefined {
   const match = decimalPattern.exec(String(value).trim());
@@ -29,37 +29,41 @@ export function parseDecimal(value: string | number, scale: number): bigint | un
   return sign ? -magnitude : magnitude;
 }
 
-/** USD as text or JSON number, to nano-USD; undefined when it is no decimal number. */
+/** Converts USD as text or JSON number to nano-USD; undefined when it is not a decimal number. */
 export const nanoFromUsd = (usd: string | number): NanoUsd | undefined => parseDecimal(usd, 9);
 
-/** USD per million tokens, to pico-USD per token; undefined when it is no decimal number. */
+/**
+ * Converts USD per million tokens to pico-USD per token; undefined when it is not a decimal number.
+ */
 export const picoPerTokenFromUsdPerMillion = (usd: string | number): PicoUsd | undefined =>
   parseDecimal(usd, 6);
 
-/** Pico-USD to nano-USD, rounded half up; the only place where a charge is rounded. */
+/**
+ * Converts pico-USD to nano-USD, rounded half up. This is the only place where a charge is rounded.
+ */
 export const nanoFromPico = (pico: PicoUsd): NanoUsd =>
   (pico + picoUsdPerNanoUsd / 2n) / picoUsdPerNanoUsd;
 
 /**
- * Nano-USD as the JSON number of USD that clients read. Exact to the nano-dollar up to 9 million
- * USD.
+ * Converts nano-USD to the JSON number of USD that clients read. Exact to the nano-dollar up to 9
+ * million USD.
  */
 export const usdFromNano = (nano: NanoUsd): number => Number(nano) / 1e9;
 
 /**
- * Nano-USD as plain decimal text of USD for amounts of any size: `String` would write small charges
- * with an exponent.
+ * Formats nano-USD as plain decimal text of USD, for amounts of any size: `String` would write
+ * small charges with an exponent.
  */
 export const usdText = (nano: NanoUsd): string =>
   usdFromNano(nano)
     .toFixed(9)
     .replace(/\.?0+$/, "");
 
-/** Nano-USD as USD rounded to the six decimals of balances. */
+/** Converts nano-USD to USD, rounded to the six decimals of balances. */
 export const usdSixDecimals = (nano: NanoUsd): number =>
   Number((nano >= 0n ? nano + 500n : nano - 500n) / 1000n) / 1e6;
 
-/** Pico-USD per token as the shortest decimal text of USD per million tokens. */
+/** Formats pico-USD per token as the shortest decimal text of USD per million tokens. */
 export function usdPerMillionText(pico: PicoUsd): string {
   const fraction = (pico % 1_000_000n).toString().padStart(6, "0").replace(/0+$/, "");
   const whole = (pico / 1_000_000n).toString();

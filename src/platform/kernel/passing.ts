@@ -1,17 +1,20 @@
 /**
- * Collections of what comes and goes with requests. A `Set` or `Map` of JavaScriptCore replaces its
- * table every few insertions and deletions, and an outgrown table refers to the next one; one that
- * has survived a collection keeps all later ones, with everything that was ever in them, until the
- * next collection of the whole heap. Some 8 KB of each request stayed so. These collections reuse
- * their memory in place.
+ * Collections for objects that come and go with requests. A `Set` or `Map` of JavaScriptCore
+ * replaces its table every few insertions and deletions, and an outgrown table refers to the next
+ * one. A table that has survived a garbage collection keeps all later ones alive, with everything
+ * that was ever in them, until the next collection of the whole heap: some 8 KB of each request
+ * remained so. These collections reuse their memory in place.
  */
 
-/** What can be in a `PassingSet`, which keeps its place there; -1 while it is in none. */
+/**
+ * A possible member of a `PassingSet`, which stores the member's index in `place`; -1 while it is
+ * in none.
+ */
 export interface Passing {
   place: number;
 }
 
-/** A set of members that each know their place; in no order. */
+/** A set whose members know their own index; unordered. */
 export class PassingSet<Member extends Passing> {
   private readonly members: Member[] = [];
 
@@ -24,7 +27,7 @@ export class PassingSet<Member extends Passing> {
     if (member.place < 0) member.place = this.members.push(member) - 1;
   }
 
-  /** Takes a member out; the last one takes its place. */
+  /** Removes a member; the last member takes its place. */
   delete(member: Member): void {
     const { place } = member;
     if (place < 0) return;
@@ -35,7 +38,7 @@ export class PassingSet<Member extends Passing> {
     last.place = place;
   }
 
-  /** Calls `visit` for each member, which may take that member out. */
+  /** Calls `visit` for each member. It may remove that member. */
   forEach(visit: (member: Member) => void): void {
     for (let place = this.members.length - 1; place >= 0; place -= 1) {
       const member = this.members[place];
@@ -48,7 +51,7 @@ export class PassingSet<Member extends Passing> {
   }
 }
 
-/** Values by the ids of requests. */
+/** Values by request id. */
 export class PassingMap<Value extends object> {
   private readonly byId: Record<string, Value> = Object.create(null);
   private count = 0;
@@ -70,7 +73,7 @@ export class PassingMap<Value extends object> {
     this.byId[id] = value;
   }
 
-  /** Removes a value; false where there was none. */
+  /** Removes a value; returns false where there was none. */
   delete(id: string): boolean {
     if (!this.has(id)) return false;
     delete this.byId[id];
@@ -78,7 +81,7 @@ export class PassingMap<Value extends object> {
     return true;
   }
 
-  /** Every id with its value, the oldest first. */
+  /** Returns every id with its value, oldest first. */
   entries(): [id: string, value: Value][] {
     return Object.entries(this.byId);
   }

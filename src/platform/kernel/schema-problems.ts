@@ -25,7 +25,7 @@ const formats: Readonly<Record<string, string>> = {
   ipv6: "an IPv6 address",
 };
 
-/** A length with what it counts. */
+/** Returns a length with the unit that it counts. */
 function lengthText(length: number | bigint, origin: string): string {
   if (origin === "string") return `${length} character${length === 1 ? "" : "s"}`;
   return `${length} ${length === 1 ? "entry" : "entries"}`;
@@ -46,7 +46,10 @@ function tooBig({ origin, maximum, inclusive }: Issue & { code: "too_big" }): st
   return `must be ${inclusive === false ? "less than" : "at most"} ${maximum}`;
 }
 
-/** What the alternatives of a union take, where the value is of another kind than all of them. */
+/**
+ * Returns what the alternatives of a union accept, where the value has another type than all of
+ * them.
+ */
 function union({ errors }: Issue & { code: "invalid_union" }): string | undefined {
   const inner = errors.flat();
   const kinds = inner.flatMap((issue) =>
@@ -58,9 +61,9 @@ function union({ errors }: Issue & { code: "invalid_union" }): string | undefine
 }
 
 /**
- * Says in plain words what a schema has against a value, as in "limit: must be at least 0"; zod's
- * own words are meant for its users. For the option `error` of zod's `parse`: schemas that say
- * something themselves go before it, and undefined leaves an issue to zod.
+ * Returns a schema's problem with a value in plain words, as in "limit: must be at least 0", since
+ * Zod's own messages are written for its users. It serves as the option `error` of Zod's `parse`:
+ * messages of the schemas themselves take precedence, and undefined leaves an issue to Zod.
  */
 export function problemText(issue: Issue): string | undefined {
   switch (issue.code) {
@@ -85,7 +88,7 @@ export function problemText(issue: Issue): string | undefined {
   }
 }
 
-/** Keys that a schema knows at a path, through the wrappers that a schema may have on the way. */
+/** Returns the keys that a schema knows at a path, looking through wrappers on the way. */
 export function knownKeys(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let level = alternatives(schema);
   for (const part of path)
@@ -116,10 +119,11 @@ function children(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodType[]
   return child ? [child] : [];
 }
 
-/** The known name that a misspelt one most likely means; undefined when none is close. */
+/** Returns the known name that a misspelt one most likely means; undefined when none is close. */
 export function closestName(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
-  // Two letters swapped count as two; a name that has to change altogether was not meant.
+  // Two swapped letters count as two edits. A name that would have to change altogether was not
+  // meant.
   let bestDistance = Math.min(Math.max(2, Math.floor(name.length / 3)) + 1, name.length);
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
@@ -130,7 +134,7 @@ export function closestName(name: string, known: Iterable<string>): string | und
   return best;
 }
 
-/** Insertions, deletions and replacements between two words (Levenshtein). */
+/** Returns the insertions, deletions and replacements between two words (Levenshtein distance). */
 function editDistance(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {
@@ -145,8 +149,8 @@ function editDistance(left: string, right: string): number {
 }
 
 /**
- * Whether a text has more than `most` characters; one beyond the first 65,536 counts once, although
- * it counts twice in `length`.
+ * Returns whether a text has more than `most` characters. One beyond the first 65,536 code points
+ * counts once, although it counts twice in `length`.
  */
 export function isLongerThan(text: string, most: number): boolean {
   if (text.length <= most) return false;

@@ -1,6 +1,6 @@
 /**
- * What a request consumed, as disjoint counts: no token stands in two of them, so that
- * price x count can be summed without correction. Absent means "not reported", 0 means "none".
+ * What a request consumed, as disjoint counts: no token is in two of them, so that price x count
+ * can be summed without correction. Absent means "not reported", 0 means "none".
  */
 export interface Usage {
   /** Text input tokens that were neither read from nor written to a cache. */
@@ -23,7 +23,7 @@ export interface Usage {
 export type UsagePart = keyof Usage;
 
 /**
- * All tokens that were written to a cache, for any lifetime; undefined where none were
+ * Returns all tokens that were written to a cache, for any lifetime; undefined where none were
  * reported.
  */
 export const totalCacheWrites = ({
@@ -34,7 +34,7 @@ export const totalCacheWrites = ({
     ? undefined
     : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0);
 
-/** The parts of what went in. */
+/** The parts of the input. */
 export const inputParts = [
   "inputTokens",
   "cacheReadTokens",
@@ -43,7 +43,7 @@ export const inputParts = [
   "inputAudioTokens",
   "inputImageTokens",
 ] as const;
-/** The parts of what came out. */
+/** The parts of the output. */
 export const outputParts = [
   "outputTokens",
   "reasoningTokens",
@@ -51,10 +51,10 @@ export const outputParts = [
   "outputImageTokens",
 ] as const;
 
-/** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */
+/** Returns all input tokens, including cached ones: what chat calls `prompt_tokens`. */
 export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);
 
-/** All tokens that came out, reasoning included: what chat calls `completion_tokens`. */
+/** Returns all output tokens, including reasoning: what chat calls `completion_tokens`. */
 export const totalOutputTokens = (usage: Usage): number => sumOf(usage, outputParts);
 
 function sumOf(usage: Usage, parts: readonly UsagePart[]): number {

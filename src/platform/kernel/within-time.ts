@@ -1,6 +1,6 @@
 /**
- * What comes of work, or `late` where that takes longer; what comes later is ignored. Rejects as
- * the work does.
+ * Resolves with the result of work, or with `late` where that takes longer; a later result is
+ * ignored. Rejects as the work does.
  */
 export function withinTime<Result, Late>(
   timeoutMs: number,
@@ -13,7 +13,7 @@ export function withinTime<Result, Late>(
   });
 }
 
-/** Whether a probe succeeds within its time; a probe that comes later is ignored. */
+/** Returns whether a probe succeeds within its time; a later result is ignored. */
 export const succeedsWithin = (timeoutMs: number, probe: Promise<unknown>): Promise<boolean> =>
   withinTime(
     timeoutMs,

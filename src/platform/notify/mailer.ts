@@ -1,14 +1,14 @@
 import type { Transporter } from "nodemailer";
 
-/** Where mail is handed in. */
+/** The server that mail is sent through. */
 export interface MailSettings {
   /** `smtp:` or `smtps:` with host, port and credentials. */
   url: string;
-  /** Who it comes from, such as `Switchyard <noreply@example.com>`. */
+  /** The sender, such as `Switchyard <noreply@example.com>`. */
   from: string;
 }
 
-/** A mail to one person; text alone, so that nothing in it can be taken for markup. */
+/** A mail to one person. It is plain text, so that nothing in it can be taken for markup. */
 interface Mail {
   to: string;
   subject: string;
@@ -17,15 +17,15 @@ interface Mail {
 
 /** Sends mail. */
 export interface Mailer {
-  /** Rejects when the mail server did not take it. */
+  /** Sends one mail. Rejects when the mail server did not accept it. */
   send(mail: Mail): Promise<void>;
   close(): void;
 }
 
-/** Line breaks in a header would begin another one. */
+/** Removes line breaks, which would start another header. */
 const oneLine = (text: string): string => text.replace(/[\r\n]+/g, " ");
 
-/** Over SMTP. The library is loaded with the first mail. */
+/** Creates a mailer over SMTP. The library is loaded with the first mail. */
 export function createMailer({ url, from }: MailSettings): Mailer {
   let transporter: Promise<Transporter> | undefined;
   const load = async (): Promise<Transporter> => {

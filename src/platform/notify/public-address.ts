@@ -3,19 +3,22 @@ import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
 import { type AddressRange, isWithin } from "../kernel/network/address-range.ts";
 
-/** Finds every address of a name. */
+/** Resolves a name to all of its addresses. */
 type Resolve = (name: string) => Promise<readonly string[]>;
 
-/** Where callers' addresses may lead. */
+/** The networks that callers' addresses may reach. */
 export interface AddressGuard {
-  /** Ranges of the operator's own networks that may be reached all the same, also without TLS. */
+  /**
+   * Ranges of the operator's own networks that may be reached although they are private, also
+   * without TLS.
+   */
   allowed: readonly AddressRange[];
   resolve?: Resolve;
   /** All certificates that are trusted, in PEM, in place of the platform's own list. */
   trusted?: readonly string[];
 }
 
-/** An address that may be called, and the address that its name has at this moment. */
+/** An address that may be called, with the IP address that its name currently resolves to. */
 export interface SafeTarget {
   url: URL;
   address: string;
@@ -25,14 +28,14 @@ const resolveByDns: Resolve = async (name) =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
 /**
- * All that IANA has given out for global unicast. What is outside of it, such as `::127.0.0.1`,
- * leads nowhere or back into a network.
+ * The range that IANA has allocated for global unicast. Addresses outside of it, such as
+ * `::127.0.0.1`, lead nowhere or back into a network.
  */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Identifiers of ISATAP interfaces (RFC 5214, 6.1), whose last half is an IPv4 address: the third
- * quarter of the address.
+ * Identifiers of ISATAP interfaces (RFC 5214, 6.1), in the third quarter of the address. Their last
+ * half is an IPv4 address.
  */
 const isatapParts: readonly (readonly number[])[] = [
   [0, 0x5efe],
@@ -40,14 +43,14 @@ const isatapParts: readonly (readonly number[])[] = [
 ];
 
 /**
- * Whether an address is one of the public internet; addresses that lead back into a network, also
- * through tunnels and translations, are not.
+ * Returns whether an address is on the public internet. Addresses that lead back into a network,
+ * also through tunnels and translations, are not.
  */
 export function isPublicAddress(text: string): boolean {
-  // The package reads the IPv4-compatible `::10.0.0.1` as if it were `::ffff:10.0.0.1`, which is
-  // another address.
+  // The package parses the IPv4-compatible `::10.0.0.1` as `::ffff:10.0.0.1`, which is another
+  // address.
   if (!ipaddr.isValid(text) || /^::\d+\./.test(text)) return false;
-  // IPv4 in IPv6's clothes is judged as what it is.
+  // An IPv4-mapped address is judged as the IPv4 address.
   const address = ipaddr.process(text);
   if (address.range() !== "unicast") return false;
   if (address instanceof ipaddr.IPv4) return true;
@@ -57,10 +60,10 @@ export function isPublicAddress(text: string): boolean {
   );
 }
 
-/** Why a URL must not be called. */
+/** Thrown with the reason why a URL must not be called. */
 export class UnsafeTargetError extends Error {}
 
-/** The URL as it is written, without a look at where its name leads. Throws `UnsafeTargetError`. */
+/** Parses a URL without resolving its name. Throws `UnsafeTargetError`. */
 function parseTarget(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -71,9 +74,9 @@ function parseTarget(text: string): URL {
 }
 
 /**
- * Looks a URL's name up, and refuses what leads into a private network (SSRF). The caller has to
- * connect to the address that this gives, so that the name cannot mean another one a moment later.
- * Throws `UnsafeTargetError`.
+ * Resolves a URL's name, and refuses addresses in a private network (SSRF). The caller has to
+ * connect to the returned address, so that the name cannot resolve to another one meanwhile. Throws
+ * `UnsafeTargetError`.
  */
 export async function resolveTarget(
   text: string,
@@ -93,8 +96,8 @@ export async function resolveTarget(
 }
 
 /**
- * What a guarded request is made of; redirects are the caller's to judge, and cookies are never
- * kept.
+ * The options of a guarded request. The caller has to follow redirects itself, and cookies are
+ * never kept.
  */
 export type GuardedRequest = Omit<RequestInit, "redirect" | "headers" | "signal"> & {
   headers?: Readonly<Record<string, string>>;
@@ -107,8 +110,8 @@ export type GuardedRequest = Omit<RequestInit, "redirect" | "headers" | "signal"
 
 /**
  * Sends a request to a URL that the gateway does not control. Connects to the address that was
- * judged, also when the name resolves to another one a moment later. Throws `UnsafeTargetError` for
- * a URL that leads into a private network.
+ * checked, even if the name resolves to another one meanwhile. Throws `UnsafeTargetError` for a URL
+ * that leads into a private network.
  */
 export async function guardedFetch(
   text: string,

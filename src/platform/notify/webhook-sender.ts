@@ -8,27 +8,29 @@ import {
   resolveTarget,
 } from "./public-address.ts";
 
-/** What is sent to a caller's webhook. */
+/** A message to a caller's webhook. */
 export interface WebhookMessage {
-  /** Id of the delivery; the same for every try, so that a receiver can tell repetitions. */
+  /**
+   * The id of the delivery; the same for every attempt, so that a receiver recognises repetitions.
+   */
   id: string;
   url: string;
   secret: string;
-  /** What it tells, such as `budget.threshold_reached`. */
+  /** The event, such as `budget.threshold_reached`. */
   event: string;
   /** JSON. */
   body: string;
 }
 
 /**
- * What became of one try. The words never quote what the other side said: who wrote the URL could
- * read a network with them.
+ * The outcome of one attempt. Its texts never quote the receiver's answer, which would let the
+ * author of the URL read a network.
  */
 export type DeliveryOutcome =
   | { ok: true; status: number | null }
   | { ok: false; status: number | null; error: string };
 
-/** How long a webhook may take to answer. */
+/** Milliseconds that a webhook may take to answer. */
 const patienceMs = 10_000;
 
 /**
@@ -85,13 +87,12 @@ function reasonOf(error: unknown): string {
   return "The webhook could not be reached.";
 }
 
-/** Prefix by which the secret of a webhook is known. */
+/** The prefix of webhook secrets. */
 const prefix = "whsec_";
 
 /**
- * Secrets that webhooks are signed with. They are derived from the encryption key (HKDF, RFC 5869)
- * for a record and a version, so the database holds none, and rotating one is counting its version
- * up.
+ * The secrets that sign webhooks. They are derived from the encryption key (HKDF, RFC 5869) for a
+ * record and a version, so the database holds none, and incrementing the version rotates one.
  */
 export class WebhookSecrets {
   private readonly encryptionKey: Uint8Array;
@@ -100,7 +101,7 @@ export class WebhookSecrets {
     this.encryptionKey = encryptionKey;
   }
 
-  /** The secret of a record's webhook. */
+  /** Returns the secret of a record's webhook. */
   secretOf({ id, version }: { id: string; version: number }): string {
     const derived = hkdfSync(
       "sha256",
@@ -114,8 +115,8 @@ export class WebhookSecrets {
 }
 
 /**
- * The signature header of a body: `t` is the time in seconds, `v1` HMAC-SHA256 of `<t>.<body>` in
- * hexadecimal.
+ * Returns the signature header of a body: `t` is the time in seconds, `v1` the HMAC-SHA256 of
+ * `<t>.<body>` in hexadecimal.
  */
 export const signatureOf = ({
   secret,

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import type { Clock } from "../kernel/clock.ts";
 
-/** Length of a window and of the slots that it is counted in, in milliseconds. */
+/** The length of a window, and of the slots that it is counted in, in milliseconds. */
 export interface WindowSize {
   windowMs: number;
   slotMs: number;
@@ -11,9 +11,8 @@ export interface WindowSize {
 export const minuteWindow: WindowSize = { windowMs: 60_000, slotMs: 250 };
 
 /**
- * Counts requests of a window exactly enough to refuse the right one: a ring of slots, so a window
- * of N admits N. The requests of a slot leave the window together, when the last of them is as old
- * as the window.
+ * Counts the requests of a window exactly, in a ring of slots: a window of N admits N. The requests
+ * of a slot leave the window together, when the last of them is as old as the window.
  */
 class SlidingWindow {
   private readonly slots: Uint32Array;
@@ -31,7 +30,7 @@ class SlidingWindow {
     this.lastOffsetsMs = new Uint16Array(this.slots.length);
   }
 
-  /** Counts an amount, one request where none is named, unless `limit` were passed. */
+  /** Counts an amount, by default one request, unless that would exceed `limit`. */
   tryAdd(nowMs: number, limit: number, amount = 1): boolean {
     this.advance(nowMs);
     if (this.total + amount > limit) return false;
@@ -43,15 +42,15 @@ class SlidingWindow {
     return true;
   }
 
-  /** Requests counted within the window. */
+  /** Returns the requests counted within the window. */
   count(nowMs: number): number {
     this.advance(nowMs);
     return this.total;
   }
 
   /**
-   * Milliseconds until the oldest counted requests leave the window, never more than its length; 0
-   * when none is counted.
+   * Returns the milliseconds until the oldest counted requests leave the window, at most its
+   * length; 0 when none is counted.
    */
   oldestLeavesInMs(nowMs: number): number {
     this.advance(nowMs);
@@ -75,7 +74,7 @@ class SlidingWindow {
     if (slot - this.newestSlot >= this.slots.length) this.clearAll();
     else for (let next = this.newestSlot + 1; next <= slot; next += 1) this.clear(next);
     this.newestSlot = Math.max(slot, this.newestSlot);
-    // The oldest slot began before the window did; it leaves as soon as its last request is older
+    // The oldest slot began before the window did. It leaves as soon as its last request is older
     // than the window.
     const oldest = this.oldestSlot;
     if (
@@ -101,7 +100,7 @@ class SlidingWindow {
   }
 }
 
-/** Sliding windows of one size by the name of what they count, such as a key's id. */
+/** Sliding windows of one size, by the name of what they count, such as a key's id. */
 export class NamedWindows {
   private readonly windows = new Map<string, SlidingWindow>();
   private readonly clock: Clock;
@@ -115,7 +114,7 @@ export class NamedWindows {
     {
       namesMax = Infinity,
     }: {
-      /** Names at once; beyond them those that came first are forgotten. */
+      /** The most names at once; beyond it the earliest ones are forgotten. */
       namesMax?: number;
     } = {},
   ) {
@@ -124,19 +123,19 @@ export class NamedWindows {
     this.namesMax = namesMax;
   }
 
-  /** Counts an amount under a name, unless its window would then count more than `limit`. */
+  /** Counts an amount under a name, unless its window would then exceed `limit`. */
   tryAdd(name: string, { limit, amount = 1 }: { limit: number; amount?: number }): boolean {
     const nowMs = this.clock.nowMs();
     if (nowMs >= this.nextSweepMs) this.sweep(nowMs);
     return this.windowOf(name).tryAdd(nowMs, limit, amount);
   }
 
-  /** Counts what came at an earlier wall time, in the order of time, without a limit. */
+  /** Counts what came at an earlier wall time, in chronological order and without a limit. */
   restore(name: string, { atMs, amount }: { atMs: number; amount: number }): void {
     this.windowOf(name).tryAdd(atMs, Infinity, amount);
   }
 
-  /** What a window counts, and when the oldest of it leaves. */
+  /** Returns a window's count, and when the oldest part of it leaves. */
   stateOf(name: string): { count: number; oldestLeavesInMs: number } {
     const nowMs = this.clock.nowMs();
     const window = this.windows.get(name);
@@ -160,8 +159,8 @@ export class NamedWindows {
   }
 
   /**
-   * Forgets a tenth of the names at once: looking for the first of a map each time costs more than
-   * counting.
+   * Forgets a tenth of the names at once, since finding the first entry of a map each time costs
+   * more than counting.
    */
   private dropOldest(): void {
     let left = Math.ceil(this.namesMax / 10);
@@ -171,7 +170,7 @@ export class NamedWindows {
     }
   }
 
-  /** Forgets windows that count nothing any more, so that addresses do not pile up. */
+  /** Forgets empty windows, so that addresses do not accumulate. */
   private sweep(nowMs: number): void {
     this.nextSweepMs = nowMs + this.size.windowMs;
     for (const [name, window] of this.windows) {
@@ -188,26 +187,31 @@ export class TokenCounter {
     this.windows = new NamedWindows(clock, minuteWindow);
   }
 
-  /** Counts what a request is going to send, unless the key's ceiling would be passed. */
+  /**
+   * Counts the tokens that a request is about to send, unless that would exceed the key's ceiling.
+   */
   tryReserve(keyId: string, { tokens, perMinute }: { tokens: number; perMinute: number }): boolean {
     return this.windows.tryAdd(keyId, { limit: perMinute, amount: tokens });
   }
 
-  /** Counts tokens that were used, also above the ceiling: an answer is as long as it is. */
+  /**
+   * Counts tokens that were used, even above the ceiling, since an answer's length is known only
+   * afterwards.
+   */
   add(keyId: string, tokens: number): void {
     if (tokens > 0) this.windows.tryAdd(keyId, { limit: Infinity, amount: tokens });
   }
 }
 
 /**
- * Bits of an IPv6 address that name a subscriber's network; the rest is theirs to choose (RFC 6177,
- * RFC 8981).
+ * The 16-bit parts of an IPv6 address that name a subscriber's network. The subscriber chooses the
+ * rest (RFC 6177, RFC 8981).
  */
 const networkParts = 4;
 
 /**
- * What anonymous requests are counted by: an IPv4 address, however it is written, or the /64
- * network of an IPv6 address, whose owner has as many addresses as it likes.
+ * Returns the key that anonymous requests are counted by: an IPv4 address in one spelling, or the
+ * /64 network of an IPv6 address, whose owner has any number of addresses.
  */
 export function countedAddress(address: string): string {
   if (!address.includes(":") || !ipaddr.IPv6.isValid(address)) return address;

@@ -1,25 +1,25 @@
 import { assert } from "../kernel/assert.ts";
 
-/** A value that both databases can bind; money and counts stay within 2^53. */
+/** A value that both databases can bind. Money and counts stay within 2^53. */
 export type SqlValue = string | number | null;
 
-/** A named insert, written once by the store that owns the table. */
+/** A named insert, defined once by the store that owns the table. */
 export interface InsertStatement {
-  /** Unique name of the statement, such as `transfer`. */
+  /** The unique name of the statement, such as `transfer`. */
   name: string;
   table: string;
   columns: readonly string[];
 }
 
-/** An insert, and how a record fills its columns. */
+/** An insert, and the function that fills its columns from a record. */
 interface RecordInsert<Source> {
   statement: InsertStatement;
   rowOf(source: Source): CommitUnit["inserts"][number];
 }
 
 /**
- * Declares an insert by its columns, each beside the value that it takes of a record; `Row` is the
- * table's row, whose columns have to be all there.
+ * Declares an insert by its columns, each with the function that reads its value from a record.
+ * `Row` is the table's row type, whose columns must all be present.
  */
 export function recordInsert<Row, Source>({
   name,
@@ -39,9 +39,9 @@ export function recordInsert<Row, Source>({
 }
 
 /**
- * A named table of sums: rows found by `keyColumns`, whose `sumColumns` grow. Missing rows start at
- * zero. A commit only appends what it makes grow; it is folded into the sums in the background, and
- * before a query reads them.
+ * A named table of sums: rows are found by `keyColumns`, and their `sumColumns` grow. Missing rows
+ * start at zero. A commit only appends the growth, which is folded into the sums in the background,
+ * and before a query reads them.
  */
 export interface AddStatement {
   name: string;
@@ -49,64 +49,64 @@ export interface AddStatement {
   keyColumns: readonly string[];
   sumColumns: readonly string[];
   /**
-   * Tables of sums that grow in its place: a trigger of the database spreads its rows to them when
-   * they are folded, and keeps none.
+   * Tables of sums that grow in its place: a database trigger spreads its rows to them during a
+   * fold, and keeps none.
    */
   spreadsTo?: readonly string[];
   /**
-   * Where several gateways share the database, it guards these sums: they grow in the commit
-   * itself, so that it can refuse the commit.
+   * Whether the sums grow in the commit itself, where several gateways share the database, so that
+   * the database can refuse the commit.
    */
   guarded?: true;
 }
 
-/** What one settlement writes; everything in a unit is committed together or not at all. */
+/** What one settlement writes. Everything in a unit is committed together or not at all. */
 export interface CommitUnit {
   inserts: readonly { statement: InsertStatement; values: readonly SqlValue[] }[];
   adds: readonly { statement: AddStatement; key: readonly SqlValue[]; sums: readonly number[] }[];
 }
 
-/** What the caller passes to the queue beside a unit. */
+/** Options that the caller passes to the queue beside a unit. */
 export interface CommitOptions {
   /**
-   * Others are under way whose units may follow at once: the group is held open while turns of the
-   * event loop bring more.
+   * Whether other requests are in progress whose units may follow at once. The group is then held
+   * open while turns of the event loop bring more.
    */
   moreMayFollow?: boolean;
 }
 
 /**
- * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is
- * durable (as `storage.durability` says); it rejects when the database refused, and then nothing of
- * the unit stands. A unit that was under way when the database was lost stays pending until the
- * database tells what became of it.
+ * Writes units in groups, off the event loop. The promise of `commit` resolves when the unit is
+ * durable (as `storage.durability` says). It rejects when the database refused the unit, and then
+ * nothing of it was written. A unit that was in flight when the database was lost stays pending
+ * until its outcome is known.
  */
 export interface CommitQueue {
   commit(unit: CommitUnit, options?: CommitOptions): Promise<void>;
   /**
-   * Resolves when everything accepted so far is durable; rejects with `StorageUnavailableError`
-   * where the database answers nothing.
+   * Resolves when everything accepted so far is durable. Rejects with `StorageUnavailableError`
+   * where the database does not answer.
    */
   flush(): Promise<void>;
-  /** Units accepted and not yet durable. */
+  /** The number of units that were accepted and are not durable yet. */
   readonly pendingCount: number;
-  /** Units that were refused since the start. */
+  /** The number of units that were refused since the start. */
   readonly rejectedCount: number;
   /**
-   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or
-   * the last commit or test write was refused.
+   * Whether the database has stopped taking commits: the oldest unit has waited for over a second,
+   * or the last commit or test write was refused.
    */
   readonly stalled: boolean;
   /**
-   * Whether a request may be begun whose charge has to be committed; after an outage one a second,
-   * until a unit stands.
+   * Returns whether a request may begin whose charge has to be committed. After an outage one
+   * request per second may, until a unit was committed.
    */
   admits(): boolean;
 }
 
 /**
- * Every statement that units may carry, known before the first unit so that a wrong column fails
- * the start.
+ * Every statement that units may contain. They are known before the first unit, so that a wrong
+ * column fails the start.
  */
 export interface CommitStatements {
   inserts: readonly InsertStatement[];
@@ -114,16 +114,16 @@ export interface CommitStatements {
 }
 
 /**
- * A unit as it travels to the writer: the number of inserts, then `statementIndex, values` for each
- * insert, then `statementIndex, key, sums` for each add. One flat array costs the main thread
- * least.
+ * A unit in the form that is sent to the writer: the number of inserts, then `statementIndex,
+ * values` for each insert, then `statementIndex, key, sums` for each add. One flat array costs the
+ * main thread least.
  */
 export type PackedUnit = readonly (number | readonly SqlValue[])[];
 
-/** Turns units into their packed form, or throws when one does not fit the statements. */
+/** Packs a unit, or throws where it does not fit the statements. */
 export type UnitPacker = (unit: CommitUnit) => PackedUnit;
 
-/** Builds the packer for a set of statements; their names have to be unique. */
+/** Creates the packer for a set of statements, whose names have to be unique. */
 export function createUnitPacker(statements: CommitStatements): UnitPacker {
   const inserts = indexByName(statements.inserts);
   const adds = indexByName(statements.adds);
@@ -158,8 +158,8 @@ function indexOf(byName: Map<string, number>, name: string): number {
 }
 
 /**
- * JSON would turn NaN and infinities into null and round large integers: refused here, where the
- * unit is known.
+ * Throws for values that JSON would change: NaN and infinities become null, and large integers are
+ * rounded. They are refused here, where the unit is known.
  */
 function requireValues(name: string, values: readonly SqlValue[], expectedCount: number): void {
   if (values.length !== expectedCount) {
@@ -181,8 +181,8 @@ function requireValues(name: string, values: readonly SqlValue[], expectedCount:
 }
 
 /**
- * A null is distinct from every other null in a unique index, so a counter under it would never add
- * up.
+ * Throws for a null in a key: in a unique index each null is distinct, so a counter under it would
+ * never add up.
  */
 function requireKey(name: string, key: readonly SqlValue[], expectedCount: number): void {
   requireValues(name, key, expectedCount);

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { StorageKind } from "./storage.ts";
 
-/** Types that mean the same on both engines: text compares by bytes, integers have 64 bits. */
+/** Postgres types equivalent to SQLite's: text compares by bytes, integers have 64 bits. */
 const postgresTypes: Record<string, string> = {
   text: 'text collate "C"',
   integer: "bigint",
@@ -9,7 +9,7 @@ const postgresTypes: Record<string, string> = {
   blob: "bytea",
 };
 
-/** A table for both engines; column types are translated by `createTable`. */
+/** A table for both engines. `createTable` translates the column types. */
 export interface TableDefinition {
   name: string;
   /**
@@ -20,8 +20,8 @@ export interface TableDefinition {
   /** Table constraints, such as `primary key (workspace_id, day)`. */
   constraints?: readonly string[];
   /**
-   * Rows are kept in the order of the primary key, in one tree instead of two; pays where rows come
-   * in that order.
+   * Whether rows are stored in the order of the primary key, in one tree instead of two. It pays
+   * where rows are inserted in that order.
    */
   clustered?: true;
 }
@@ -37,7 +37,7 @@ export async function createTable(
   await sql.raw(tableSql(kind, table)).execute(database);
 }
 
-/** The statement that `createTable` runs. */
+/** Returns the statement that `createTable` runs. */
 export function tableSql(
   kind: StorageKind,
   { name, columns, constraints = [], clustered }: TableDefinition,

@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { randomBase62 } from "../kernel/ids.ts";
 import type { Storage } from "./storage.ts";
 
-/** What gateways on one database agree on, and the last beat of each. */
+/** The facts that gateways on one database agree on, and the last beat of each. */
 export interface GatewayTables {
   gateway_facts: { name: string; value: string };
   gateway_beats: { node_id: string; beat: number; at_ms: number };
@@ -15,7 +15,7 @@ export interface EpochOptions {
   database: Kysely<GatewayTables>;
   nodeId: string;
   clock: Clock;
-  /** Reports a database that was set back, and beats that failed. */
+  /** Called when the database was set back, and when beats failed. */
   onSetBack(): void;
   onError(error: unknown): void;
 }
@@ -25,14 +25,14 @@ const forgottenAfterMs = 3_600_000;
 const epochName = "epoch";
 
 /**
- * Names the history of a database that gateways share, so that what they keep elsewhere of it, as
- * in Valkey, ends with it. The epoch changes with the first gateway that starts, when a gateway
- * misses its own last beat (a backup was restored, or the server took over from one that was ahead
- * of it), and with the timeline of Postgres, which every failover and every recovery to a moment
- * begins.
+ * Identifies the history of a database that gateways share, so that state which they keep
+ * elsewhere, such as in Valkey, is discarded with it. The epoch changes with the first gateway that
+ * starts; when a gateway misses its own last beat, because a backup was restored or the server took
+ * over from one that was ahead of it; and with the timeline of Postgres, which changes with every
+ * failover and every point-in-time recovery.
  */
 export class DatabaseEpoch {
-  /** No other gateway took part when this one joined. */
+  /** Whether no other gateway took part when this one joined. */
   isFirst = false;
   private readonly options: EpochOptions;
   private readonly listeners = new Set<() => void>();
@@ -40,7 +40,7 @@ export class DatabaseEpoch {
   private timeline: string | undefined;
   private readsTimeline = true;
   private beatNumber = 0;
-  /** One whose answer was lost may have been written as well. */
+  /** The last beat that was requested. It may have been written even where its answer was lost. */
   private lastAsked = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
   private beating: Promise<void> | undefined;
@@ -49,7 +49,7 @@ export class DatabaseEpoch {
     this.options = options;
   }
 
-  /** Joins the gateways on the database and beats from now on. */
+  /** Joins the gateways on the database and starts to beat. */
   static async open(options: EpochOptions): Promise<DatabaseEpoch> {
     const epoch = new DatabaseEpoch(options);
     await options.storage.alone(() => epoch.join());
@@ -57,7 +57,7 @@ export class DatabaseEpoch {
     return epoch;
   }
 
-  /** The epoch of the moment. */
+  /** The current epoch. */
   get id(): string {
     return this.timeline === undefined ? this.epoch : `${this.epoch}-${this.timeline}`;
   }
@@ -67,13 +67,13 @@ export class DatabaseEpoch {
     this.listeners.add(listener);
   }
 
-  /** Beats no more. */
+  /** Stops beating. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.beating;
   }
 
-  /** Finds out whether the database is still the one that it was. */
+  /** Checks whether the database still has the same history. */
   beat(): Promise<void> {
     this.beating ??= this.compare()
       .catch((error: unknown) => this.options.onError(error))
@@ -155,7 +155,10 @@ export class DatabaseEpoch {
     return row?.value;
   }
 
-  /** Rejects where the server does not say, as some that are offered as a service do not. */
+  /**
+   * Reads the timeline of Postgres. Rejects where the server does not report it, as some hosted
+   * ones do not.
+   */
   private async readTimeline(): Promise<string> {
     const { rows } = await sql<{
       timeline: string;

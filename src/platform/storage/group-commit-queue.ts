@@ -12,47 +12,47 @@ import type {
 import { isOverdrawn, isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
 import type { StorageLogger } from "./storage.ts";
 
-/** A unit of a batch that was refused, by its position in the batch; nothing of it stands. */
+/** A refused unit of a batch, by its index in the batch; nothing of it was written. */
 export interface UnitFailure {
   index: number;
   error: Error;
 }
 
-/** Where batches go. One batch is under way at a time. */
+/** Writes batches. One batch is in flight at a time. */
 export interface BatchWriter {
   /**
-   * Undefined when a batch can be written now, which is then written in the same turn; else
-   * resolves when it is worth asking again.
+   * Returns undefined when a batch can be written now, which then happens in the same turn.
+   * Otherwise resolves when it is worth trying again.
    */
   whenReady(): Promise<void> | undefined;
   /**
-   * Writes a batch and resolves once the fate of every unit is known: durable, or among the
+   * Writes a batch. Resolves once the outcome of every unit is known: durable, or among the
    * failures.
    */
   write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]>;
   /**
-   * Writes something that leaves nothing behind, by the way that batches take. Rejects where a
-   * batch would be refused.
+   * Makes a test write that leaves nothing behind, on the path of batches. Rejects where a batch
+   * would be refused.
    */
   probe(): Promise<void>;
 }
 
-/** How units are written, and how many of them may wait for how long. */
+/** How units are written, how many may wait, and for how long. */
 export interface GroupCommitOptions {
   pack: UnitPacker;
   writer: BatchWriter;
   clock: Clock;
-  /** How long a unit may wait to be sent before it is refused. */
+  /** Milliseconds that a unit may wait to be sent before it is refused. */
   maxWaitMs?: number;
   maxBatchUnits?: number;
-  /** Above this many waiting units new ones are refused at once. */
+  /** The most waiting units; beyond it new ones are refused at once. */
   maxPendingUnits?: number;
   /**
-   * From this wait of the oldest unit, or of a test write, on, the queue counts as stalled; absent
-   * means `maxWaitMs`.
+   * Milliseconds of waiting of the oldest unit, or of a test write, from which the queue counts as
+   * stalled; absent means `maxWaitMs`.
    */
   stalledAfterMs?: number;
-  /** Pause before a batch is sent again that the database could not take. */
+  /** Milliseconds before a batch that the database could not take is sent again. */
   retryMs?: number;
   logger?: StorageLogger;
 }
@@ -72,18 +72,18 @@ interface FlushWaiter {
 }
 
 const noOptions: CommitOptions = {};
-/** After everything that this turn of the event loop has read was worked off. */
+/** Resolves after everything that this turn of the event loop has read was processed. */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * How long units that may be followed by others are held back for them, in milliseconds; a turn
- * that brings none ends it.
+ * Milliseconds that units are held back for others that may follow; a turn that brings none ends
+ * the wait.
  */
 const gatherMs = 1;
 
 /**
- * How long the result of a test write holds, and how long one is waited for: until it counts as
- * stalled, a slow disk takes it.
+ * Milliseconds that the result of a test write is valid and that one is awaited. Until a write
+ * counts as stalled, it is only a slow disk.
  */
 const probeHoldsMs = 1_000;
 const probeTimeoutMs = 2_000;
@@ -92,10 +92,10 @@ type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
 
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An
- * idle queue writes at the end of the current turn of the event loop, or where others are under
- * way, of the first turn that brought no more; so a busy thread writes few large batches, and a
- * lone unit waits for no timer. What a database in trouble could not take is sent again until its
- * time is over; time in which this process itself stood still does not count.
+ * idle queue writes at the end of the current turn of the event loop or, where other requests are
+ * in progress, of the first turn that brings no more units. So a busy thread writes few large
+ * batches, and a lone unit waits for no timer. What the database could not take is sent again until
+ * its time is over. Time in which this process itself was suspended does not count.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;
@@ -115,9 +115,9 @@ export class GroupCommitQueue implements CommitQueue {
   #draining = false;
   #lastProbe: TestWrite | undefined;
   #closed = false;
-  /** Why nothing that is under way is settled soon; undefined where it is. */
+  /** Why no unit in flight will be settled soon; undefined where the database answers. */
   #silence: StorageUnavailableError | undefined;
-  /** What came last may be followed by more. */
+  /** Whether the last unit may be followed by more. */
   #moreMayFollow = false;
 
   constructor(options: GroupCommitOptions) {
@@ -154,7 +154,7 @@ export class GroupCommitQueue implements CommitQueue {
     return !this.stalled && this.#gate.admits();
   }
 
-  /** Whether the database takes writes, by a test write that is at most a second old. */
+  /** Returns whether the database takes writes, by a test write that is at most a second old. */
   async takesWrites(): Promise<boolean> {
     if (this.stalled) return false;
     const nowMs = this.#clock.livedMs();
@@ -173,8 +173,8 @@ export class GroupCommitQueue implements CommitQueue {
   }
 
   /**
-   * The database answers nothing: nothing is admitted, and no flush waits, until a test write
-   * succeeds or a unit that is under way is settled.
+   * Suspends the queue because the database does not answer: nothing is admitted, and no flush
+   * waits, until a test write succeeds or a unit in flight is settled.
    */
   suspend(cause: string): void {
     if (this.#closed) return;
@@ -222,7 +222,7 @@ export class GroupCommitQueue implements CommitQueue {
   }
 
   /**
-   * Sends what waits; while the gate is closed and nothing waits, test writes find out when it can
+   * Sends what waits. While the gate is closed and nothing waits, test writes find out when it can
    * be opened.
    */
   async #drain(): Promise<void> {
@@ -382,16 +382,16 @@ export class GroupCommitQueue implements CommitQueue {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** So many units refused one after another, for any reason, count as an outage too. */
+/** The number of consecutive refusals, for any reason, that counts as an outage too. */
 const refusalsInRow = 8;
 
-/** How often one request may find out whether commits stand again, in milliseconds. */
+/** Milliseconds between requests that may test whether commits work again. */
 const trialEveryMs = 1_000;
 
 /**
- * Whether work that has to be committed may begin. Closed from the first commit that the database
- * cannot take; a test write that succeeds lets one request a second through, and the first unit
- * that stands opens the gate.
+ * Decides whether work that has to be committed may begin. The gate closes with the first commit
+ * that the database cannot take. After a successful test write it admits one request per second,
+ * and the first committed unit opens it.
  */
 class CommitGate {
   readonly #clock: Clock;
@@ -402,7 +402,7 @@ class CommitGate {
   #refusedInRow = 0;
   #lastTrialMs = 0;
   readonly #logLimit: LogLimit;
-  /** Units that were refused since the start. */
+  /** The number of units that were refused since the start. */
   rejectedCount = 0;
 
   constructor({ clock, logger }: { clock: Clock; logger?: StorageLogger | undefined }) {
@@ -415,7 +415,7 @@ class CommitGate {
     return this.#state === "closed";
   }
 
-  /** Whether a request may be begun whose charge has to be committed. */
+  /** Returns whether a request may begin whose charge has to be committed. */
   admits(): boolean {
     if (this.#state !== "trial") return this.#state === "open";
     const nowMs = this.#clock.monotonicMs();
@@ -424,7 +424,7 @@ class CommitGate {
     return true;
   }
 
-  /** The database cannot take commits at the moment. */
+  /** Closes the gate: the database cannot take commits at the moment. */
   close(cause: string): void {
     if (this.#state === "open") {
       this.#closedAtMs = this.#clock.monotonicMs();
@@ -435,22 +435,22 @@ class CommitGate {
   }
 
   /**
-   * A unit was refused for what it says. One after another is trouble of the database: missing
-   * rights, a failing trigger.
+   * Notes a unit that was refused for its content. Several in a row are a problem of the database,
+   * such as missing permissions or a failing trigger.
    */
   refused(cause: string): void {
     this.#refusedInRow += 1;
     if (this.#refusedInRow >= refusalsInRow || this.#state === "trial") this.close(cause);
   }
 
-  /** A test write went through. */
+  /** Notes a successful test write. */
   probed(): void {
     if (this.#state !== "closed") return;
     this.#state = "trial";
     this.#lastTrialMs = -Infinity;
   }
 
-  /** A unit stands. */
+  /** Opens the gate: a unit was committed. */
   open(): void {
     this.#refusedInRow = 0;
     if (this.#state === "open") return;

@@ -2,21 +2,21 @@ import type { AddStatement, SqlValue } from "./commit-queue.ts";
 import { mergeAdd, type MergedAdd, type MergedUnits } from "./merge-units.ts";
 
 /**
- * The sums that the commits of one release make grow. Growths name a sum by its place among them,
- * so that another release reads them by the statements that they were written with.
+ * The sums that the commits of one release grow. Growths name a sum by its index among them, so
+ * that another release reads them with the statements that they were written with.
  */
 export interface GrowthFormat {
   id: string;
   adds: readonly AddStatement[];
 }
 
-/** The format of a release's statements; the same statements have the same id. */
+/** Returns the format of a release's statements; the same statements have the same id. */
 export const growthFormatOf = (adds: readonly AddStatement[]): GrowthFormat => ({
   id: Bun.hash(JSON.stringify(adds)).toString(16),
   adds,
 });
 
-/** The statements as `commit_formats` keeps them. */
+/** Returns the statements in the form of `commit_formats`. */
 export const formatText = ({ adds }: GrowthFormat): string =>
   JSON.stringify(
     adds.map(({ name, table, keyColumns, sumColumns }) => ({
@@ -28,7 +28,7 @@ export const formatText = ({ adds }: GrowthFormat): string =>
   );
 
 /**
- * What a commit makes grow as one JSON text: for each sum its rows of key and growth. Numbers
+ * Returns a commit's growth as one JSON text: for each sum its rows of key and growth. Numbers
  * beyond 2^53 are text.
  */
 export function growthText(
@@ -43,13 +43,13 @@ export function growthText(
   return `{${parts.join(",")}}`;
 }
 
-/** One row of key and growth, as JSON can hold it. */
+/** Returns one row of key and growth, in a form that JSON can represent. */
 export const rowOf = ({ key, sums }: MergedAdd): unknown[] => [
   ...key,
   ...sums.map((sum) => (typeof sum === "bigint" ? sum.toString() : sum)),
 ];
 
-/** Adds up what several commits made grow, from the texts that were written of it. */
+/** Adds up the growth of several commits, from their texts. */
 export function readGrowths(
   texts: Iterable<string>,
   { adds }: Pick<GrowthFormat, "adds">,
@@ -70,7 +70,7 @@ export function readGrowths(
   return total;
 }
 
-/** Recognizes queries that read a table of sums, which has to be folded first. */
+/** Returns a function that recognises queries of a table of sums, which has to be folded first. */
 export function readsSumsOf(adds: readonly AddStatement[]): (sql: string) => boolean {
   const tables = [...new Set(adds.flatMap(({ table, spreadsTo = [table] }) => spreadsTo))];
   if (tables.length === 0) return () => false;
@@ -81,10 +81,10 @@ export function readsSumsOf(adds: readonly AddStatement[]): (sql: string) => boo
 /** Reads rows from a database of either engine. */
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 
-/** What is committed and not folded yet, by table: key columns and growth by their names. */
+/** Returns what is committed and not folded yet, by table: key columns and growth by name. */
 export type UnfoldedSums = (table: string) => readonly Record<string, SqlValue | bigint>[];
 
-/** Reads what commits made grow beyond what the sums of a database count. */
+/** Reads the growth of commits that the sums of a database do not contain yet. */
 export async function readUnfolded(query: Query): Promise<UnfoldedSums> {
   const rows = await query(
     "select growths, sums from commit_growths inner join commit_formats on commit_formats.id = format",

@@ -1,10 +1,10 @@
 import type { PackedUnit, SqlValue } from "./commit-queue.ts";
 
-/** A batch by statement: what has to be inserted, and one sum per distinct counter key. */
+/** A batch by statement: the rows to insert, and one sum for each distinct counter key. */
 export interface MergedUnits {
   /** Rows by the index of their insert statement; an absent index has none. */
   inserts: (readonly SqlValue[])[][];
-  /** Counter growth by the index of its add statement. */
+  /** The growth of counters by the index of their add statement. */
   adds: Map<string, MergedAdd>[];
 }
 
@@ -23,7 +23,7 @@ export const mergeUnits = (units: readonly PackedUnit[]): MergedUnits => ({
   adds: mergeAdds(units),
 });
 
-/** Rows of a batch by the index of their insert statement. */
+/** Groups the rows of a batch by the index of their insert statement. */
 export function groupInserts(units: readonly PackedUnit[]): MergedUnits["inserts"] {
   const inserts: MergedUnits["inserts"] = [];
   for (const unit of units) {
@@ -34,7 +34,7 @@ export function groupInserts(units: readonly PackedUnit[]): MergedUnits["inserts
   return inserts;
 }
 
-/** Growth of counters by the index of their add statement, equal keys added up. */
+/** Groups the growth of counters by the index of their add statement, with equal keys added up. */
 export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
   const adds: MergedUnits["adds"] = [];
   for (const unit of units) {
@@ -49,10 +49,10 @@ export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
   return adds;
 }
 
-/** Where the adds of a unit begin. */
+/** Returns where the adds of a unit begin. */
 const insertEnd = (unit: PackedUnit): number => 1 + 2 * (unit[0] as number);
 
-/** Adds the growth of each sum to what is in a total already. */
+/** Adds growth to a total. */
 export function addGrowths(total: MergedUnits["adds"], more: MergedUnits["adds"]): void {
   more.forEach((additions, index) => {
     const into = (total[index] ??= new Map());

@@ -4,12 +4,12 @@ import { assert } from "../kernel/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
 import type { StorageKind } from "./storage.ts";
 
-/** One step of the schema, for both engines; `createTable` covers what differs between them. */
+/** One step of the schema, for both engines. `createTable` covers their differences. */
 export interface Migration {
   /**
-   * Sorts after every migration that was released before it, such as `2026-11-21-ledger`. One that
-   * only adds is named so, as `2026-12-01-notes additive to 2026-11-21-ledger`, after the newest
-   * migration of the release before, which can then still be started on the database.
+   * A name that sorts after every migration released before it, such as `2026-11-21-ledger`. A
+   * migration that only adds is named like `2026-12-01-notes additive to 2026-11-21-ledger`, after
+   * the newest migration of the previous release, which can then still be started on the database.
    */
   name: string;
   up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
@@ -20,14 +20,14 @@ export interface MigrateOptions {
   database: Kysely<unknown>;
   kind: StorageKind;
   migrations: readonly Migration[];
-  /** False refuses a database that lacks a migration, instead of running it. */
+  /** Whether missing migrations are run; where false, a database that lacks one is refused. */
   mayMigrate: boolean;
 }
 
 /**
- * Runs what was not run yet, all in one transaction and under the engine's lock. Throws
- * `SchemaMismatchError` when the database holds a migration that this release does not know and that is not additive to
- * its own newest, and where migrations are missing that may not be run here.
+ * Runs the missing migrations, all in one transaction and under the engine's lock. Throws
+ * `SchemaMismatchError` when the database has a migration that this release does not know and that
+ * is not additive to its own newest, and where migrations are missing that may not be run.
  */
 export async function migrate({
   database,
@@ -38,7 +38,7 @@ export async function migrate({
   requireOrder(migrations);
   const done = await namesOfDone(database, kind);
   refuseNewerSchema(done, migrations);
-  // Nearly every start ends here; the migrator would look at every table first, several times.
+  // Nearly every start ends here; the migrator would examine every table first, several times.
   const missing = migrations.filter(({ name }) => !done.includes(name));
   if (missing.length === 0) return;
   if (!mayMigrate) throw new SchemaMismatchError(notMigrated(missing.length));
@@ -73,10 +73,7 @@ function requireOrder(migrations: readonly Migration[]): void {
   });
 }
 
-/**
- * The migrations that were run on this database, in the order of their names; none on one that is
- * new.
- */
+/** Returns the migrations that were run on this database, sorted by name; none on a new one. */
 async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promise<string[]> {
   const {
     rows: [table],
@@ -93,7 +90,7 @@ async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promis
   return rows.map(({ name }) => name);
 }
 
-/** The name of a migration by itself, and that of the one that it is additive to. */
+/** Splits a migration's name from that of the migration that it is additive to. */
 function namePartsOf(fullName: string): { name: string; additiveTo: string | undefined } {
   const [name = "", additiveTo] = fullName.split(" additive to ");
   return { name, additiveTo };

@@ -5,8 +5,8 @@ import type { Storage, StorageLogger, StorageOptions } from "./storage.ts";
 const silentLogger: StorageLogger = { info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * Opens the gateway's database, brings its schema up to date and takes the right to be the only
- * gateway on it. Throws `StorageInUseError`, `SchemaMismatchError` or what the engine says.
+ * Opens the gateway's database, migrates its schema and takes the lock that makes this the only
+ * gateway on it. Throws `StorageInUseError`, `SchemaMismatchError` or the engine's error.
  */
 export async function openStorage<Schema>(options: StorageOptions): Promise<Storage<Schema>> {
   const embedded = options.url.startsWith("sqlite:");

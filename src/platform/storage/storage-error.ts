@@ -1,17 +1,19 @@
 /**
- * The database cannot take the work now (down, full, busy, closing); nothing of the refused unit
- * stands.
+ * The database cannot take the work now (down, full, busy, closing). Nothing of the refused unit
+ * was written.
  */
 export class StorageUnavailableError extends Error {
   override name = "StorageUnavailableError";
 }
 
-/** Another gateway process owns this database; two would each spend the same balance. */
+/** Another gateway process owns this database. Two of them would each spend the same balance. */
 export class StorageInUseError extends Error {
   override name = "StorageInUseError";
 }
 
-/** The database was written by a newer release than this one, or its migrations are not ours. */
+/**
+ * The database was written by a newer release than this one, or has migrations of another program.
+ */
 export class SchemaMismatchError extends Error {
   override name = "SchemaMismatchError";
 }
@@ -39,14 +41,14 @@ const uniqueViolationCodes = new Set([
   "23505",
 ]);
 
-/** Whether a write failed because its key is already there, on either engine. */
+/** Returns whether a write failed because its key already exists, on either engine. */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && "code" in error && uniqueViolationCodes.has(String(error.code));
 }
 
 /**
- * Whether a write would have taken an account below zero (check_violation, raised by a trigger of
- * `ledger_accounts` on Postgres).
+ * Returns whether a write would have taken an account below zero (check_violation, raised by a
+ * trigger of `ledger_accounts` on Postgres).
  */
 export const isOverdrawn = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code === "23514";

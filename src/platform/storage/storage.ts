@@ -7,7 +7,7 @@ import type { Migration } from "./migrate.ts";
 export type StorageKind = "sqlite" | "postgres";
 
 /**
- * `power` survives a power failure, `process` the end of the process; Postgres always gives
+ * `power` survives a power failure, `process` the end of the process. Postgres always provides
  * `power`.
  */
 export type Durability = "power" | "process";
@@ -16,66 +16,66 @@ export type Durability = "power" | "process";
 export interface Storage<Schema> {
   readonly kind: StorageKind;
   readonly database: Kysely<Schema>;
-  /** Group commits of settlements; they share the writer with the transactions of `database`. */
+  /** Group commits of settlements. They share the writer with the transactions of `database`. */
   readonly commits: CommitQueue;
-  /** Whether reads and commits work now; answers within two seconds. */
+  /** Returns whether reads and commits work now; answers within two seconds. */
   isHealthy(): Promise<boolean>;
   /**
-   * Does work that no other gateway on the database does at the same time, such as what the first
-   * start makes.
+   * Runs work that no other gateway on the database does at the same time, such as what the first
+   * start creates.
    */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
   /**
-   * Takes part in the epoch of the database, as long as the gateway lives; true where no other
-   * gateway does.
+   * Joins the epoch of the database, for as long as the gateway lives; returns true where no other
+   * gateway takes part.
    */
   join(): Promise<boolean>;
-  /** Settles every accepted commit, then lets go of the database. */
+  /** Settles every accepted commit, then closes the database. */
   close(): Promise<void>;
 }
 
-/** Where trouble in the background is reported. */
+/** Receives reports of problems in the background. */
 export interface StorageLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** The database to open, what it must hold and how durable its commits are. */
+/** The database to open, its schema and the durability of its commits. */
 export interface StorageOptions {
-  /** `sqlite:PATH`, or `postgres://` and `postgresql://` as libpq reads them. */
+  /** `sqlite:PATH`, or `postgres://` and `postgresql://` as libpq parses them. */
   url: string;
   durability: Durability;
-  /** Ordered by name; those that were not run yet are run before the storage opens. */
+  /** Ordered by name. Missing ones are run before the storage opens. */
   migrations: readonly Migration[];
   /**
-   * Whether migrations are run that the database lacks (true); where not, such a database is
+   * Whether missing migrations are run (default true); where false, a database that lacks one is
    * refused.
    */
   mayMigrate?: boolean;
   commitStatements: CommitStatements;
   /**
-   * Whether gateways share the database, on Postgres alone; each must then keep its balances where
-   * the others see them.
+   * Whether gateways share the database, which only Postgres allows. Each must then keep its
+   * balances where the others see them.
    */
   severalGateways?: boolean;
   /**
-   * How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10
-   * s).
+   * Milliseconds to wait for another gateway process to release the database (SQLite 2 s, Postgres
+   * 10 s).
    */
   lockTimeoutMs?: number;
   /**
-   * How long to wait for a server that cannot be reached yet, or is starting itself; absent means
-   * not at all.
+   * Milliseconds to wait for a server that cannot be reached yet, or is starting; absent means
+   * none.
    */
   waitMs?: number;
-  /** How many connections to Postgres queries may take, beside four that are always there (10). */
+  /** The most connections to Postgres for queries, beside four permanent ones (10). */
   poolSize?: number;
-  /** How long a commit may wait for the database before it is refused (5 s). */
+  /** Milliseconds that a commit may wait for the database before it is refused (5 s). */
   commitTimeoutMs?: number;
   clock?: Clock;
   logger?: StorageLogger;
 }
 
-/** The options as the engines see them, with every default in its place. */
+/** The options as the engines see them, with every default filled in. */
 export type OpenedStorageOptions = Required<StorageOptions>;

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry, type Metric } from "prom-client";
 import type { CounterCell, Family, HistogramCell } from "./metric-families.ts";
 
-/** One metric as it is shown to a scraper. */
+/** One metric, as it is shown to a scraper. */
 export type MetricDefinition =
   | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
   | { kind: "gauge" | "counter"; name: string; help: string; read: () => Promise<number> }
@@ -13,7 +13,10 @@ interface Sample {
   metricName?: string;
 }
 
-/** A registry of prom-client that reads our cells when it is scraped, and measures the process. */
+/**
+ * Creates a prom-client registry that reads the gateway's cells when it is scraped, and measures
+ * the process.
+ */
 export function exposition(definitions: readonly MetricDefinition[]): Registry {
   const registry = new Registry();
   // Every 100 ms; prom-client's own 10 ms woke an idle process often enough for 0.3 % of a core.
@@ -23,9 +26,9 @@ export function exposition(definitions: readonly MetricDefinition[]): Registry {
 }
 
 /**
- * A registry asks a metric for its `name`, for `get()` and for `reset()`, its types ask for the
- * whole class. A metric of prom-client cannot be handed finished bucket counts, so ours is one by
- * shape.
+ * Returns an object in the shape of a prom-client metric: a registry asks it for `name`, `get()`
+ * and `reset()`, although its types require the whole class. A real prom-client metric cannot be
+ * given finished bucket counts.
  */
 function asMetric(definition: MetricDefinition): Metric {
   const { name, help, kind } = definition;

@@ -3,10 +3,10 @@ import { pino } from "pino";
 import type { Clock } from "../kernel/clock.ts";
 import { redactFields, redactText } from "./redact.ts";
 
-/** What a line is about, beside its message; secrets and content in it are taken out. */
+/** The fields of a line, beside its message. Secrets and content in them are removed. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes lines for the operator. */
+/** Writes log lines for the operator. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
@@ -14,25 +14,25 @@ export interface Logger {
   error(fields: LogFields, message: string): void;
 }
 
-/** Severity from which lines are written; `silent` writes none. */
+/** The severity from which lines are written; `silent` writes none. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** How a logger is built. */
 export interface LoggerOptions {
   level: LogLevel;
-  /** Takes each finished line, newline included; standard error when absent. */
+  /** Takes each finished line, newline included; absent means standard error. */
   write?: (line: string) => void;
-  /** Lets prompts and answers through; false unless the operator asked for them. */
+  /** Whether prompts and answers are logged; false unless the operator asked for them. */
   includeContent?: boolean;
 }
 
-/** How long a pipe that is full is left to its reader before it is tried again. */
+/** Milliseconds that a full pipe is left to its reader before it is tried again. */
 const fullPipeMs = 10;
 
 /**
- * Creates a pino logger of one JSON object a line, written synchronously to standard error: standard
- * output belongs to the ready line, and a line that explains a crash must not wait in a buffer.
- * Secrets and content are taken out by the look of names and values (pino's `redact` needs the path
+ * Creates a pino logger that writes one JSON object per line, synchronously to standard error:
+ * standard output is reserved for the ready line, and a line that explains a crash must not wait in
+ * a buffer. Secrets and content are recognised by names and values (pino's `redact` needs the path
  * of each). https://getpino.io/#/docs/api
  */
 export function createLogger(options: LoggerOptions): Logger {
@@ -61,8 +61,8 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 /**
- * Writes the whole line, however slowly it is read. Drops the rest where no process reads any more:
- * there is no place left to report it.
+ * Writes the whole line, however slowly it is read. Drops the rest where nothing reads any more,
+ * since there is no place left to report it.
  */
 function writeToStandardError(line: string): void {
   let rest = Buffer.from(line);
@@ -81,8 +81,8 @@ const everyMs = 60_000;
 const causesMax = 1_000;
 
 /**
- * A logger that writes at most 20 warnings and errors a minute of one message, so that a disk which
- * is full is not filled further: the first line of the next minute says how many were left out.
+ * Returns a logger that writes at most 20 warnings and errors per minute and message, so that a
+ * full disk is not filled further. The first line of the next minute says how many were left out.
  */
 export function boundedLogger(logger: Logger, clock: Clock): Logger {
   const causes = new Map<string, { sinceMs: number; lines: number }>();

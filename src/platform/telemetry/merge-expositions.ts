@@ -4,8 +4,7 @@ interface Family {
 }
 
 /**
- * One text in Prometheus' format of the texts of several processes, each sample with a label
- * `process`.
+ * Merges the Prometheus texts of several processes into one, each sample with a label `process`.
  */
 export function mergeExpositions(texts: readonly { process: string; text: string }[]): string {
   const families = new Map<string, Family>();
@@ -32,7 +31,7 @@ export function mergeExpositions(texts: readonly { process: string; text: string
     .join("\n");
 }
 
-/** A sample such as `name{a="b"} 1` or `name 1` with one more label. */
+/** Returns a sample such as `name{a="b"} 1` or `name 1` with one more label. */
 function labelled(sample: string, process: string): string {
   const label = `process="${process}"`;
   const [, name = "", open = "", rest = ""] = /^([^\s{]+)(\{?)(.*)$/.exec(sample) ?? [];

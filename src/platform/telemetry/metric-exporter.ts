@@ -47,8 +47,8 @@ export function startExporter(
 }
 
 /**
- * The exporter of metrics as OpenTelemetry's own package builds it, of the parts that the exporter
- * of traces brings along.
+ * Builds the exporter of metrics as OpenTelemetry's own package does, from the modules that the
+ * exporter of traces loads anyway.
  */
 function exporterOf({
   target,
@@ -83,7 +83,9 @@ function exporterOf({
 
 const scopeName = "switchyard";
 
-/** Reads our cells when metrics are sent. Every sum is one since the start of the process. */
+/**
+ * Reads the gateway's cells when metrics are sent. Every sum counts from the start of the process.
+ */
 function cellProducer({
   definitions,
   version,
@@ -147,7 +149,7 @@ async function metricData(definition: MetricDefinition, times: Times): Promise<M
     : { ...base, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
 }
 
-/** Labels that say something: one without a value is left out, as conventions ask. */
+/** Returns the labels that have a value, since the conventions ask to omit empty ones. */
 const given = (labels: Readonly<Record<string, string>>): Attributes =>
   Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ""));
 
@@ -157,7 +159,10 @@ const histogramOf = ({ bounds, counts, sum }: HistogramCell) => ({
   count: counts.reduce((total, count) => total + count, 0),
 });
 
-/** Units by the end of a metric's name (UCUM); the conventions' tokens have one of their own. */
+/**
+ * Returns the unit (UCUM) by the end of a metric's name. The conventions' tokens have a unit of
+ * their own.
+ */
 const unitOf = (name: string): string => {
   if (name.endsWith("_seconds") || name.endsWith(".duration") || name.endsWith("_chunk"))
     return "s";

@@ -12,7 +12,7 @@ const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => 
 const histogramFamily = (bounds: readonly number[], ...labelNames: string[]) =>
   new Family(labelNames, () => new HistogramCell(bounds));
 
-/** Fresh families of every labelled metric. */
+/** Creates new families of every labelled metric. */
 export function newFamilies() {
   return {
     requests: counterFamily("endpoint", "status"),
@@ -33,7 +33,7 @@ export function newFamilies() {
 /** Every labelled metric. */
 export type Families = ReturnType<typeof newFamilies>;
 
-/** Numbers that are read at a scrape, the first two kept here. */
+/** Numbers that are read at a scrape; the first two are kept here. */
 export interface Gauges {
   requestsInFlight: GaugeCell;
   openStreams: GaugeCell;
@@ -59,7 +59,7 @@ export interface Gauges {
     | undefined;
 }
 
-/** Names and help texts; an operator's dashboards hang on them. */
+/** Returns names and help texts, which operators' dashboards depend on. */
 export function definitionsOf(families: Families, gauges: Gauges): MetricDefinition[] {
   const counter = (name: string, help: string, family: Family<CounterCell>): MetricDefinition => ({
     kind: "counter",
@@ -110,7 +110,7 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
   ];
 }
 
-/** Metrics of what the gateway is doing now. */
+/** Returns the metrics of the gateway's present activity. */
 function insideMetrics(gauges: Gauges): MetricDefinition[] {
   const gauge = (name: string, help: string, read: () => number): MetricDefinition => ({
     kind: "gauge",
@@ -146,7 +146,10 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
   ];
 }
 
-/** Metrics of engines beside the database; without one, they say that it is well. */
+/**
+ * Returns the metrics of engines beside the database. An engine that is not in use is reported as
+ * healthy.
+ */
 function outsideMetrics(gauges: Gauges): MetricDefinition[] {
   const metric = (
     kind: "gauge" | "counter",
@@ -216,7 +219,7 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
   ];
 }
 
-/** Every metric of the gateway with its labels, as the documentation lists them. */
+/** Returns every metric of the gateway with its labels, as the documentation lists them. */
 export function metricTable(): {
   name: string;
   kind: string;
@@ -243,10 +246,9 @@ export function metricTable(): {
 }
 
 /**
- * Counts kept as plain numbers. A labelled `inc` or `observe` of prom-client costs 170-200 ns
- * (labels are validated and joined to a text each time), some ten of them make up a finished
- * request; here each is one addition, and prom-client sees the numbers only when someone scrapes
- * (`exposition.ts`).
+ * Counts as plain numbers. A labelled `inc` or `observe` of prom-client takes 170-200 ns (labels
+ * are validated and joined to a text each time), and a finished request makes some ten of them.
+ * Here each is one addition, and prom-client sees the numbers only at a scrape (`exposition.ts`).
  */
 
 /** A number that only grows. */
@@ -272,7 +274,7 @@ export class GaugeCell {
 }
 
 /**
- * Observations counted in buckets; `counts` has one more entry than `bounds`, for what is above the
+ * Observations counted in buckets. `counts` has one more entry than `bounds`, for what is above the
  * last.
  */
 export class HistogramCell {
@@ -280,15 +282,15 @@ export class HistogramCell {
   readonly counts: number[];
   sum = 0;
 
-  /** Upper bounds, inclusive and ascending, in the unit of the observations. */
+  /** `bounds` are the upper bounds, inclusive and ascending, in the unit of the observations. */
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
   /**
-   * Counts one observation; a clock that stepped back counts as zero, and what is no number not at
-   * all.
+   * Counts one observation. A negative one, after a clock was set back, counts as zero; NaN is
+   * ignored.
    */
   observe(value: number): void {
     if (Number.isNaN(value)) return;
@@ -307,13 +309,13 @@ interface Branch<Cell> {
 
 const newBranch = <Cell>(): Branch<Cell> => ({ branches: new Map() });
 
-/** A cell and what it counts. */
+/** A cell and its labels. */
 export interface LabelledCell<Cell> {
   labels: Record<string, string>;
   cell: Cell;
 }
 
-/** The cells of one metric, one for each tuple of label values, made when first asked for. */
+/** The cells of one metric, one for each tuple of label values, created on first use. */
 export class Family<Cell> {
   readonly labelNames: readonly string[];
   private readonly create: () => Cell;
@@ -326,8 +328,8 @@ export class Family<Cell> {
   }
 
   /**
-   * The cell of these label values, in the order of the label names; keep it where the labels do
-   * not change.
+   * Returns the cell of these label values, in the order of the label names. Callers may keep it
+   * where the labels do not change.
    */
   at(...values: readonly string[]): Cell {
     let branch = this.root;
@@ -339,7 +341,7 @@ export class Family<Cell> {
     return (branch.cell ??= this.create());
   }
 
-  /** Every cell with its labels. */
+  /** Returns every cell with its labels. */
   entries(): LabelledCell<Cell>[] {
     return this.below(this.root, {});
   }

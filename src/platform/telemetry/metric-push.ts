@@ -11,7 +11,7 @@ import {
 import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
 import { Family, HistogramCell } from "./metric-families.ts";
 
-/** Bounds that the conventions recommend, in seconds and in tokens. */
+/** Bucket bounds that the conventions recommend, in seconds and in tokens. */
 const secondBounds = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 ];
@@ -20,16 +20,19 @@ const tokenBounds = [
   67_108_864,
 ];
 
-/** Distinct models before the rest is counted as `other`: callers may name models of their own. */
+/**
+ * The most distinct models; further ones are counted as `other`, since callers may name models of
+ * their own.
+ */
 const maxModels = 200;
 
 const histogram = (bounds: readonly number[], ...labels: string[]) =>
   new Family(labels, () => new HistogramCell(bounds));
 
 /**
- * Counts what OpenTelemetry's conventions ask of a client of models. An operation is one attempt at
- * a provider; tokens are those of the attempt that was charged. An answer from the cache asked no
- * provider and is none.
+ * Counts the metrics that OpenTelemetry's conventions define for clients of models. An operation is
+ * one attempt at a provider; tokens are those of the attempt that was charged. An answer from the
+ * cache is no operation.
  */
 class GenAiMetrics {
   readonly #durations = histogram(
@@ -80,7 +83,7 @@ class GenAiMetrics {
     return [operation, genAiProvider(provider), this.#models.has(model) ? model : "other"];
   }
 
-  /** The metrics, to be read whenever they are sent. */
+  /** Returns the metrics, to be read whenever they are sent. */
   definitions(): MetricDefinition[] {
     const kind = "histogram";
     return [
@@ -112,18 +115,23 @@ export interface MetricPushOptions {
   target?: OtlpSettings["metrics"] | undefined;
   serviceName: string;
   version: string;
-  /** Tells this process from others of the same service, whose numbers are added to its own. */
+  /**
+   * Distinguishes this process from others of the same service, whose numbers are added to its own.
+   */
   instanceId: string;
-  /** The gateway's own metrics, the ones that `/metrics` shows. */
+  /** The gateway's own metrics, which `/metrics` also shows. */
   definitions: readonly MetricDefinition[];
   clock: Pick<Clock, "nowMs">;
-  /** Told of each export that could not be delivered; the next one has the same sums and more. */
+  /**
+   * Called for each export that could not be delivered. The next one contains the same sums and
+   * more.
+   */
   onExportError?: (error: unknown) => void;
 }
 
 /**
- * Sends the gateway's metrics and those of GenAI's conventions over OTLP/HTTP with JSON, or nothing
- * without an endpoint, when OpenTelemetry's modules are not loaded at all.
+ * Sends the gateway's metrics and those of the GenAI conventions over OTLP/HTTP with JSON. Without
+ * an endpoint, nothing is sent and OpenTelemetry's modules are not loaded.
  */
 export function createMetricPush({ target, ...options }: MetricPushOptions): Tracing {
   if (target === undefined) return noTracing;

@@ -15,40 +15,45 @@ import {
 /** How an inference request, or one attempt at an upstream, ended. */
 export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" | "failed";
 
-/** First digit of a status, as a label. */
+/** The class of a status, as a label. */
 export type StatusClass = "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
 
 /** An inference request after its settlement. */
 export interface FinishedInference {
-  /** The declared path, such as `/v1/chat/completions`; never a path as the caller typed it. */
+  /** The declared path, such as `/v1/chat/completions`, never the path that the caller sent. */
   endpoint: string;
-  /** HTTP status of the answer. */
+  /** The HTTP status of the answer. */
   status: number;
-  /** Slug of the provider that served, or of the last one tried; `none` when no one was. */
+  /**
+   * The slug of the provider that served, or of the last one tried; `none` when none was called.
+   */
   provider: string;
-  /** Catalog id of the model; never the text of a request that named an unknown one. */
+  /** The catalog id of the model, never the text of a request that named an unknown one. */
   model: string;
   outcome: Outcome;
-  /** From the request's first byte to the answer's last. */
+  /** Milliseconds from the request's first byte to the answer's last. */
   durationMs: number;
   /** The part of it that the gateway itself took. */
   overheadMs: number;
-  /** From the request's first byte to the first content; absent where nothing was streamed. */
+  /**
+   * Milliseconds from the request's first byte to the first content; absent where nothing was
+   * streamed.
+   */
   firstTokenMs?: number;
   tokens?: Usage;
   chargedNanoUsd?: bigint;
 }
 
 /**
- * What the service counts. Each method returns a cell that may be kept where its labels do not
+ * The metrics of the service. Each method returns a cell that may be kept where its labels do not
  * change.
  */
 export interface Metrics {
-  /** Requests of any endpoint. */
+  /** Counts requests of any endpoint. */
   request(endpoint: string, status: number): CounterCell;
-  /** Inference requests; models beyond the cap are counted as `other`. */
+  /** Counts inference requests. Models beyond the cap are counted as `other`. */
   inference(provider: string, model: string, outcome: Outcome): CounterCell;
-  /** Seconds from first byte in to last byte out. */
+  /** Seconds from the first byte received to the last byte sent. */
   requestDuration(endpoint: string): HistogramCell;
   /** Seconds that the gateway itself took of a request. */
   gatewayOverhead(endpoint: string): HistogramCell;
@@ -56,69 +61,68 @@ export interface Metrics {
   firstToken(provider: string): HistogramCell;
   tokens(provider: string, kind: UsagePart): CounterCell;
   upstreamAttempt(provider: string, outcome: Outcome): CounterCell;
-  /** Seconds from a file to its text, the wait for a converter included. */
+  /** Seconds from a file to its text, including the wait for a converter. */
   conversion(format: string, outcome: string): HistogramCell;
-  /** Errors answered, with who is to blame as the catalogue says. */
+  /** Counts errors that were answered, labelled with who is at fault according to the catalogue. */
   error(code: ErrorCode): CounterCell;
   readonly rateLimited: CounterCell;
   readonly chargedNanoUsd: CounterCell;
   /**
-   * What was delivered and not charged: beyond what the balance bears, or refused by the database.
+   * What was delivered and not charged: beyond what the balance could pay, or refused by the
+   * database.
    */
   uncollectedNanoUsd(reason: "balance" | "database"): CounterCell;
   readonly requestsInFlight: GaugeCell;
   readonly openStreams: GaugeCell;
   /**
-   * Everything about one settled inference request at once; 0.2 us. Does not count attempts, errors
-   * or gauges.
+   * Records everything about one settled inference request at once; takes 0.2 us. Does not count
+   * attempts, errors or gauges.
    */
   recordInference(finished: FinishedInference): void;
   /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
   watchServer(read: { connections(): Promise<number>; bodyBytes(): number }): void;
-  /** Tells where the number of open holds is to be read at a scrape. */
+  /** Sets where the number of open holds is read at a scrape. */
   watchHoldsOpen(read: () => number): void;
-  /** Tells where the number of units waiting for their commit is to be read at a scrape. */
+  /** Sets where the number of units waiting for their commit is read at a scrape. */
   watchCommitQueuePending(read: () => number): void;
-  /** Tells where the number of refused commits is to be read at a scrape. */
+  /** Sets where the number of refused commits is read at a scrape. */
   watchCommitsRejected(read: () => number): void;
-  /**
-   * Tells where the number of refused charges that wait for the database is to be read at a scrape.
-   */
+  /** Sets where the number of refused charges that wait for the database is read at a scrape. */
   watchUncollectedWaiting(read: () => number): void;
   /**
-   * Tells where it is to be read at a scrape whether the server of shared state answers, as 1 or 0;
-   * absent, there is none.
+   * Sets where it is read at a scrape whether the server of shared state answers, as 1 or 0. Not
+   * called where there is none.
    */
   watchSharedState(read: () => number): void;
-  /** Where it is read how many different configurations the gateways of the database have. */
+  /** Sets where the number of different configurations among the database's gateways is read. */
   watchConfigurations(read: () => number): void;
-  /** Where the numbers of the archive are read. */
+  /** Sets where the figures of the archive are read. */
   watchArchive(read: NonNullable<Gauges["archive"]>): void;
-  /** Where the numbers of the replica are read. */
+  /** Sets where the figures of the replica are read. */
   watchReplica(read: NonNullable<Gauges["replica"]>): void;
-  /** Every metric, to be read where it is sent elsewhere. */
+  /** Every metric, for exporters. */
   readonly definitions: readonly MetricDefinition[];
-  /** The exposition in Prometheus' text format. */
+  /** Returns the exposition in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
 }
 
 /** How metrics are built. */
 export interface MetricsOptions {
-  /** Distinct model labels before the rest is counted as `other`; 200 when absent. */
+  /** The most distinct model labels; further ones are counted as `other`. Default 200. */
   maxModelLabels?: number;
 }
 
 const statusClasses = ["1xx", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
-/** The class of an HTTP status; what is none counts as a failure of ours. */
+/** Returns the class of an HTTP status. An invalid status counts as a failure of the gateway. */
 export const statusClass = (status: number): StatusClass =>
   statusClasses[Math.floor(status / 100)] ?? "5xx";
 
 /**
- * The service's own metrics. Labels are endpoints, providers, models (capped), codes and outcomes:
- * all bounded, and none of them names a key, a user or a workspace. prom-client is loaded by the
- * first scrape, since loading it costs a start 25 ms.
+ * Creates the service's own metrics. Labels are endpoints, providers, models (capped), codes and
+ * outcomes: all are bounded, and none names a key, a user or a workspace. prom-client is loaded by
+ * the first scrape, since loading it takes 25 ms of a start.
  */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const families = newFamilies();
@@ -178,7 +182,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
 const faultOf = (code: ErrorCode): ErrorFacts["fault"] => errorCatalog[code].fault;
 
-/** Label value of each kind of token. */
+/** The label value of each kind of token. */
 const tokenKinds = {
   inputTokens: "input",
   cacheReadTokens: "cache_read",
@@ -194,7 +198,10 @@ const tokenKinds = {
 
 const tokenNames = Object.keys(tokenKinds) as UsagePart[];
 
-/** Lets the first `limit` distinct values through and calls all later ones `other`. */
+/**
+ * Returns a function that passes the first `limit` distinct values through and replaces all later
+ * ones by `other`.
+ */
 function labelCap(limit: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {

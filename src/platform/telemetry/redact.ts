@@ -1,8 +1,8 @@
 import { brand } from "../kernel/brand.ts";
 
-/** What stands in a log line in place of a secret. */
+/** The text that replaces a secret in a log line. */
 export const redacted = "[redacted]";
-/** What stands in a log line in place of what a caller sent or a model answered. */
+/** The text that replaces a prompt or an answer in a log line. */
 export const omitted = "[content omitted]";
 
 const maxDepth = 6;
@@ -10,7 +10,7 @@ const maxItems = 50;
 const maxTextLength = 8_192;
 
 /**
- * Last word of a key whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`,
+ * Last words of keys whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`,
  * `set-cookie`.
  */
 const secretWords = new Set([
@@ -34,7 +34,7 @@ const secretWords = new Set([
   "otp",
 ]);
 
-/** Keys that carry prompts and answers; never logged unless the operator asks for them. */
+/** Keys that carry prompts and answers, which are logged only if the operator asks for them. */
 const contentKeys = new Set([
   "messages",
   "prompt",
@@ -63,9 +63,9 @@ const lastWord = (key: string): string =>
 const escaped = (literal: string): string => literal.replace(/[^A-Za-z0-9]/g, "\\$&");
 
 /**
- * Secrets told by their look: our own prefixes, `sk-`, `gsk_` and `AIza` of the vendors, bearer
- * values, secrets in a query, and the password of a connection URL. The group that is kept says
- * which kind it was.
+ * Patterns of secrets: the gateway's own prefixes, `sk-`, `gsk_` and `AIza` of the vendors, bearer
+ * values, secrets in a query, and the password of a connection URL. The captured group, which is
+ * kept, shows the kind.
  */
 const secretPatterns: readonly RegExp[] = [
   new RegExp(
@@ -81,7 +81,7 @@ const secretPatterns: readonly RegExp[] = [
   /(\b[a-z][\w+.-]{0,20}:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi,
 ];
 
-/** The text without anything that looks like a secret, and no longer than a log line should be. */
+/** Returns the text without anything that looks like a secret, cut to the length of a log line. */
 export function redactText(text: string): string {
   const bounded = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}...` : text;
   return secretPatterns.reduce(
@@ -90,14 +90,14 @@ export function redactText(text: string): string {
   );
 }
 
-/** How much may be shown. */
+/** What may be shown. */
 export interface RedactOptions {
-  /** Prompts and answers too; off unless an operator turns it on. */
+  /** Whether prompts and answers are shown too; false unless an operator turns it on. */
   includeContent?: boolean;
 }
 
 /**
- * A copy of log fields as plain data: secrets and content taken out, errors spelled out, depth
+ * Returns a copy of log fields as plain data: secrets and content removed, errors expanded, depth
  * bounded.
  */
 export function redactFields(
@@ -158,7 +158,7 @@ function entriesByText(entries: Headers | Map<unknown, unknown>): [string, unkno
   return pairs;
 }
 
-/** An error as fields: its own, and those that are not enumerable. */
+/** Returns an error's own fields, including those that are not enumerable. */
 function errorFields(error: Error): Record<string, unknown> {
   return {
     ...error,

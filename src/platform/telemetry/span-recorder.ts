@@ -36,7 +36,9 @@ export interface SpanRecorder {
 
 const exportTimeoutMs = 5_000;
 
-/** A recorder that exports to `target`; at most 8,192 spans wait, further ones are dropped. */
+/**
+ * Creates a recorder that exports to `target`. At most 8,192 spans wait; further ones are dropped.
+ */
 export function createSpanRecorder(options: TracingOptions & { target: OtlpTarget }): SpanRecorder {
   const ids = traceIdGenerator();
   const onExportError = options.onExportError ?? (() => undefined);
@@ -119,12 +121,12 @@ function recordSpans(tracer: Tracer, inference: TracedInference): void {
 }
 
 /**
- * A caller's `traceparent` becomes a link, and the parent only when it names our own trace. The
- * trace id is what
- * `X-Service-Trace-Id` and the generation row show, so it has to be unique and ours; a span can have a parent in its
- * own trace only, and taking over a stranger's trace id would let one caller write into another's
- * trace (W3C Trace Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry
- * asks for a link there).
+ * Places a request in its trace. A caller's `traceparent` becomes a link, and the parent only when
+ * it names the request's own trace. The trace id is shown in `X-Service-Trace-Id` and in the
+ * generation record, so it has to be unique and the gateway's own. A span can have a parent only in
+ * its own trace, and adopting a caller's trace id would let one caller write into another's trace
+ * (W3C Trace Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks
+ * for a link there).
  */
 function placeInTrace(
   traceId: string,
@@ -178,7 +180,7 @@ function markFailed(span: Span, error: { type: string; message?: string }): void
   span.setStatus({ code: SpanStatusCode.ERROR, ...message });
 }
 
-/** What a caller's `traceparent` header says. */
+/** A parsed `traceparent` header. */
 export interface TraceParent {
   /** 32 lower-case hexadecimal digits. */
   traceId: string;

@@ -1,51 +1,51 @@
 /** One call of an upstream. */
 export interface TracedAttempt {
-  /** Provider slug. */
+  /** The provider's slug. */
   provider: string;
   /** Wall time in milliseconds since the epoch. */
   startMs: number;
   endMs: number;
-  /** HTTP status of the upstream; 0 when it gave none. */
+  /** The HTTP status of the upstream; 0 when it sent none. */
   status: number;
-  /** Wire name of the model. */
+  /** The wire name of the model. */
   model?: string;
-  /** Host of the upstream. */
+  /** The host of the upstream. */
   serverAddress?: string;
-  /** Error code of a failed attempt; absent on success. */
+  /** The error code of a failed attempt; absent on success. */
   errorType?: string;
   /** Seconds from the start to the first content of a stream. */
   firstChunkSeconds?: number;
 }
 
-/** How an attempt failed, as `error.type` says it; undefined where it did not. */
+/** Returns how an attempt failed, as the value of `error.type`; undefined where it did not. */
 export const errorTypeOf = ({ errorType, status }: TracedAttempt): string | undefined =>
   errorType ?? (status >= 400 ? String(status) : undefined);
 
 /** An inference request after its settlement. */
 export interface TracedInference {
   /**
-   * Our own trace id, 32 hexadecimal digits: what `X-Service-Trace-Id` shows is what the trace is
-   * found under.
+   * The request's trace id, 32 hexadecimal digits: the trace is found under the value of
+   * `X-Service-Trace-Id`.
    */
   traceId: string;
-  /** The caller's `traceparent` header as it came; an invalid one is ignored. */
+  /** The caller's `traceparent` header as it was received; an invalid one is ignored. */
   parent?: string;
   /** Wall time in milliseconds since the epoch. */
   startMs: number;
   endMs: number;
-  /** Such as `chat acme/large`: the operation and the requested model. */
+  /** The operation and the requested model, such as `chat acme/large`. */
   name: string;
   attributes: GenAiAttributes;
   attempts: readonly TracedAttempt[];
-  /** Error code and public message; absent on success. */
+  /** The error code and public message; absent on success. */
   error?: { type: string; message?: string };
 }
 
 /**
  * Span attribute names. The `gen_ai.*` ones follow OpenTelemetry's GenAI semantic conventions
  * (github.com/open-telemetry/semantic-conventions-genai, as in semantic-conventions 1.45.0), none
- * of which is stable yet: renames happen here and nowhere else. No name here carries what a caller
- * sent or a model answered.
+ * of which is stable yet: renames are made here alone. None of these attributes carries a prompt or
+ * an answer.
  */
 export const genAi = {
   /** `chat`, `embeddings`, `text_completion`; other surfaces under their own name. */
@@ -58,13 +58,13 @@ export const genAi = {
   requestStream: "gen_ai.request.stream",
   responseId: "gen_ai.response.id",
   responseModel: "gen_ai.response.model",
-  /** A list, one entry a choice. */
+  /** A list with one entry for each choice. */
   responseFinishReasons: "gen_ai.response.finish_reasons",
   /** Seconds to the first content. */
   responseTimeToFirstChunk: "gen_ai.response.time_to_first_chunk",
-  /** All input tokens, cached ones included. */
+  /** All input tokens, including cached ones. */
   usageInputTokens: "gen_ai.usage.input_tokens",
-  /** All output tokens, reasoning included. */
+  /** All output tokens, including reasoning. */
   usageOutputTokens: "gen_ai.usage.output_tokens",
   usageCacheReadInputTokens: "gen_ai.usage.cache_read.input_tokens",
   usageCacheCreationInputTokens: "gen_ai.usage.cache_creation.input_tokens",
@@ -77,8 +77,8 @@ export const genAi = {
 } as const;
 
 /**
- * Names of the metrics that the same conventions ask of a client; buckets are the ones that they
- * recommend.
+ * Names of the metrics that the same conventions define for clients; the buckets are the
+ * recommended ones.
  */
 export const genAiMetrics = {
   operationDuration: "gen_ai.client.operation.duration",
@@ -88,7 +88,7 @@ export const genAiMetrics = {
   tokenType: "gen_ai.token.type",
 } as const;
 
-/** Providers that the conventions know by another name than the catalogue. */
+/** Providers that the conventions name differently from the catalogue. */
 const providerNames: Readonly<Record<string, string>> = {
   "amazon-bedrock": "aws.bedrock",
   azure: "azure.ai.openai",
@@ -100,13 +100,13 @@ const providerNames: Readonly<Record<string, string>> = {
   xai: "x_ai",
 };
 
-/** What `gen_ai.provider.name` calls a provider: the conventions' word, or the slug. */
+/** Returns the value of `gen_ai.provider.name`: the conventions' name, or the slug. */
 export const genAiProvider = (slug: string): string => providerNames[slug] ?? slug;
 
 /** One of the names above. */
 type GenAiAttribute = (typeof genAi)[keyof typeof genAi];
 
-/** Attributes of a span; absent ones are left out. */
+/** The attributes of a span; absent ones are omitted. */
 type GenAiAttributes = Partial<
   Record<GenAiAttribute, string | number | boolean | string[] | undefined>
 >;

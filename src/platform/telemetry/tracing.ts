@@ -3,9 +3,9 @@ import type { SpanRecorder } from "./span-recorder.ts";
 
 /** Where one kind of telemetry is sent over OTLP/HTTP. */
 export interface OtlpTarget {
-  /** Full URL of the collector's path. */
+  /** The full URL of the collector's path. */
   readonly endpoint: string;
-  /** Headers of every export, such as a collector's credential. */
+  /** The headers of every export, such as a collector's credential. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -16,18 +16,18 @@ export interface OtlpSettings {
   readonly metrics?: OtlpTarget & { readonly intervalMs: number };
 }
 
-/** Variables of a process, as `process.env` has them. */
+/** The variables of a process, as in `process.env`. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The pause between two exports of metrics that OpenTelemetry's specification names. */
+/** Milliseconds between two exports of metrics, the default of OpenTelemetry's specification. */
 const defaultIntervalMs = 60_000;
 
 /**
  * Reads OpenTelemetry's usual variables, for traces and metrics alike:
- * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` as it stands, else `OTEL_EXPORTER_OTLP_ENDPOINT` with
- * `v1/traces` added, the headers of either kind, `OTEL_TRACES_EXPORTER` where it is `none`,
- * `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_SDK_DISABLED`. The sampler's
- * variables are read by the SDK itself.
+ * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` as it is, else `OTEL_EXPORTER_OTLP_ENDPOINT` with
+ * `v1/traces` appended, the headers of either kind, `OTEL_TRACES_EXPORTER` where it is `none`,
+ * `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_SDK_DISABLED`. The SDK itself reads
+ * the sampler's variables.
  */
 export function readOtlpSettings(environment: Environment): OtlpSettings {
   const traces = targetFrom(environment, "traces");
@@ -64,7 +64,8 @@ function targetFrom(
 }
 
 /**
- * `name=value,name=value`, values percent-encoded as in W3C Baggage; what is malformed is skipped.
+ * Parses `name=value,name=value`, with values percent-encoded as in W3C Baggage; malformed entries
+ * are skipped.
  */
 function headersFrom(text: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -84,17 +85,17 @@ function decoded(text: string): string {
   }
 }
 
-/** Takes what inference did, to an OpenTelemetry collector: as traces, as metrics, or as both. */
+/** Sends what inference did to an OpenTelemetry collector: as traces, as metrics, or as both. */
 export interface Tracing {
-  /** False when no endpoint is configured; callers may then spare themselves the record. */
+  /** False when no endpoint is configured, so that callers can skip building the record. */
   readonly enabled: boolean;
-  /** Takes one settled request; never throws and never waits. */
+  /** Takes one settled request; never throws and never blocks. */
   recordInference(inference: TracedInference): void;
-  /** Sends what is buffered; resolves within some five seconds, also when the collector is gone. */
+  /** Sends what is buffered; resolves within some five seconds, even when the collector is gone. */
   shutdown(): Promise<void>;
 }
 
-/** Tells each of several what inference did. */
+/** Returns a tracing that passes everything on to several others. */
 export const tellingAll = (...each: readonly Tracing[]): Tracing => ({
   enabled: each.some(({ enabled }) => enabled),
   recordInference: (inference) => {
@@ -103,20 +104,22 @@ export const tellingAll = (...each: readonly Tracing[]): Tracing => ({
   shutdown: async () => void (await Promise.all(each.map((one) => one.shutdown()))),
 });
 
-/** What stands where nothing is sent. */
+/** The tracing that sends nothing. */
 export const noTracing: Tracing = {
   enabled: false,
   recordInference: () => undefined,
   shutdown: async () => undefined,
 };
 
-/** Requests kept while OpenTelemetry's modules load; further ones of that moment are not traced. */
+/**
+ * The most requests that are kept while OpenTelemetry's modules load; further ones are not traced.
+ */
 const maxWaiting = 2_048;
 
 /**
- * Tracing over OTLP/HTTP with JSON, or nothing at all without an endpoint. The SDK takes 40 ms to
- * load, so a process without a collector never loads it and a process with one does not wait for
- * it.
+ * Creates tracing over OTLP/HTTP with JSON, or one that does nothing without an endpoint. The SDK
+ * takes 40 ms to load, so a process without a collector never loads it, and a process with one does
+ * not wait for it.
  */
 export function createTracing(options: TracingOptions): Tracing {
   const { target } = options;
@@ -145,7 +148,7 @@ export interface TracingOptions {
   serviceName: string;
   version: string;
   /**
-   * Told of each batch that could not be delivered; spans are dropped then, requests are
+   * Called for each batch that could not be delivered. Its spans are dropped; requests are
    * unaffected.
    */
   onExportError?: (error: unknown) => void;

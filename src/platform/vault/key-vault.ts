@@ -15,7 +15,7 @@ import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 /** A 256-bit key, and the id by which sealed texts name it. */
 interface SealingKey {
   id: string;
-  /** Held outside the script's own heap. */
+  /** Held outside the JavaScript heap. */
   key: KeyObject;
 }
 
@@ -25,7 +25,7 @@ const version = "v1";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** What a sealed text is bound to: opened with any other binding it is refused. */
+/** What a sealed text is bound to. Opening it with any other binding fails. */
 type Binding = readonly string[];
 
 const boundBytes = (binding: Binding): Buffer => Buffer.from(JSON.stringify(binding), "utf8");
@@ -43,8 +43,8 @@ export function seal(
 }
 
 /**
- * The id of the key that a text was sealed with; undefined where it is no sealed text of a known
- * version.
+ * Returns the id of the key that a text was sealed with; undefined where it is not a sealed text of
+ * a known version.
  */
 export function sealingKeyIdOf(sealed: string): string | undefined {
   const [written, id, ...rest] = sealed.split("|");
@@ -52,8 +52,8 @@ export function sealingKeyIdOf(sealed: string): string | undefined {
 }
 
 /**
- * Decrypts a sealed text. Throws where the key, the binding or the text is not the one it was
- * sealed with.
+ * Decrypts a sealed text. Throws where the key, the binding or the text differs from what was
+ * sealed.
  */
 export function open(
   { key }: SealingKey,
@@ -88,9 +88,9 @@ const keyOf = (secret: Uint8Array): SealingKey => {
 };
 
 /**
- * Master keys derived from 32-byte secrets (HKDF, RFC 5869), so that the same secret may serve
- * other purposes. What the previous ones have wrapped is wrapped again with the current one when
- * the gateway starts.
+ * Derives master keys from 32-byte secrets (HKDF, RFC 5869), so that the same secret may serve
+ * other purposes. What the previous ones wrapped is wrapped again with the current one when the
+ * gateway starts.
  */
 export function createMasterKeys({
   current,
@@ -106,11 +106,11 @@ export function createMasterKeys({
   };
 }
 
-/** Where a provider's key is kept: it can be opened for this place alone. */
+/** Where a provider's key is stored. It can be opened for this place alone. */
 interface KeyPlace {
   workspaceId: string;
   providerId: string;
-  /** `byok_` id of the record. */
+  /** The `byok_` id of the record. */
   id: string;
 }
 
@@ -128,8 +128,8 @@ const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [
 
 /**
  * Encrypts provider keys under a key of their workspace, which in turn is stored wrapped by the
- * master key: neither the rows nor the master key alone give anything away. Data keys stay
- * unwrapped in memory, provider keys do not.
+ * master key, so that neither the rows nor the master key alone reveal anything. Data keys stay
+ * unwrapped in memory; provider keys do not.
  */
 export class KeyVault {
   private readonly store: DataKeyStore;
@@ -145,9 +145,8 @@ export class KeyVault {
   }
 
   /**
-   * Unwraps every data key, and wraps those again that another master key than the current one has
-   * wrapped: after that the old one opens nothing here. Throws `ConfigurationError` where a master
-   * key is missing.
+   * Unwraps every data key, and wraps those of an earlier master key with the current one, so that
+   * the old one is no longer needed. Throws `ConfigurationError` where a master key is missing.
    */
   static async open(options: {
     store: DataKeyStore;
@@ -160,8 +159,8 @@ export class KeyVault {
   }
 
   /**
-   * Seals a provider's key for its place, under the workspace's data key, which is made where there
-   * is none.
+   * Seals a provider's key for its place, under the workspace's data key, which is created where
+   * there is none.
    */
   async seal(place: KeyPlace, secret: string): Promise<string> {
     const dataKey =
@@ -171,8 +170,8 @@ export class KeyVault {
   }
 
   /**
-   * The provider's key in clear. Throws where the sealed text is damaged or belongs to another
-   * place.
+   * Returns the provider's key in the clear. Throws where the sealed text is damaged or belongs to
+   * another place.
    */
   open(place: KeyPlace, sealed: string): string {
     const dataKey = this.dataKeys.get(place.workspaceId);
@@ -183,7 +182,7 @@ export class KeyVault {
     return open(dataKey, { sealed, binding: keyBinding(place) }).toString("utf8");
   }
 
-  /** Takes a workspace's data key that another gateway made. */
+  /** Loads a workspace's data key that another gateway created. */
   async learn(workspaceId: string): Promise<void> {
     if (this.dataKeys.has(workspaceId)) return;
     const row = await this.store.find(workspaceId);
@@ -244,12 +243,12 @@ const missingMasterKey = (id: string): ConfigurationError =>
     },
   ]);
 
-/** A workspace's data key at rest, wrapped by a master key. */
+/** A stored data key of a workspace, wrapped by a master key. */
 export interface WrappedDataKey {
-  /** Hexadecimal id that sealed texts name. */
+  /** The hexadecimal id that sealed texts name. */
   id: string;
   workspaceId: string;
-  /** As `seal` writes it. */
+  /** In the form that `seal` writes. */
   wrapped: string;
 }
 
@@ -258,7 +257,7 @@ export interface DataKeyTables {
   workspace_data_keys: { id: string; workspace_id: string; wrapped: string; created_at_ms: number };
 }
 
-/** Data keys at rest, one a workspace. */
+/** Stores data keys, one for each workspace. */
 export class DataKeyStore {
   private readonly database: Kysely<DataKeyTables>;
 
@@ -271,7 +270,7 @@ export class DataKeyStore {
     return rows.map(({ id, workspace_id: workspaceId, wrapped }) => ({ id, workspaceId, wrapped }));
   }
 
-  /** A workspace's data key; undefined where it has none. */
+  /** Returns a workspace's data key; undefined where it has none. */
   async find(workspaceId: string): Promise<WrappedDataKey | undefined> {
     const row = await this.database
       .selectFrom("workspace_data_keys")
@@ -288,7 +287,7 @@ export class DataKeyStore {
       .execute();
   }
 
-  /** Replaces what a data key is wrapped in, unless another has done so meanwhile. */
+  /** Replaces the wrapped form of a data key, unless another process has done so meanwhile. */
   async rewrap(id: string, { from, to }: { from: string; to: string }): Promise<void> {
     await this.database
       .updateTable("workspace_data_keys")

@@ -1,15 +1,15 @@
 /**
- * Where one top-level member of an object stands in its JSON text; all positions are string
+ * The position of one top-level member of an object in its JSON text. All positions are string
  * indexes.
  */
 export interface Member {
-  /** The name, escapes resolved. */
+  /** The name, with escapes resolved. */
   key: string;
-  /** Index of the name's opening quote. */
+  /** The index of the name's opening quote. */
   keyStart: number;
-  /** Index of the value's first character. */
+  /** The index of the value's first character. */
   valueStart: number;
-  /** Index after the value's last character. */
+  /** The index after the value's last character. */
   valueEnd: number;
 }
 
@@ -23,10 +23,10 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 /**
- * Finds the top-level members of one JSON object without building its values, in document order,
- * duplicates included. Strings are skipped by searching for their end, so long ones cost little.
- * Throws SyntaxError when the object's own structure is broken; what lies inside a value is only
- * matched bracket by bracket, so text that has to be valid JSON throughout is parsed elsewhere.
+ * Finds the top-level members of one JSON object without building its values, in document order and
+ * including duplicates. Strings are skipped by searching for their end, so long ones cost little.
+ * Throws SyntaxError when the object's own structure is broken. Inside a value only brackets are
+ * matched, so text that has to be valid JSON throughout has to be parsed elsewhere.
  */
 export function scanMembers(text: string): Member[] {
   const members: Member[] = [];
@@ -54,7 +54,7 @@ export type MemberEdits = ReadonlyMap<string, string | undefined>;
 /**
  * Changes top-level members of one JSON object and leaves every other character as it was. A key
  * maps to the JSON text of its new value (every duplicate is replaced), or to undefined to remove
- * it; names that the object lacks are appended before its closing brace. Throws SyntaxError as
+ * it. Names that the object lacks are appended before its closing brace. Throws SyntaxError as
  * `scanMembers`.
  */
 export function editMembers(text: string, edits: MemberEdits): string {
@@ -72,14 +72,14 @@ export function editMembers(text: string, edits: MemberEdits): string {
   );
 }
 
-/** Names that fit the bits of a number. */
+/** The most names, since each takes one bit of a number. */
 const namesMax = 30;
 
 /**
- * Replaces the values of at most 30 members that are all there, each once and written without
- * escapes, in one walk that makes nothing but the new text; `valueOf` gets the index of the name
- * and where its value stands. Undefined where a member is missing or written otherwise. Throws
- * SyntaxError as `scanMembers`.
+ * Replaces the values of at most 30 members that each occur once and without escapes, in one pass
+ * that allocates only the new text. `valueOf` receives the index of the name and the position of
+ * its value. Returns undefined where a member is missing, repeated or escaped. Throws SyntaxError
+ * as `scanMembers`.
  */
 export function replaceEach(
   text: string,
@@ -100,8 +100,8 @@ export function replaceEach(
     const index = plainIndex(text, { keyStart, keyEnd }, names);
     if (index === escaped) return undefined;
     if (index >= 0) {
-      // A bit for each name that was found: one that comes again is left to those who know which
-      // one counts.
+      // One bit for each name that was found. A repeated name is left to the general path, which
+      // knows which one counts.
       if ((found & (1 << index)) !== 0) return undefined;
       found |= 1 << index;
       edited += text.slice(copiedTo, valueStart) + valueOf(index, valueStart, valueEnd);
@@ -115,10 +115,10 @@ export function replaceEach(
   return isWhole && found === (1 << names.length) - 1 ? edited + text.slice(copiedTo) : undefined;
 }
 
-/** Marks a name that has an escape in it. */
+/** Marks a name that contains an escape. */
 const escaped = -2;
 
-/** Which of the names a member has; -1 for none of them. */
+/** Returns the index of a member's name among the names; -1 for none of them. */
 function plainIndex(
   text: string,
   { keyStart, keyEnd }: { keyStart: number; keyEnd: number },
@@ -134,14 +134,14 @@ function plainIndex(
   return -1;
 }
 
-/** The same for a text whose members are known already. */
+/** Does the same for a text whose members were scanned already. */
 export function editScanned(text: string, members: readonly Member[], edits: MemberEdits): string {
   return replaceMembers(text, members, edits) ?? rebuildMembers(text, members, edits);
 }
 
 /**
- * The usual case, every edit replaces a member that is there once; undefined when an edit does more
- * than that.
+ * Replaces members that occur once, which is the usual case; undefined when an edit does more than
+ * that.
  */
 function replaceMembers(
   text: string,
@@ -177,7 +177,7 @@ function rebuildMembers(text: string, members: readonly Member[], edits: MemberE
 }
 
 /**
- * The members that stay, each with the separator that stood before it, so that spacing survives.
+ * Returns the members that stay, each with the separator that preceded it, so that spacing is kept.
  */
 function keptMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
   let kept = "";
@@ -234,7 +234,8 @@ function endOfValue(text: string, start: number): number {
 }
 
 /**
- * Index after the closing quote. A quote closes unless an odd run of backslashes stands before it.
+ * Returns the index after the closing quote. A quote closes unless it is preceded by an odd run of
+ * backslashes.
  */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
@@ -250,7 +251,10 @@ function isEscaped(text: string, position: number): boolean {
   return (position - run) % 2 === 0;
 }
 
-/** Index after the bracket that closes the array or object; brackets must pair up, at any depth. */
+/**
+ * Returns the index after the bracket that closes the array or object. Brackets have to match, at
+ * any depth.
+ */
 function endOfNested(text: string, start: number): number {
   const expected: number[] = [];
   for (let position = start; position < text.length; position += 1) {
@@ -284,7 +288,7 @@ function endOfScalar(text: string, start: number): number {
   return position;
 }
 
-/** Skips the four kinds of white space that JSON knows (RFC 8259, 2). */
+/** Skips the four kinds of JSON white space (RFC 8259, 2). */
 function skipSpace(text: string, start: number): number {
   let position = start;
   for (;;) {
@@ -301,7 +305,10 @@ function unexpected(text: string, position: number, wanted: string): SyntaxError
   );
 }
 
-/** JSON text of one member's value; undefined where the object has no such member, or null. */
+/**
+ * Returns the JSON text of one member's value; undefined where the object has no such member, or it
+ * is null.
+ */
 export function memberText(text: string, key: string): string | undefined {
   const member = scanMembers(text).findLast((each) => each.key === key);
   const value = member === undefined ? undefined : text.slice(member.valueStart, member.valueEnd);

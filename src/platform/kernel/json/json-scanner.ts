@@ -1,29 +1,31 @@
-/** What JSON text may consist of at most. */
+/** Bounds on the content of a JSON text. */
 export interface JsonBounds {
-  /** Objects and lists within one another. */
+  /** The nesting depth of objects and lists. */
   levels: number;
-  /** Members of all objects together. */
+  /** The members of all objects together. */
   members: number;
-  /** Texts, objects and lists in all lists together. */
+  /** The texts, objects and lists in all lists together. */
   entries: number;
-  /** Entries of all lists together, with numbers and other constants, which cost little. */
+  /**
+   * The entries of all lists together, including numbers and other constants, which cost little.
+   */
   numbers: number;
 }
 
-/** A bound that JSON text passed. */
+/** The name of a bound that JSON text exceeded. */
 export type PassedBound = keyof JsonBounds;
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Counts what JSON text consists of while its bytes come, piece by piece: parsing it first would
- * take the time that the bounds are there to save. Text that is no JSON is left to the parser.
+ * Counts the content of JSON text while its bytes arrive, piece by piece: parsing it first would
+ * take the time that the bounds are meant to save. Malformed text is left to the parser.
  */
 export class JsonScanner {
   private readonly bounds: JsonBounds;
   private readonly counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
-  /** Of each open container whether it is a list. */
+  /** Whether each open container is a list. */
   private readonly isList: boolean[] = [];
   private inString = false;
   private isEscaped = false;
@@ -32,7 +34,7 @@ export class JsonScanner {
     this.bounds = bounds;
   }
 
-  /** Takes the next bytes; the bound that they pass, if they do. */
+  /** Takes the next bytes. Returns the bound that they exceed, if any. */
   push(bytes: Uint8Array): PassedBound | undefined {
     for (let at = 0; at < bytes.length; at += 1) {
       if (this.inString) at = this.stringEnd(bytes, at);
@@ -44,7 +46,7 @@ export class JsonScanner {
     return undefined;
   }
 
-  /** Position of the quote that ends the string, or the end of the piece. */
+  /** Returns the position of the quote that ends the string, or the end of the piece. */
   private stringEnd(bytes: Uint8Array, from: number): number {
     for (let at = from; ; ) {
       const found = bytes.indexOf(quote, at);
@@ -52,7 +54,7 @@ export class JsonScanner {
       let slashesFrom = end;
       while (slashesFrom > at && bytes[slashesFrom - 1] === backslash) slashesFrom -= 1;
       const isOdd = (end - slashesFrom) % 2 === 1;
-      // A backslash at the end of the piece before escapes the first character of this one.
+      // A backslash at the end of the previous piece escapes the first character of this one.
       const isEscaped = slashesFrom === at && this.isEscaped ? !isOdd : isOdd;
       this.isEscaped = found < 0 && isEscaped;
       if (found < 0) return end;
@@ -89,8 +91,8 @@ export class JsonScanner {
 }
 
 /**
- * Whether a parsed JSON value is nested more than `levelsMax` deep. Walks level by level: values
- * that would overflow the stack are what this is for.
+ * Returns whether a parsed JSON value is nested more than `levelsMax` deep. Walks level by level,
+ * without recursion, since it is meant for values that would overflow the stack.
  */
 export function isDeeperThan(value: unknown, levelsMax: number): boolean {
   let level = containersIn([value]);

@@ -5,7 +5,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** A range of addresses in CIDR notation (RFC 4632, RFC 4291). */
 export interface AddressRange {
   /**
-   * The range as it is shown: its lowest address and the length of the prefix, such as
+   * The range in normal form: its lowest address and the length of the prefix, such as
    * `10.0.0.0/8`.
    */
   cidr: string;
@@ -14,13 +14,14 @@ export interface AddressRange {
 }
 
 /**
- * IPv4 in IPv6's clothes (`::ffff:0:0/96`, RFC 4291 section 2.5.5.2): sockets show IPv4 clients so.
+ * The prefix length of IPv4-mapped IPv6 addresses (`::ffff:0:0/96`, RFC 4291 section 2.5.5.2), as
+ * which sockets show IPv4 clients.
  */
 const mappedBits = 96;
 
 /**
- * Four decimal parts or IPv6 without a zone; other spellings, such as `127.1`, mean different
- * things to different readers.
+ * Parses four decimal parts, or IPv6 without a zone. Other spellings, such as `127.1`, mean
+ * different things to different parsers.
  */
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
@@ -28,7 +29,7 @@ function parseAddress(text: string): Address | undefined {
 }
 
 /**
- * Reads an address or a range; undefined when it is neither. Bits beyond the prefix are dropped.
+ * Parses an address or a range; undefined when it is neither. Bits beyond the prefix are dropped.
  */
 export function parseRange(text: string): AddressRange | undefined {
   const [written = "", bits, ...rest] = text.trim().split("/");
@@ -55,7 +56,7 @@ function rangeOf(address: Address, prefixBits: number): AddressRange {
   return { cidr: `${network.toString()}/${prefixBits}`, network, prefixBits };
 }
 
-/** Whether an address is in one of the ranges; one that cannot be read is in none. */
+/** Returns whether an address is in one of the ranges. A malformed address is in none. */
 export function isWithin(text: string, ranges: readonly AddressRange[]): boolean {
   const parsed = parseAddress(text);
   if (parsed === undefined) return false;

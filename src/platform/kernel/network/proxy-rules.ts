@@ -4,11 +4,11 @@ import { BlockList, isIP } from "node:net";
 export interface Proxy {
   host: string;
   port: number;
-  /** Value of `Proxy-Authorization`, a secret; absent where the proxy asks for none. */
+  /** The value of `Proxy-Authorization`, a secret; absent where the proxy needs none. */
   authorization: string | undefined;
 }
 
-/** Whom a request is meant for. */
+/** The origin that a request is for. */
 export interface ProxiedOrigin {
   secure: boolean;
   /** A name, or an address without brackets. */
@@ -26,7 +26,7 @@ export interface ProxySettings {
 const withScheme = (text: string): string =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
 
-/** What is wrong with the address of a proxy; undefined where it can be used. */
+/** Returns what is wrong with the address of a proxy; undefined where it is valid. */
 export function proxyProblem(text: string): string | undefined {
   const expected =
     "expected the address of a proxy such as http://USER:PASSWORD@proxy.example.com:3128";
@@ -38,10 +38,7 @@ export function proxyProblem(text: string): string | undefined {
   return hostname === "" || pathname !== "/" || search !== "" ? expected : undefined;
 }
 
-/**
- * Parses the address of a proxy that has no problem; a scheme may be missing, as curl and Go have
- * it.
- */
+/** Parses a valid address of a proxy. The scheme may be missing, as with curl and Go. */
 export function parseProxy(text: string): Proxy {
   const { hostname, port, username, password } = new URL(withScheme(text));
   const credentials = `${decoded(username)}:${decoded(password)}`;
@@ -53,7 +50,7 @@ export function parseProxy(text: string): Proxy {
   };
 }
 
-/** Decodes percent encoding; a percent sign that begins no encoded byte stays as it is. */
+/** Decodes percent encoding. A percent sign that begins no encoded byte is kept. */
 const decoded = (text: string): string =>
   decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, "%25"));
 
@@ -77,7 +74,7 @@ export class ProxyRules {
       .map(exceptionOf);
   }
 
-  /** The proxy of a request; undefined where it goes out directly. */
+  /** Returns the proxy of a request; undefined where it connects directly. */
   proxyFor(origin: ProxiedOrigin): Proxy | undefined {
     const proxy = origin.secure ? this.https : this.http;
     if (proxy === undefined) return undefined;
@@ -88,7 +85,7 @@ export class ProxyRules {
   }
 }
 
-/** Whether an entry of `NO_PROXY` covers an origin, whose host is in lower case. */
+/** Returns whether an entry of `NO_PROXY` covers an origin, whose host is in lower case. */
 type Exception = (origin: ProxiedOrigin) => boolean;
 
 const loopback = new BlockList();
@@ -102,8 +99,8 @@ const isListed = (list: BlockList, host: string): boolean =>
   isIP(host) !== 0 && list.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
 
 /**
- * Reads an entry: `*`, an address, a range, or a name, which matches itself and all names below it;
- * a port narrows it down.
+ * Parses an entry: `*`, an address, a range, or a name, which matches itself and all names below
+ * it. A port restricts it.
  */
 function exceptionOf(entry: string): Exception {
   if (entry === "*") return () => true;
@@ -121,7 +118,7 @@ function exceptionOf(entry: string): Exception {
     matchesPort(origin) && (origin.host === name || origin.host.endsWith(`.${name}`));
 }
 
-/** The addresses that a text such as `10.0.0.0/8` or `::1` names; undefined where it names none. */
+/** Returns the addresses of a text such as `10.0.0.0/8` or `::1`; undefined where it names none. */
 function rangeOf(text: string): BlockList | undefined {
   const [address = "", bits] = text.split("/");
   const family = isIP(address);

@@ -13,7 +13,7 @@ import { ledgerSchema } from "./first-schema/ledger.ts";
 import { paymentsSchema } from "./first-schema/payments.ts";
 import type { SchemaPart } from "./first-schema/schema-part.ts";
 
-/** The areas of the schema; identity comes first, since the others refer to its tables. */
+/** The areas of the schema. Identity comes first, since the others refer to its tables. */
 const parts: readonly SchemaPart[] = [
   identitySchema,
   accessSchema,

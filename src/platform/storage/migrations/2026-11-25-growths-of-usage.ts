@@ -14,7 +14,9 @@ const sumColumns = [
 ];
 const tryColumns = ["attempts", "failures"];
 
-/** A table of counters, and what a row of growth is to it: expressions over the row's columns. */
+/**
+ * A table of counters, and its values for a row of growth, as expressions over the row's columns.
+ */
 interface Counter {
   table: string;
   key: Record<string, string>;
@@ -50,9 +52,10 @@ const counters: readonly Counter[] = [
 ];
 
 /**
- * One row of growth for a request, in place of one for each of five counters. A fold inserts it into
- * `usage_growths` as into any table of sums, also the fold of a gateway of the release before; a
- * trigger spreads it to the counters in the same transaction, and leaves nothing there.
+ * Stores one row of growth for each request, in place of one for each of five counters. A fold
+ * inserts it into `usage_growths` like into any table of sums, even the fold of a gateway of the
+ * previous release. A trigger spreads it to the counters in the same transaction, and leaves
+ * nothing there.
  */
 export const usageGrowths: Migration = {
   name: "2026-11-25-growths-of-usage additive to 2026-11-23-first-schema",
@@ -76,7 +79,10 @@ export const usageGrowths: Migration = {
   },
 };
 
-/** https://www.sqlite.org/lang_createtrigger.html#raise: the row is not inserted, and the rest stands. */
+/**
+ * Spreads rows on SQLite, one by one. https://www.sqlite.org/lang_createtrigger.html#raise: the row
+ * is not inserted, and the rest of the statement is kept.
+ */
 async function spreadEachRow(database: Kysely<unknown>): Promise<void> {
   const spreading = counters.map(({ table, key, sums }) => {
     const values = [...Object.values(key), ...Object.values(sums)].map((expression) =>
@@ -95,8 +101,9 @@ async function spreadEachRow(database: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Once for all rows of a fold, after its statement: what that adds to the same counters by itself is
- * there then. https://www.postgresql.org/docs/current/sql-createtrigger.html
+ * Spreads rows on Postgres, once for all rows of a fold and after its statement, when the
+ * statement's own additions to the same counters are visible.
+ * https://www.postgresql.org/docs/current/sql-createtrigger.html
  */
 async function spreadEachStatement(database: Kysely<unknown>): Promise<void> {
   const spreading = counters.map(({ table, key, sums }) => {

@@ -3,8 +3,8 @@ import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { Migration } from "../migrate.ts";
 
 /**
- * Keeps generation records in a partition for each month, on Postgres. Gateways of the release
- * before go on with the table by its name.
+ * Keeps generation records in a partition for each month, on Postgres. Gateways of the previous
+ * release continue to use the table by its name.
  */
 export const monthsBy = (clock: Pick<Clock, "nowMs">): Migration => ({
   name: "2026-11-25-months additive to 2026-11-23-first-schema",
@@ -13,7 +13,8 @@ export const monthsBy = (clock: Pick<Clock, "nowMs">): Migration => ({
     const { monthlyGenerations, partitionByMonth } = await import(
       "../postgres/month-partitions.ts"
     );
-    // As commits lock them, so that neither waits for the other; the next migration needs transfers.
+    // Locked in the same order as by commits, so that they cannot deadlock; the next migration
+    // needs transfers.
     await sql`lock table transfers in share row exclusive mode`.execute(database);
     await partitionByMonth(database, monthlyGenerations, {
       nowMs: clock.nowMs(),
@@ -25,5 +26,5 @@ export const monthsBy = (clock: Pick<Clock, "nowMs">): Migration => ({
   },
 });
 
-/** Months as the system's clock counts them. */
+/** The migration with months by the system's clock. */
 export const months = monthsBy(systemClock);

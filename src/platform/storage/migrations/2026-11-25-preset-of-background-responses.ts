@@ -1,7 +1,9 @@
 import { sql } from "kysely";
 import type { Migration } from "../migrate.ts";
 
-/** Which preset a stored response was asked for with, for the record of what runs it later. */
+/**
+ * Stores the preset of a stored response, for the generation record of the job that runs it later.
+ */
 export const presetOfBackgroundResponses: Migration = {
   name: "2026-11-25-preset-of-background-responses additive to 2026-11-23-first-schema",
   async up(database) {

@@ -21,7 +21,8 @@ const tables: readonly TableDefinition[] = [
     },
     constraints: ["unique (month, seq)"],
   },
-  // What each account had before a closed month, what moved in it, and what it had after it.
+  // Each account's balance before a closed month, its movements in the month, and its balance after
+  // it.
   {
     name: "account_statements",
     clustered: true,
@@ -36,8 +37,8 @@ const tables: readonly TableDefinition[] = [
     },
     constraints: ["primary key (account, month)"],
   },
-  // Keyed hashes over the closed transfers of a month, one for each batch that was moved, and the
-  // last one over its statements; each over the one before it.
+  // Keyed hashes over the closed transfers of a month: one for each batch that was moved, and a
+  // last one over the statements. Each covers the previous one.
   {
     name: "closed_links",
     clustered: true,
@@ -53,7 +54,7 @@ const tables: readonly TableDefinition[] = [
   },
 ];
 
-/** As those of live transfers: charges are left out. */
+/** The condition of the indexes of live transfers, which leave charges out. */
 const isNoCharge = "kind <> 'charge' and kind <> 'uncollected'";
 const indexes = [
   `create index closed_transfers_by_debit on closed_transfers (debit_account, created_at_ms, id) where ${isNoCharge}`,
@@ -61,17 +62,20 @@ const indexes = [
   "create index account_statements_by_month on account_statements (month, account)",
 ];
 
-/** A transfer that is closed is there already: its id is refused as that of a live one is. */
+/**
+ * Refuses a transfer with the id of a closed one, as the primary key refuses that of a live one.
+ */
 const refusal = {
-  // Fails as the key of a live transfer does. A charge is committed by the one process that made
-  // it, which does not repeat it a month later; looking for each would take a fifth of a commit.
+  // Fails with the same error as the primary key. Charges are not checked: each is committed by the
+  // one process that made it, which does not repeat it a month later, and looking for each would
+  // take a fifth of a commit.
   sqlite: [
     `create trigger transfers_refuse_closed before insert on transfers
       when new.kind <> 'charge' and new.kind <> 'uncollected'
         and exists (select 1 from closed_transfers where id = new.id) begin
       insert into closed_transfers select * from closed_transfers where id = new.id; end`,
   ],
-  // Once for each batch of a commit, not for each of its rows.
+  // Once for each batch of a commit, and not for each of its rows.
   postgres: [
     `create function refuse_closed_transfer() returns trigger language plpgsql as $$
       begin
@@ -98,7 +102,7 @@ export const closedMonths: Migration = {
 /** Reads rows from a database of either engine. */
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 
-/** Whether a database has the tables of closed months; one of an older release has none. */
+/** Returns whether a database has the tables of closed months. One of an older release has none. */
 export async function hasClosedMonths(query: Query): Promise<boolean> {
   const found = await query(
     `select name from kysely_migration where name = '${closedMonths.name}'`,
@@ -106,7 +110,7 @@ export async function hasClosedMonths(query: Query): Promise<boolean> {
   return found.length > 0;
 }
 
-/** All transfers, live and closed, as what SQL selects from. */
+/** Returns the SQL source of all transfers, live and closed. */
 export async function allTransfersSql(query: Query): Promise<string> {
   const columns = "id, debit_account, credit_account, amount_nano, kind, reference, created_at_ms";
   return (await hasClosedMonths(query))

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
 import type { Migration } from "../migrate.ts";
 
-/** Prompts and answers on their way to the archive, and since when a workspace asks for them. */
+/** Prompts and answers that wait for the archive, and since when a workspace keeps them. */
 export const contents: Migration = {
   name: "2026-11-26-contents additive to 2026-11-23-first-schema",
   async up(database, kind) {
@@ -27,7 +27,7 @@ export const contents: Migration = {
         answer: "text not null",
       },
     });
-    // What waits is counted by sizes alone, without reading a text.
+    // What waits is counted by size alone, without reading a text.
     for (const columns of ["batch, generation_id, size", "workspace_id, created_at_ms"])
       await sql
         .raw(

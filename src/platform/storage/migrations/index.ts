@@ -7,8 +7,8 @@ import { closedMonths } from "./2026-11-26-closed-months.ts";
 import { contents } from "./2026-11-26-contents.ts";
 
 /**
- * Every migration, in the order of its name, which begins with the date when it was written.
- * Released migrations are never changed.
+ * Every migration, sorted by name, which begins with the date when it was written. Released
+ * migrations are never changed.
  */
 export const migrations: readonly Migration[] = [
   firstSchema,

@@ -20,17 +20,17 @@ import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
 import type { SilenceWatch } from "./silence-watch.ts";
 import { valueTypes } from "./value-types.ts";
 
-/** How the connection that commits is opened and bounded; times are in milliseconds. */
+/** The parameters of the connection that commits. Times are in milliseconds. */
 export interface CommitSessionOptions {
   url: string;
   lockTimeoutMs: number;
-  /** How long to wait for a server that cannot be reached yet. */
+  /** Milliseconds to wait for a server that cannot be reached yet. */
   waitMs: number;
-  /** How long a statement may run; the server cancels it then. */
+  /** Milliseconds that a statement may run before the server cancels it. */
   statementTimeoutMs: number;
   /** Whether other gateways may commit to the database, too. */
   severalGateways: boolean;
-  /** Tells what is not answered. */
+  /** Detects statements that are not answered. */
   watch: SilenceWatch;
   clock: Clock;
   logger: StorageLogger;
@@ -45,16 +45,16 @@ const firstPauseMs = 250;
 const maxPauseMs = 5_000;
 
 /**
- * A server that forgets to fsync would forget what clients were shown; stronger settings are left
- * alone.
+ * Turns synchronous commits on: without fsync the server could lose what clients were shown.
+ * Stronger settings are kept.
  */
 const durableCommits = `select set_config('synchronous_commit', 'on', false)
   where current_setting('synchronous_commit') in ('off', 'local')`;
 
 /**
  * The one session that commits. It holds the gateway lock, so a gateway that can commit is the only
- * one, or one of several that agreed to be: a session that was lost is certain to be over, with its
- * last statement decided, before the next one opens. Reconnects by itself.
+ * one, or one of several that agreed to share. A lost session is therefore certain to be over, with
+ * its last statement decided, before the next one opens. Reconnects by itself.
  */
 export class CommitSession {
   readonly #options: CommitSessionOptions;
@@ -63,7 +63,7 @@ export class CommitSession {
   #opening: Promise<void> | undefined;
   #isMember = false;
   #isKnownAsOwn = false;
-  /** Of this gateway alone, among several. */
+  /** The lock key of this gateway alone, among several. */
   readonly #ownLockKey = randomInt(2 ** 47);
   readonly #ending = new AbortController();
 
@@ -71,7 +71,7 @@ export class CommitSession {
     this.#options = options;
   }
 
-  /** Connects and takes the lock; throws `StorageInUseError` when another gateway keeps it. */
+  /** Connects and takes the lock. Throws `StorageInUseError` when another gateway holds it. */
   static async open(options: CommitSessionOptions): Promise<CommitSession> {
     const session = new CommitSession(options);
     try {
@@ -90,15 +90,15 @@ export class CommitSession {
   }
 
   /**
-   * Undefined when a statement can be sent; else resolves when the session is open again or was
-   * closed.
+   * Returns undefined when a statement can be sent. Otherwise resolves when the session is open
+   * again or was closed.
    */
   whenOpen(): Promise<void> | undefined {
     return this.#opening;
   }
 
   /**
-   * Runs one statement; throws what the server says, or `SessionLostError` when the answer never
+   * Runs one statement. Throws the server's error, or `SessionLostError` when the answer never
    * came.
    */
   async query(config: QueryConfig): Promise<readonly unknown[]> {
@@ -120,7 +120,7 @@ export class CommitSession {
     }
   }
 
-  /** Takes part in the epoch of the database from now on; true where no other gateway does. */
+  /** Joins the epoch of the database; returns true where no other gateway takes part. */
   async join(): Promise<boolean> {
     const client = this.#client;
     if (client === undefined)
@@ -135,7 +135,7 @@ export class CommitSession {
     this.#ending.abort();
     const client = this.#client;
     this.#client = undefined;
-    // A connection that is dead without a word would never say goodbye.
+    // A silently dead connection would never finish its goodbye.
     if (client) await succeedsWithin(goodbyeMs, client.end());
     await this.#opening;
   }
@@ -149,7 +149,7 @@ export class CommitSession {
       { err: cause },
       "the database session for commits was lost; reconnecting",
     );
-    // A session that is lost again while this one ends has an opening of its own by then.
+    // A session that is lost again while this attempt ends already has an attempt of its own.
     const opening = this.#reconnect().finally(() => {
       if (this.#opening === opening) this.#opening = undefined;
     });
@@ -175,7 +175,7 @@ export class CommitSession {
   }
 
   /**
-   * A server that is not there yet, or not ready, is asked again, with longer and longer pauses.
+   * Connects, and retries with growing pauses while the server cannot be reached or is not ready.
    */
   async #connectPatiently(): Promise<void> {
     const { clock, waitMs, lockTimeoutMs, logger } = this.#options;
@@ -199,7 +199,7 @@ export class CommitSession {
     const client = this.#newClient();
     try {
       await client.connect();
-      // Poolers refuse it as a parameter of the start.
+      // Set by statement, since poolers refuse it as a startup parameter.
       await client.query(
         `set statement_timeout = ${this.#options.statementTimeoutMs}; ${durableCommits}`,
       );
@@ -224,8 +224,7 @@ export class CommitSession {
       application_name: "switchyard commits",
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
-      // Only a connection that is dead without a word comes to this: the server's own limit is
-      // shorter.
+      // Only a silently dead connection reaches this limit: the server's own is shorter.
       query_timeout: statementTimeoutMs + 2_000,
       types: valueTypes,
     });
@@ -269,13 +268,16 @@ export class CommitSession {
   }
 }
 
-/** Lets go of a connection without waiting for an answer; its later errors are ignored. */
+/** Drops a connection without waiting for an answer; its later errors are ignored. */
 function abandon(client: Client): void {
   client.removeAllListeners("error").on("error", () => undefined);
   client.end().catch(() => undefined);
 }
 
-/** Several addresses refused at once come as an aggregate without a message of its own. */
+/**
+ * Returns the reason of an error. Several addresses that refused at once are an aggregate without a
+ * message of its own.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
   return error instanceof Error ? error.message : String(error);

@@ -7,16 +7,16 @@ import type {
 import { type GrowthFormat, growthText, rowOf } from "../growths.ts";
 import { mergeUnits, type MergedAdd } from "../merge-units.ts";
 
-/** Type of each column, by table and column name. */
+/** Returns the type of a column, by table and column name. */
 export type ColumnTypes = (table: string, column: string) => string;
 
-/** Table that says which batches were committed, for when the answer to a commit is lost. */
+/** The table of committed batches, which is consulted when the answer to a commit is lost. */
 export const commitBatchesTable = `create table if not exists commit_batches (
   id text primary key,
   committed_at_ms bigint not null
 )`;
 
-/** What commits made grow and was not folded yet, and the sums of each release that wrote there. */
+/** The growth of commits that is not folded yet, and the sums of each release that wrote there. */
 export const growthTables = [
   "create table if not exists commit_formats (id text primary key, sums text not null)",
   "create table if not exists commit_growths (id text primary key, format text not null, growths jsonb not null)",
@@ -26,11 +26,10 @@ const quoted = (name: string): string => `"${name}"`;
 const list = (names: readonly string[]): string => names.map(quoted).join(", ");
 
 /**
- * The whole batch as one statement, hence one transaction and one round trip. Parameters: the
- * batch's id, its time, the id of a batch that needs no mark any more, one JSON array of rows for
- * each insert and each sum that the commit changes itself, and JSON of what it makes grow beside
- * them.
- * https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
+ * Returns the statement that commits a whole batch, in one transaction and one round trip.
+ * Parameters: the batch's id, its time, the id of a batch whose mark is no longer needed, one JSON
+ * array of rows for each insert and each sum that the commit changes itself, and the JSON of all
+ * other growth. https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
  */
 export function commitSql(
   { inserts, adds }: CommitStatements,
@@ -71,8 +70,8 @@ function onConflict({ table, keyColumns, sumColumns }: AddStatement): string {
 }
 
 /**
- * Adds all growths of a format to their sums and takes them away, as one statement. Answers which
- * formats there are beside the gateway's own.
+ * Returns the statement that adds all growths of a format to their sums and deletes them. It
+ * returns the formats beside the gateway's own.
  */
 export function foldSql(
   { id, adds }: GrowthFormat,
@@ -116,8 +115,8 @@ function insertRows({ table, columns, typeOf, parameter }: RowsOptions): string 
 }
 
 /**
- * The JSON that `commitSql` takes for a batch: rows in the order of the statements, those of `adds`
- * for the sums that the commit changes itself, and what it makes grow beside them.
+ * Returns the JSON parameters of `commitSql` for a batch: rows in the order of the statements,
+ * those of `adds` for the sums that the commit changes itself, and all other growth.
  */
 export function commitParameters(
   { inserts, adds }: CommitStatements,
@@ -135,7 +134,9 @@ export function commitParameters(
   ];
 }
 
-/** Ordered by key, so that two writers of the same counters lock them in the same order. */
+/**
+ * Returns rows sorted by key, so that two writers of the same counters lock them in the same order.
+ */
 function addRows(additions: Map<string, MergedAdd> | undefined): readonly unknown[][] {
   if (!additions) return [];
   return [...additions.keys()]
@@ -144,8 +145,8 @@ function addRows(additions: Map<string, MergedAdd> | undefined): readonly unknow
 }
 
 /**
- * Postgres text can hold neither NUL nor half a surrogate pair; a client's strange name may not
- * cost the charge.
+ * Returns rows as JSON, without NUL and lone surrogates: Postgres text can hold neither, and a
+ * client's malformed name must not prevent the charge.
  */
 function rowsJson(rows: readonly (readonly unknown[])[]): string {
   const json = JSON.stringify(rows);

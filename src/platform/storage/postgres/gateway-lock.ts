@@ -1,10 +1,13 @@
 import type { Client } from "pg";
 import { z } from "zod";
 
-/** "switchya" read as a 64-bit integer; advisory locks are private to each database. */
+/** "switchya" as a 64-bit integer. Advisory locks are private to each database. */
 const lockKey = "8320234785195194721";
 
-/** A backend of the server; the start time tells it from a later one with the same process id. */
+/**
+ * A backend of the server. The start time distinguishes it from a later one with the same process
+ * id.
+ */
 export interface SessionIdentity {
   pid: number;
   startedAt: string;
@@ -18,12 +21,12 @@ const holderSchema = z.object({ holder: z.string() });
 /** "switchyb": the session that holds it works alone for a moment. */
 export const momentLockKey = "8320234785195194722";
 
-/** "switchyc": every gateway that takes part in the epoch of the database has it. */
+/** "switchyc": held by every gateway that takes part in the epoch of the database. */
 const memberLockKey = "8320234785195194723";
 
 const countSchema = z.object({ count: z.coerce.number() });
 
-/** How many gateways take part in the epoch of the database. */
+/** Returns how many gateways take part in the epoch of the database. */
 export async function countMembers(client: Client): Promise<number> {
   const { rows } = await client.query(
     `select count(*) as count from pg_locks
@@ -33,7 +36,7 @@ export async function countMembers(client: Client): Promise<number> {
   return countSchema.parse(rows[0]).count;
 }
 
-/** Takes part in the epoch of the database for as long as this session lives. */
+/** Joins the epoch of the database for as long as this session lives. */
 export async function lockMembership(client: Client): Promise<void> {
   await client.query(`select pg_advisory_lock_shared(${memberLockKey})`);
 }
@@ -45,9 +48,9 @@ export async function tryGatewayLock(client: Client): Promise<boolean> {
 }
 
 /**
- * Tries to make this session one of several gateways, and the only one of its own: a gateway that
- * wants the database for itself keeps the others out, and they it. The key of its own proves that
- * its former session has ended.
+ * Tries to make this session one of several gateways, and the only one of its own key. A gateway
+ * that needs the database for itself keeps the others out, and they keep it out. The own key proves
+ * that the former session of this gateway has ended.
  */
 export async function trySharedGatewayLock(client: Client, ownKey: number): Promise<boolean> {
   const { rows } = await client.query(
@@ -58,7 +61,7 @@ export async function trySharedGatewayLock(client: Client, ownKey: number): Prom
   return false;
 }
 
-/** The server's name for this session. */
+/** Returns the server's identity of this session. */
 export async function sessionIdentity(client: Client): Promise<SessionIdentity> {
   const { rows } = await client.query(
     `select pid, backend_start::text as "startedAt" from pg_stat_activity where pid = pg_backend_pid()`,
@@ -67,7 +70,7 @@ export async function sessionIdentity(client: Client): Promise<SessionIdentity> 
 }
 
 /**
- * Whether a pooler lends one session to both connections: while the second has it for a
+ * Returns whether a pooler lends one session to both connections: while the second has it for a
  * transaction, the first would be given another.
  */
 export async function sharesSession(client: Client, other: Client): Promise<boolean> {
@@ -85,7 +88,8 @@ export async function sharesSession(client: Client, other: Client): Promise<bool
 }
 
 /**
- * Ends our own former session where the server still keeps it, and with it the lock that it holds.
+ * Ends this gateway's own former session where the server still keeps it, and with it the lock that
+ * it holds.
  */
 export async function endSession(
   client: Client,
@@ -99,7 +103,7 @@ export async function endSession(
   );
 }
 
-/** Who holds the lock, for the message that refuses to start. */
+/** Returns the holder of the lock, for the message that refuses to start. */
 export async function lockHolder(client: Client): Promise<string> {
   const { rows } = await client.query(
     `select format('process %s from %s since %s',

@@ -2,9 +2,9 @@ import { type Kysely, type QueryExecutorProvider, sql } from "kysely";
 import { type IdPrefix, lowestId } from "../../kernel/ids.ts";
 
 /**
- * A table of Postgres whose rows are kept in a partition for each UTC month. Its column `id` begins
- * with a prefix and the wall time in twelve hexadecimal digits, so ids order by time and the key of
- * the table needs no other column.
+ * A Postgres table with a partition for each UTC month. Its column `id` begins with a prefix and
+ * the wall time in twelve hexadecimal digits, so that ids order by time and the table's key needs
+ * no other column.
  */
 export interface MonthlyTable {
   name: string;
@@ -14,29 +14,32 @@ export interface MonthlyTable {
 /** The generation records. */
 export const monthlyGenerations: MonthlyTable = { name: "generations", idPrefix: "gen" };
 
-/** A partition with the ids that it holds: from the first (absent: any) to before `toId`. */
+/** A partition and its ids: from the first (absent: any) to before `toId`. */
 interface Partition {
   name: string;
   fromId: string | undefined;
   toId: string;
 }
 
-/** How many months are made ahead of the one that is under way. */
+/** The number of months that are created ahead of the current one. */
 const monthsAhead = 2;
 
-/** How long a change of partitions waits for queries, while which everything behind it waits too. */
+/**
+ * Milliseconds that a change of partitions waits for queries; everything behind it waits during
+ * that time.
+ */
 const lockTimeoutMs = 1_000;
 
-/** The partition of rows that no month is there for. */
+/** Returns the name of the default partition, for rows without a month of their own. */
 const restOf = ({ name }: MonthlyTable): string => `${name}_rest`;
 
-/** When the UTC month begins that comes so many months after the one of a moment. */
+/** Returns the beginning of the UTC month that comes this many months after that of a moment. */
 function monthStartMs(atMs: number, monthsLater: number): number {
   const date = new Date(atMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthsLater, 1);
 }
 
-/** The partition of the month that begins at a moment. */
+/** Returns the partition of the month that begins at a moment. */
 function monthOf(table: MonthlyTable, startMs: number): Partition & { fromId: string } {
   const [year, month] = new Date(startMs).toISOString().split("-");
   return {
@@ -48,7 +51,7 @@ function monthOf(table: MonthlyTable, startMs: number): Partition & { fromId: st
 
 const boundPattern = /^FOR VALUES FROM \((?:MINVALUE|'(\w+)')\) TO \('(\w+)'\)$/;
 
-/** The partitions of a table but that of the rest, oldest first. */
+/** Returns the partitions of a table except the default one, oldest first. */
 async function partitionsOf(
   database: QueryExecutorProvider,
   { name }: MonthlyTable,
@@ -66,7 +69,7 @@ async function partitionsOf(
     .sort((one, other) => (one.toId < other.toId ? -1 : 1));
 }
 
-/** Makes a month, into which rows of it move that came before it was there. */
+/** Creates a month's partition, and moves the month's rows that came before it existed into it. */
 async function makeMonth(
   transaction: QueryExecutorProvider,
   table: MonthlyTable,
@@ -84,7 +87,7 @@ async function makeMonth(
   );
 }
 
-/** The month under way and those that come, as far as they are not there. */
+/** Returns the current month and the coming ones, as far as they have no partition. */
 async function missingMonths(
   database: QueryExecutorProvider,
   table: MonthlyTable,
@@ -108,9 +111,9 @@ async function makeMonths(
 }
 
 /**
- * Turns a table into one with partitions, in the transaction of a migration. What it holds is not
- * copied: all of it becomes one partition, up to the end of the month under way. Other gateways go
- * on with the table by its name.
+ * Turns a table into a partitioned one, in the transaction of a migration. Its rows are not copied:
+ * all of them become one partition, up to the end of the current month. Other gateways continue to
+ * use the table by its name.
  */
 export async function partitionByMonth(
   transaction: QueryExecutorProvider,
@@ -122,7 +125,7 @@ export async function partitionByMonth(
   }: {
     nowMs: number;
     primaryKey: string;
-    /** What each index is on, by its name. */
+    /** The columns of each index, by its name. */
     indexes: Readonly<Record<string, string>>;
   },
 ): Promise<void> {
@@ -154,7 +157,7 @@ export async function partitionByMonth(
   await makeMonths(transaction, table, nowMs);
 }
 
-/** Makes and drops the months of a table while gateways write to it. */
+/** Creates and drops monthly partitions of a table while gateways write to it. */
 export class MonthPartitions<Schema> {
   readonly #database: Kysely<Schema>;
   readonly #table: MonthlyTable;
@@ -164,12 +167,15 @@ export class MonthPartitions<Schema> {
     this.#table = table;
   }
 
-  /** Makes the month of a wall time and the next two. Throws where queries hold the table up. */
+  /**
+   * Creates the partitions of a wall time's month and the next two. Throws where queries block the
+   * change.
+   */
   async prepare(nowMs: number): Promise<void> {
     if ((await missingMonths(this.#database, this.#table, nowMs)).length === 0) return;
     await this.#change(async (transaction) => {
-      // One gateway at a time, and no commit meanwhile: the server would refuse a row that it was
-      // about to put into the rest. What only reads goes on.
+      // One gateway at a time, and no commit meanwhile: the server would refuse a row that is being
+      // written to the default partition. Readers are not blocked.
       await sql`lock table ${sql.table(this.#table.name)} in share row exclusive mode`.execute(
         transaction,
       );
@@ -178,8 +184,8 @@ export class MonthPartitions<Schema> {
   }
 
   /**
-   * Drops the months that have ended before a wall time, oldest first. Throws where queries hold
-   * one up; those before it are gone then.
+   * Drops the months that ended before a wall time, oldest first. Throws where queries block one;
+   * those before it are dropped then.
    */
   async dropBefore(beforeMs: number): Promise<void> {
     const oldestKept = lowestId(this.#table.idPrefix, beforeMs);

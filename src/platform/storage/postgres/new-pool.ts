@@ -2,7 +2,7 @@ import { Pool, type PoolConfig } from "pg";
 import type { OpenedStorageOptions } from "../storage.ts";
 import { valueTypes } from "./value-types.ts";
 
-/** What a connection may do, set once it is there: poolers refuse such parameters of a start. */
+/** Limits of a connection, set once it is open, since poolers refuse such startup parameters. */
 export interface ConnectionLimits
   extends Pick<PoolConfig, "max" | "query_timeout" | "connectionTimeoutMillis"> {
   statementMs?: number;
@@ -11,7 +11,7 @@ export interface ConnectionLimits
   isReadOnly?: boolean;
 }
 
-/** A pool of connections with limits. */
+/** Creates a pool of connections with limits. */
 export function newPool(
   { url, logger }: Pick<OpenedStorageOptions, "url" | "logger">,
   { statementMs = 0, idleInTransactionMs = 0, isReadOnly = false, ...limits }: ConnectionLimits,
@@ -30,7 +30,7 @@ export function newPool(
     types: valueTypes,
     ...limits,
   });
-  // A query that is under way on it rejects; without a listener the loss would end the process.
+  // A query in progress on it rejects; without a listener the loss would end the process.
   pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
   return pool;

@@ -19,7 +19,7 @@ const maxQueryMs = 30_000;
 const maxIdleInTransactionMs = 5_000;
 const healthTimeoutMs = 2_000;
 
-/** Opens a Postgres database: a pool for queries, and one session apart for commits. */
+/** Opens a Postgres database: a pool for queries, and a separate session for commits. */
 export async function openPostgres<Schema>(
   options: OpenedStorageOptions,
 ): Promise<Storage<Schema>> {
@@ -41,8 +41,7 @@ export async function openPostgres<Schema>(
   let fold: SumFold | undefined;
   try {
     await migratePostgres(options, { session, format });
-    // Marks of an earlier run: the gateway that waited for them is gone, or has been waiting for a
-    // day.
+    // Marks of an earlier run: the gateway that waited for them has ended, or has waited for a day.
     const old = options.severalGateways ? options.clock.nowMs() - dayMs : Number.MAX_SAFE_INTEGER;
     await session.query({
       text: "delete from commit_batches where committed_at_ms < $1",
@@ -62,7 +61,8 @@ export async function openPostgres<Schema>(
 }
 
 /**
- * On a connection without time limits: an index over millions of rows takes as long as it takes.
+ * Runs migrations on a connection without time limits, since an index over millions of rows may
+ * take any time.
  */
 async function migratePostgres(
   options: OpenedStorageOptions,
@@ -85,7 +85,7 @@ async function migratePostgres(
   }
 }
 
-/** Does work while one connection of the pool holds a lock that no other gateway has then. */
+/** Runs work while one connection of the pool holds a lock that excludes every other gateway. */
 function aloneOn<Schema, Result>(
   database: Kysely<Schema>,
   work: () => Promise<Result>,
@@ -126,7 +126,7 @@ async function columnTypes(
   };
 }
 
-/** Silent for as long as a commit may wait is silent. */
+/** Opens the watch for silence, which lasts as long as a commit may wait. */
 function openWatch(options: OpenedStorageOptions): SilenceWatch {
   const { commitTimeoutMs: silentAfterMs, clock, logger } = options;
   const probes = newPool(options, {
@@ -144,7 +144,7 @@ function openFold(
   const pool = newPool(options, {
     max: 2,
     statementMs: maxQueryMs,
-    // The lock of a gateway that is suspended while it folds would keep all others waiting.
+    // A gateway that is suspended during a fold would keep the lock from all others.
     idleInTransactionMs: maxIdleInTransactionMs,
     query_timeout: maxQueryMs,
   });
@@ -203,8 +203,7 @@ function postgresStorage<Schema>(
       (await succeedsWithin(healthTimeoutMs, sql`select 1`.execute(database))) &&
       commits.takesWrites(),
     close: async () => {
-      // A database that is down may leave a commit undecided for ever; twice its patience is
-      // enough.
+      // A database that is down may leave a commit undecided forever; twice the timeout is enough.
       await succeedsWithin(2 * commitTimeoutMs, commits.close());
       await fold.stop();
       await session.close();

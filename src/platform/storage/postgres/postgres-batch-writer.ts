@@ -14,7 +14,7 @@ import {
   storageErrorOf,
 } from "./postgres-error.ts";
 
-/** Pause before a batch, or the question what became of it, is sent again. */
+/** Milliseconds before a batch, or the query for its outcome, is sent again. */
 const askAgainMs = 50;
 
 /** The session that a batch is committed in, and how its statements are written. */
@@ -23,25 +23,25 @@ export interface PostgresBatchWriterOptions {
   statements: CommitStatements;
   format: GrowthFormat;
   typeOf: ColumnTypes;
-  /** Whether the commit changes a sum itself. */
+  /** Returns whether the commit itself changes a sum. */
   isGuarded(add: AddStatement): boolean;
-  /** Told of every batch that stands. */
+  /** Called for every committed batch. */
   onCommitted(): void;
   clock: Clock;
-  /** How long a batch is tried again that the database did not take. */
+  /** Milliseconds for which a batch that the database did not take is retried. */
   retryForMs: number;
 }
 
 /**
- * Commits batches on the commit session, each as one statement, and finds out what became of a lost
+ * Commits batches on the commit session, each as one statement, and finds out the outcome of a lost
  * one.
  */
 export class PostgresBatchWriter implements BatchWriter {
   readonly #options: PostgresBatchWriterOptions;
   readonly #text: string;
-  /** Mark of the last batch that is known to be committed; the next batch removes it. */
+  /** The mark of the last batch that is known to be committed; the next batch removes it. */
   #forgettableId = "";
-  /** Mark of the last test write; the next one removes it. */
+  /** The mark of the last test write; the next one removes it. */
   #probeId = "";
 
   constructor(options: PostgresBatchWriterOptions) {
@@ -60,7 +60,10 @@ export class PostgresBatchWriter implements BatchWriter {
     return failures;
   }
 
-  /** An empty batch: it locks every table of commits, needs the same rights and writes its mark. */
+  /**
+   * Writes an empty batch, which locks every table of commits, needs the same permissions and
+   * writes its mark.
+   */
   async probe(): Promise<void> {
     const { clock, session, statements, isGuarded } = this.#options;
     const nowMs = clock.nowMs();
@@ -75,7 +78,10 @@ export class PostgresBatchWriter implements BatchWriter {
     this.#probeId = id;
   }
 
-  /** Halves a refused batch until the units at fault stand alone, as the embedded writer does. */
+  /**
+   * Divides a refused batch in halves until the failing units are alone, as the embedded writer
+   * does.
+   */
   async #writeRange(
     units: readonly PackedUnit[],
     offset: number,
@@ -111,9 +117,10 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Unless it is committed, nothing of the batch stands: `busy` when the database did not take it,
-   * and `lost` when the session went away under it. Finding that out may have taken an outage, and
-   * now the database is back: so a lost batch is worth another attempt, also past the deadline.
+   * Sends a batch once. Unless it is `committed`, nothing of it was written: `busy` when the
+   * database did not take it, and `lost` when the session was lost during it. Finding that out may
+   * have taken as long as an outage that is over now, so a lost batch is worth another attempt even
+   * after the deadline.
    */
   async #attempt(parameters: readonly string[]): Promise<"committed" | "busy" | "lost"> {
     const nowMs = this.#options.clock.nowMs();
@@ -133,8 +140,8 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Asks for the mark of a batch whose answer was lost. The answer is final: the session that sent
-   * the batch has ended by the time that the next one holds the gateway lock.
+   * Looks for the mark of a batch whose answer was lost. The result is final: the session that sent
+   * the batch has ended by the time the next one holds the gateway lock.
    */
   async #wasCommitted(id: string): Promise<boolean> {
     for (;;) {

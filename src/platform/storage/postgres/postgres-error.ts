@@ -2,8 +2,8 @@ import { DatabaseError as PostgresError } from "pg";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
 
 /**
- * The session is gone. Whether the statement was carried out is not known, unless it was never
- * sent.
+ * Thrown when the session was lost. Whether the statement was executed is unknown, unless it was
+ * never sent.
  */
 export class SessionLostError extends Error {
   override name = "SessionLostError";
@@ -18,16 +18,22 @@ export class SessionLostError extends Error {
   }
 }
 
-/** SQLSTATE classes and codes: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * Matches SQLSTATE classes and codes:
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const sessionEnded = /^(08|57P|25P03|25P04)/;
 const passing = /^(40001|40P01|55P03|57014)/;
-/** Class 42 (rights, tables, columns) too: the statement of a batch is the same for every unit. */
+/**
+ * Includes class 42 (permissions, tables, columns): the statement of a batch is the same for every
+ * unit.
+ */
 const unavailable = /^(25006|3F|42|53|58|XX)/;
 
-/** What a failed statement means for the work that it was to do. */
+/** What a failed statement means for the work that it was part of. */
 export type FailureKind = "session-lost" | "passing" | "unavailable" | "refused";
 
-/** Sorts what `pg` throws; anything without an SQLSTATE comes from the connection. */
+/** Classifies errors of `pg`. Any error without an SQLSTATE comes from the connection. */
 export function failureKindOf(error: unknown): FailureKind {
   if (!(error instanceof PostgresError) || error.code === undefined) return "session-lost";
   if (sessionEnded.test(error.code)) return "session-lost";
@@ -35,7 +41,7 @@ export function failureKindOf(error: unknown): FailureKind {
   return unavailable.test(error.code) ? "unavailable" : "refused";
 }
 
-/** The refusal of one unit as callers of the storage see it. */
+/** Returns the refusal of one unit, as callers of the storage see it. */
 export function storageErrorOf(error: unknown): Error {
   if (!(error instanceof Error)) return new StorageUnavailableError(String(error));
   if (!(error instanceof PostgresError)) return error;
@@ -44,12 +50,14 @@ export function storageErrorOf(error: unknown): Error {
     : new StorageUnavailableError(error.message, { cause: error });
 }
 
-/** Whether every unit would meet the same error, so that trying them apart is no use. */
+/**
+ * Returns whether every unit would meet the same error, so that trying them separately is useless.
+ */
 export const isDatabaseWide = (error: unknown): boolean =>
   error instanceof StorageUnavailableError ||
   (error instanceof PostgresError && failureKindOf(error) !== "refused");
 
-/** Codes of the system that a server which is not there yet leads to, or its name or network. */
+/** System error codes for a server, name or network that cannot be reached. */
 const notReached = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -63,8 +71,8 @@ const notReached = new Set([
 ]);
 
 /**
- * Whether a server could not be reached, or says that it starts (57P03) or has no room at the
- * moment (53300).
+ * Returns whether a server could not be reached, or reports that it is starting (57P03) or has no
+ * connection left (53300).
  */
 export function isAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isAway);

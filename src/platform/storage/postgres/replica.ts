@@ -14,10 +14,10 @@ import type { GatewayTables } from "../database-epoch.ts";
 import type { StorageLogger } from "../storage.ts";
 import { newPool } from "./new-pool.ts";
 
-/** A replica that shows what is older is not read from. */
+/** The lag, in milliseconds, beyond which a replica is not read from. */
 const maxLagMs = 10_000;
 const beatMs = 1_000;
-/** More than fit into the longest lag with which the replica is read from. */
+/** The number of beats that are kept: more than fit into the longest acceptable lag. */
 const beatsKept = 16;
 const probeMs = 2_000;
 const maxQueryMs = 30_000;
@@ -26,13 +26,13 @@ const goodbyeMs = 1_000;
 /** read_only_sql_transaction (PostgreSQL, appendix A). */
 const readOnlyCode = "25006";
 
-/** A replica in numbers. */
+/** The figures of a replica. */
 export interface ReplicaFigures {
-  /** Whether questions go to it now. */
+  /** Whether queries go to it now. */
   isRead: boolean;
-  /** How far it lags, as of the last beat. */
+  /** Its lag in seconds, as of the last beat. */
   lagSeconds: number;
-  /** Questions that the primary answered in its place. */
+  /** The number of queries that the primary answered in its place. */
   fallbacks: number;
 }
 
@@ -47,28 +47,29 @@ export interface ReplicaOptions {
 }
 
 /**
- * Reads that may be a little late go to a replica of the database. What this gateway writes to the
- * primary each second tells, where the replica shows it, that it is one, and how far it lags. One
- * that does not, or that lags by more than ten seconds, is not read from: the primary answers. So
- * it does where the replica fails a question, such as one that gave way to what it had to replay.
+ * Sends reads that may lag behind to a replica of the database. This gateway writes a beat to the
+ * primary each second. Where the replica shows it, that proves that it is a replica, and how far it
+ * lags. A replica that shows none, or lags by more than ten seconds, is not read from: the primary
+ * answers. The primary also answers where the replica fails a query, such as one that was cancelled
+ * in favour of replay.
  */
 export class Replica {
-  /** Reads alone, without transactions. */
+  /** For reads alone, without transactions. */
   readonly database: Kysely<GatewayTables>;
   readonly figures: ReplicaFigures = { isRead: false, lagSeconds: 0, fallbacks: 0 };
   readonly #options: ReplicaOptions;
   readonly #pool: Pool;
-  /** Apart, so that long questions do not make it look away. */
+  /** A separate pool, so that long queries do not delay the probes. */
   readonly #probes: Pool;
   readonly #logLimit: LogLimit;
   readonly #nodeId = `replica-${randomBase62(12)}`;
-  /** The last beats that the primary took; each is the monotonic time of its moment. */
+  /** The last beats that the primary took, each a monotonic time. */
   #written: number[] = [];
-  /** When this began to beat. */
+  /** When beating started. */
   readonly #firstMs: number;
   #hasShown = false;
   #beating: Promise<void> | undefined;
-  /** Ends questions that the replica will not answer. */
+  /** Rejects queries that the replica will not answer. */
   readonly #waiting = new Set<(reason: Error) => void>();
   readonly #timer: ReturnType<typeof setInterval>;
 
@@ -92,12 +93,12 @@ export class Replica {
     void this.beat();
   }
 
-  /** Finds out whether the replica answers, and how far it lags. */
+  /** Checks whether the replica answers, and how far it lags. */
   beat(): Promise<void> {
     return (this.#beating ??= this.#beat().finally(() => (this.#beating = undefined)));
   }
 
-  /** Lets go of both servers. */
+  /** Closes the connections to both servers. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
@@ -106,7 +107,7 @@ export class Replica {
       .deleteFrom("gateway_beats")
       .where("node_id", "=", this.#nodeId)
       .execute();
-    // A connection that is dead without a word would never say goodbye.
+    // A silently dead connection would never finish its goodbye.
     await Promise.all(
       [forgotten, this.database.destroy(), this.#probes.end()].map((work) =>
         succeedsWithin(goodbyeMs, work),
@@ -115,7 +116,7 @@ export class Replica {
   }
 
   async #beat(): Promise<void> {
-    // Where the primary takes none, the lag is that of the last one.
+    // Where the primary takes no beat, the lag is that of the last one.
     await succeedsWithin(probeMs, this.#write());
     try {
       const shown = await withinTime(probeMs, this.#shownBeat(), "late" as const);
@@ -162,16 +163,17 @@ export class Replica {
     else this.#warn("storage.replica_url does not show what is written to the database");
   }
 
-  /** From the first beat that the replica lacks to the last one. */
+  /** Returns the time from the first beat that the replica lacks to the last one. */
   #lagMs(shown: number | undefined): number {
     const lastMs = this.#written.at(-1) ?? this.#firstMs;
     if (shown === undefined) return lastMs - this.#firstMs;
     const index = this.#written.findIndex((beat) => beat > shown);
-    // Between the beat that it shows and the next one this gateway may have stood still.
+    // This gateway may have been suspended between the beat that the replica shows and the next
+    // one.
     return index < 0 ? 0 : lastMs - (index === 0 ? shown : (this.#written[index] ?? shown));
   }
 
-  /** Lets no question wait for a server that does not answer. */
+  /** Rejects every query that waits for a server that does not answer. */
   #giveUp(reason: Error): void {
     for (const reject of this.#waiting) reject(reason);
   }
@@ -217,7 +219,7 @@ export class Replica {
     }
   }
 
-  /** A connection that comes after it was given up is let go of. */
+  /** Connects. A connection that arrives after the attempt was given up is released. */
   async #connect(): Promise<PoolClient> {
     const connecting = this.#pool.connect();
     try {

@@ -3,9 +3,9 @@ import type { Clock } from "../../kernel/clock.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
 
-/** How often it is looked at what waits, in milliseconds. */
+/** Milliseconds between checks of waiting statements. */
 const lookEveryMs = 500;
-/** After so long without any answer the database is asked whether it is there. */
+/** Milliseconds without any answer after which the database is probed. */
 const quietMs = 1_000;
 const goodbyeMs = 1_000;
 
@@ -17,33 +17,33 @@ export interface QueryClient {
   release(error?: boolean | Error): void;
 }
 
-/** The part of a pool of `pg` that is used. */
+/** The part of a `pg` pool that is used here. */
 export interface QueryPool {
   connect(): Promise<QueryClient>;
   end(): Promise<void>;
 }
 
-/** What a watch asks, and whom it tells. */
+/** The options of a silence watch. */
 export interface SilenceWatchOptions {
-  /** One connection, which the probes have for themselves, and whose probes have an end. */
+  /** One connection of its own for the probes, which have a time limit. */
   probes: { query(text: string): Promise<unknown>; end(): Promise<void> };
-  /** How long nothing may be answered, while something waits, until that is silence. */
+  /** Milliseconds without an answer, while something waits, that count as silence. */
   silentAfterMs: number;
   clock: Clock;
   logger: StorageLogger;
 }
 
 /**
- * Finds out that a database keeps its connections and answers nothing: its processes are stopped,
- * its disk hangs, or the network drops what is sent. While something waits and nothing at all was
- * answered for a second, it asks a question that needs no disk and no lock; a database that is only
- * slow answers that. Silence ends every question that waits, so that no connection is taken for
- * ever, and refuses new ones until the database answers again.
+ * Detects a database that keeps its connections and answers nothing: its processes are stopped, its
+ * disk hangs, or the network drops packets. When something waits and nothing was answered for a
+ * second, it sends a probe that needs neither disk nor lock, which a slow database still answers.
+ * Silence rejects every waiting query, so that no connection is held forever, and refuses new ones
+ * until the database answers again.
  */
 export class SilenceWatch {
   readonly #options: SilenceWatchOptions;
   readonly #waiting = new Set<(reason: Error) => void>();
-  /** When something was answered last, or where nothing waited, when something began to. */
+  /** When the last answer came or, where nothing was waiting, when something began to wait. */
   #heardMs = 0;
   /** When the last probe was sent. */
   #probedMs = -1;
@@ -56,22 +56,22 @@ export class SilenceWatch {
     this.#options = options;
   }
 
-  /** Whether the database answers nothing, as far as is known. */
+  /** Whether the database is silent, as far as is known. */
   get isSilent(): boolean {
     return this.#silentSinceMs !== undefined;
   }
 
-  /** Watches from now on; `onSilence` is called once for each silence. */
+  /** Starts to watch. `onSilence` is called once for each silence. */
   start(onSilence: (cause: string) => void): void {
     this.#onSilence = onSilence;
     this.#timer = setInterval(() => this.#look(), lookEveryMs);
     this.#timer.unref();
   }
 
-  /** Lets go of the connection of the probes. */
+  /** Stops, and closes the connection of the probes. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    // A connection that is dead without a word would never say goodbye.
+    // A silently dead connection would never finish its goodbye.
     await Promise.race([
       this.#options.probes.end().catch(() => undefined),
       new Promise((resolve) => setTimeout(resolve, goodbyeMs)),
@@ -79,8 +79,8 @@ export class SilenceWatch {
   }
 
   /**
-   * What the database answers, be it an error; rejects with `StorageUnavailableError` in a silence,
-   * also where that comes later. Nothing is asked then.
+   * Returns the database's answer, even if it is an error. Rejects with `StorageUnavailableError`
+   * during a silence, also where it begins later; nothing is sent then.
    */
   async answerOf<Result>(ask: () => Promise<Result>): Promise<Result> {
     try {
@@ -93,7 +93,10 @@ export class SilenceWatch {
     }
   }
 
-  /** Work that waits for the database without proving that it answers. Rejects as `answerOf` does. */
+  /**
+   * Runs work that waits for the database without proving that it answers. Rejects as `answerOf`
+   * does.
+   */
   unlessSilent<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.isSilent) return Promise.reject(silence());
     if (this.#waiting.size === 0) this.#heardMs = this.#nowMs();
@@ -105,7 +108,7 @@ export class SilenceWatch {
     });
   }
 
-  /** Tells that the database has answered something. */
+  /** Notes that the database has answered. */
   heard(): void {
     this.#heardMs = this.#nowMs();
     if (this.#silentSinceMs === undefined) return;
@@ -114,7 +117,10 @@ export class SilenceWatch {
     this.#options.logger.info({ seconds }, "the database answers again");
   }
 
-  /** A pool whose connections are watched; one that a silence took is closed when it is released. */
+  /**
+   * Returns a pool whose connections are watched. A connection that was caught by a silence is
+   * closed when it is released.
+   */
   pool(pool: QueryPool): QueryPool {
     const clients = new WeakMap<QueryClient, WatchedClient>();
     return {
@@ -131,7 +137,10 @@ export class SilenceWatch {
     };
   }
 
-  /** A connection that comes after it was given up is let go of, be the silence over or not. */
+  /**
+   * Connects. A connection that arrives after the attempt was given up is released, whether or not
+   * the silence is over.
+   */
   async #connect(pool: QueryPool): Promise<QueryClient> {
     let connecting: Promise<QueryClient> | undefined;
     try {
@@ -188,7 +197,7 @@ export class SilenceWatch {
 const silence = (): StorageUnavailableError =>
   new StorageUnavailableError("the database does not answer");
 
-/** A connection whose statements end with a silence, and which is then not used again. */
+/** A connection whose statements end with a silence, after which it is not used again. */
 class WatchedClient implements QueryClient {
   readonly #client: QueryClient;
   readonly #watch: SilenceWatch;
@@ -200,7 +209,7 @@ class WatchedClient implements QueryClient {
   }
 
   async query(text: string, values?: unknown[]): Promise<Answer> {
-    // What comes after a statement that is not answered would wait behind it.
+    // A statement behind one that is not answered would wait for it.
     if (this.#lost !== undefined) throw this.#lost;
     try {
       return await this.#watch.answerOf(() => this.#client.query(text, values));

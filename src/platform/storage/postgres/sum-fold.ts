@@ -10,21 +10,24 @@ import { succeedsWithin } from "../../kernel/within-time.ts";
 import { type ColumnTypes, foldSql } from "./commit-sql.ts";
 import type { QueryClient, QueryPool } from "./silence-watch.ts";
 
-/** How long the sums may lag behind the commits while no query reads them, in milliseconds. */
+/** Milliseconds that the sums may lag behind the commits while no query reads them. */
 const foldEveryMs = 1_000;
-/** Of so many times, one folds what gateways left that are gone, where this one committed nothing. */
+/**
+ * The number of intervals after which a gateway that committed nothing folds what ended gateways
+ * left.
+ */
 const foldsOfOthersEvery = 10;
 
 /** read_only_sql_transaction (PostgreSQL, appendix A). */
 const readOnlyCode = "25006";
 
-/** How long the last fold may take; what it does not do, the next gateway does. */
+/** Milliseconds that the last fold may take; the next gateway does the rest. */
 const lastFoldMs = 2_000;
 const goodbyeMs = 1_000;
 
 /**
- * One fold at a time, whichever gateway it is. A lock on a table can be taken before a transaction
- * of repeatable reads chooses its moment.
+ * Allows one fold at a time across all gateways. A lock on a table can be taken before a
+ * repeatable-read transaction takes its snapshot.
  * https://www.postgresql.org/docs/current/sql-lock.html
  */
 const lockSql = "lock table commit_formats in exclusive mode";
@@ -40,16 +43,16 @@ export interface SumFoldOptions {
   /** Connections that nothing else waits for. */
   pool: QueryPool;
   format: GrowthFormat;
-  /** Types of the tables of some sums, as they are now. */
+  /** Returns the present column types of the tables of some sums. */
   typesOf(adds: readonly AddStatement[]): Promise<ColumnTypes>;
   clock: Clock;
   logger: StorageLogger;
 }
 
 /**
- * Folds what commits made grow into the sums: in the background, and before a query reads them. A
- * fold takes the rows of growth away in the statement that adds them, so that any number of
- * gateways may do it.
+ * Folds the growth of commits into the sums: in the background, and before a query reads them. A
+ * fold deletes the rows of growth in the statement that adds them, so that any number of gateways
+ * may fold.
  */
 export class SumFold {
   readonly #options: SumFoldOptions;
@@ -70,7 +73,7 @@ export class SumFold {
     this.#logLimit = new LogLimit(options.clock);
   }
 
-  /** Folds each second from now on, where there may be something. */
+  /** Starts to fold each second, where there may be something to fold. */
   start(): void {
     const { logger } = this.#options;
     this.#timer = setInterval(() => {
@@ -85,15 +88,15 @@ export class SumFold {
     this.#timer.unref();
   }
 
-  /** Folds what is left, as far as the database takes it, and lets go of it. */
+  /** Folds what is left, as far as the database takes it, and closes the pool. */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }
 
-  /** Resolves when the sums count all that was committed before; calls share a fold. */
+  /** Resolves when the sums contain all that was committed before; calls share a fold. */
   run(): Promise<void> {
     if (this.#running === undefined) return (this.#running = this.#fold());
-    // The one under way may have chosen its moment already.
+    // The fold in progress may have taken its snapshot already.
     return (this.#next ??= this.#running
       .catch(() => undefined)
       .then(() => {
@@ -111,7 +114,7 @@ export class SumFold {
     for (const other of others) await run(await this.#sqlOf(other.format));
   }
 
-  /** The pool, but that queries of sums are preceded by a fold. */
+  /** Returns the pool with a fold before every query of sums. */
   foldingPool(pool: QueryPool): PostgresPool {
     const clients = new WeakMap<QueryClient, FoldingClient>();
     return {
@@ -132,7 +135,7 @@ export class SumFold {
   async #stop(): Promise<void> {
     clearInterval(this.#timer);
     await succeedsWithin(lastFoldMs, this.run());
-    // A connection that is dead without a word would never say goodbye.
+    // A silently dead connection would never finish its goodbye.
     await succeedsWithin(goodbyeMs, this.#options.pool.end());
   }
 
@@ -144,7 +147,7 @@ export class SumFold {
       let failure: Error | undefined;
       try {
         await run("begin");
-        // What the server forgets of a fold, it forgets whole: the same rows are folded again.
+        // Where the server loses a fold, it loses it whole, and the same rows are folded again.
         await run("set local synchronous_commit = off");
         await this.within(run);
         await run("commit");
@@ -193,8 +196,8 @@ export class SumFold {
 type Isolation = "none" | "each statement" | "one moment";
 
 /**
- * A connection whose queries of sums are preceded by a fold. A transaction of repeatable reads
- * begins with one: then the sums count what it sees, and nothing else.
+ * A connection whose queries of sums are preceded by a fold. A repeatable-read transaction begins
+ * with one, so that the sums contain exactly what it sees.
  */
 class FoldingClient implements PostgresPoolClient {
   readonly #client: QueryClient;
@@ -231,7 +234,7 @@ class FoldingClient implements PostgresPoolClient {
     try {
       await this.#fold.run();
     } catch (error) {
-      // A database that takes no writes is read as it is.
+      // A read-only database is read as it is.
       if (!(error instanceof PostgresError) || error.code !== readOnlyCode) throw error;
     }
   }

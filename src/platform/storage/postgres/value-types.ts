@@ -5,8 +5,7 @@ const int8Oid = 20;
 const numericOid = 1700;
 
 /**
- * Integers come back as numbers within 2^53 and as bigint beyond; so do the numeric sums of
- * integers.
+ * Returns integers, and the numeric sums of integers, as numbers within 2^53 and as bigint beyond.
  */
 export const valueTypes: CustomTypesConfig = {
   getTypeParser: (oid, format) =>

@@ -10,26 +10,27 @@ import { addGrowths, groupInserts, mergeAdds, type MergedUnits } from "../merge-
 import { engineErrorOf, isDatabaseWide, type BatchRefusal } from "./worker-protocol.ts";
 
 /**
- * With so many sums to be written a fold is due: commits wait behind it, so it stays short.
+ * The number of unfolded sums at which a fold is due. Commits wait behind a fold, so it has to stay
+ * short.
  */
 const maxUnfoldedSums = 512;
 
 /**
- * Commits batches: their rows, and one row of what they make grow. That is folded into the sums
- * later, once for all batches since, in a transaction that takes those rows away; so the sums and
- * the rows together count every commit exactly once, whenever the process ends.
+ * Commits batches: their rows, and one row of growth. The growth is folded into the sums later,
+ * once for all batches since, in a transaction that deletes those rows. So the sums and the rows
+ * together count every commit exactly once, whenever the process ends.
  */
 export class BatchCommit {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
   readonly #adds: readonly Statement[];
-  /** How many sums a row of each add makes grow. */
+  /** The number of sums that a row of each add grows. */
   readonly #weights: readonly number[];
   readonly #statement: Record<
     "begin" | "commit" | "rollback" | "append" | "clear" | "probe",
     Statement
   >;
-  /** What is committed and not folded yet; the same as the rows of `commit_growths`. */
+  /** The growth that is committed and not folded yet; the same as the rows of `commit_growths`. */
   #unfolded: MergedUnits["adds"] = [];
 
   constructor({ database, statements }: { database: Database; statements: CommitStatements }) {
@@ -55,7 +56,7 @@ export class BatchCommit {
     };
   }
 
-  /** Whether every sum counts all that was committed. */
+  /** Whether every sum contains all that was committed. */
   get isFolded(): boolean {
     return this.#unfolded.length === 0;
   }
@@ -67,7 +68,7 @@ export class BatchCommit {
     return count >= maxUnfoldedSums;
   }
 
-  /** Commits a batch but for the units that it returns, of which nothing stands. */
+  /** Commits a batch, except for the units that it returns, of which nothing was written. */
   apply(units: readonly PackedUnit[]): BatchRefusal[] {
     const refusals: BatchRefusal[] = [];
     this.#applyRange(units, { offset: 0, refusals });
@@ -75,8 +76,8 @@ export class BatchCommit {
   }
 
   /**
-   * Adds to the sums what was committed since the last time. Throws what the engine says; it is
-   * then still to be folded.
+   * Adds to the sums what was committed since the last fold. Throws the engine's error; the growth
+   * is then still to be folded.
    */
   fold(): void {
     if (this.isFolded) return;
@@ -87,12 +88,12 @@ export class BatchCommit {
     this.#unfolded = [];
   }
 
-  /** Commits a change that changes nothing. Throws what the engine says. */
+  /** Commits a change that changes nothing. Throws the engine's error. */
   probe(): void {
     this.#transact(() => this.#statement.probe.run());
   }
 
-  /** Folds what is left and lets go of the statements, which would keep the connection open. */
+  /** Folds what is left and releases the statements, which would keep the connection open. */
   close(): void {
     this.fold();
     const statements = [...this.#inserts, ...this.#adds, ...Object.values(this.#statement)];
@@ -100,8 +101,8 @@ export class BatchCommit {
   }
 
   /**
-   * Halves a refused batch until the units at fault stand alone: few extra writes, and the others
-   * go through.
+   * Divides a refused batch in halves until the failing units are alone: a few extra writes, and
+   * the others are committed.
    */
   #applyRange(
     units: readonly PackedUnit[],
@@ -138,7 +139,7 @@ export class BatchCommit {
       work();
       this.#statement.commit.run();
     } catch (error) {
-      // An engine that is in trouble has ended the transaction by itself.
+      // An engine in trouble has ended the transaction by itself.
       if (this.#database.inTransaction) this.#statement.rollback.run();
       throw error;
     }
@@ -146,8 +147,8 @@ export class BatchCommit {
 }
 
 /**
- * Folds what the last gateway left that ended before it could, by that gateway's own statements and
- * tables. Throws what the engine says; all of it is then still there.
+ * Folds what a previous gateway left that ended before it could, with that gateway's own statements
+ * and tables. Throws the engine's error; everything is then still there.
  */
 export function foldWhatIsLeft(database: Database): void {
   createTables(database);
@@ -202,12 +203,12 @@ const quoted = (name: string): string => `"${name}"`;
 const list = (names: readonly string[]): string => names.map(quoted).join(", ");
 const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ");
 
-/** SQL of an insert, one place a column. */
+/** Returns the SQL of an insert, with one placeholder for each column. */
 function insertSql({ table, columns }: InsertStatement): string {
   return `INSERT INTO ${quoted(table)} (${list(columns)}) VALUES (${places(columns.length)})`;
 }
 
-/** SQL that makes a counter row or grows it; parameters are the key, then the sums. */
+/** Returns the SQL that creates or grows a counter row. Parameters are the key, then the sums. */
 function addSql({ table, keyColumns, sumColumns }: AddStatement): string {
   const columns = [...keyColumns, ...sumColumns];
   const growth = sumColumns.map(

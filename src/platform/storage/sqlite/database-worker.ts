@@ -11,7 +11,7 @@ import {
   type WorkerResponse,
 } from "./worker-protocol.ts";
 
-/** A request without its id, each kind apart. */
+/** A request without its id, for each kind separately. */
 type RequestBody = WorkerRequest extends infer Request
   ? Request extends { id: number }
     ? Omit<Request, "id">
@@ -32,7 +32,10 @@ export class DatabaseWorker {
   #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
   #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
-  /** Batches that were sent, and the last of them that is known to be folded into the sums. */
+  /**
+   * The number of batches that were sent, and the last of them that is known to be folded into the
+   * sums.
+   */
   #batchesSent = 0;
   #batchesFolded = 0;
   #failure: StorageUnavailableError | undefined;
@@ -48,7 +51,7 @@ export class DatabaseWorker {
     this.#worker.addEventListener("close", () => this.#fail("the database thread ended"));
   }
 
-  /** Sends one request; rejects with a `DatabaseError` that carries the engine's code. */
+  /** Sends one request. Rejects with a `DatabaseError` that carries the engine's code. */
   request(body: RequestBody): Promise<QueryRows> {
     return new Promise((resolve, reject) => {
       if (this.#failure) throw this.#failure;
@@ -58,12 +61,14 @@ export class DatabaseWorker {
     });
   }
 
-  /** Resolves when the thread has rested from the last batch; undefined when it is not resting. */
+  /**
+   * Resolves when the thread's rest after the last batch is over; undefined when it is not resting.
+   */
   whenRested(): Promise<void> | undefined {
     return this.#rest?.over;
   }
 
-  /** Sends a batch of so many units as JSON and resolves to the reply; one batch at a time. */
+  /** Sends a batch of this many units as JSON and resolves with the reply; one batch at a time. */
   applyBatch(json: string, unitCount: number): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#failure) throw this.#failure;
@@ -75,8 +80,8 @@ export class DatabaseWorker {
   }
 
   /**
-   * Resolves when the sums count every batch that was sent; undefined when they do, so that a query
-   * of them is sent in the same turn.
+   * Resolves when the sums contain every batch that was sent; undefined when they do, so that a
+   * query of them is sent in the same turn.
    */
   whenFolded(): Promise<void> | undefined {
     const sent = this.#batchesSent;
@@ -86,7 +91,7 @@ export class DatabaseWorker {
     });
   }
 
-  /** Closes the connection, which frees its locks, and ends the thread. */
+  /** Closes the connection, which releases its locks, and ends the thread. */
   async close(): Promise<void> {
     if (!this.#failure) await this.request({ kind: "close" });
     this.#fail("the storage is closed");
@@ -127,7 +132,7 @@ export class DatabaseWorker {
   }
 }
 
-/** Sends batches to the writer's thread, between the transactions of Kysely. */
+/** Sends batches to the writer's thread, between Kysely's transactions. */
 export class SqliteBatchWriter implements BatchWriter {
   readonly #writer: DatabaseWorker;
   readonly #turn: WriterTurn;
@@ -149,7 +154,7 @@ export class SqliteBatchWriter implements BatchWriter {
     return reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
   }
 
-  /** A transaction of its own that changes nothing. */
+  /** Runs a transaction of its own that changes nothing. */
   async probe(): Promise<void> {
     await new Promise<unknown>((resolve, reject) => {
       this.#turn.whenFree(() => this.#writer.request({ kind: "probe" }).then(resolve, reject));
@@ -167,28 +172,28 @@ const failureOf = ([index, message, code]: BatchRefusal): UnitFailure => ({
 });
 
 /**
- * Whose turn it is on the writer's connection. A transaction spans several messages and holds the
- * turn; single statements and batches are one message each and only wait while a transaction holds
+ * Serialises access to the writer's connection. A transaction spans several messages and holds the
+ * turn. Single statements and batches are one message each, and wait only while a transaction holds
  * it.
  */
 export class WriterTurn {
   #held = false;
   readonly #waiting: { exclusive: boolean; enter: () => void }[] = [];
 
-  /** Resolves when the caller alone may use the connection, until it calls `release`. */
+  /** Resolves when the caller has exclusive use of the connection, until it calls `release`. */
   acquire(): Promise<void> {
     return new Promise((resolve) => this.#enter({ exclusive: true, enter: resolve }));
   }
 
   /**
    * Sends one message at once, or when the turn is free. `send` runs inside `release`, so that its
-   * message is ahead of all that the next transaction sends.
+   * message precedes all that the next transaction sends.
    */
   whenFree(send: () => void): void {
     this.#enter({ exclusive: false, enter: send });
   }
 
-  /** Lets in the callers that wait, in order, up to and including the next transaction. */
+  /** Admits the callers that wait, in order, up to and including the next transaction. */
   release(): void {
     this.#held = false;
     while (!this.#held) {

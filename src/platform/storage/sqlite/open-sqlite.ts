@@ -36,7 +36,10 @@ export async function openSqlite<Schema>(options: OpenedStorageOptions): Promise
   }
 }
 
-/** The writer comes first: it makes the file, and it holds the lock that a second process meets. */
+/**
+ * Opens the threads. The writer comes first: it creates the file, and holds the lock that a second
+ * process meets.
+ */
 async function openThreads(
   { writer, reader }: Threads,
   options: OpenedStorageOptions,
@@ -58,7 +61,8 @@ async function openThreads(
 }
 
 /**
- * Absolute, and with symbolic links followed, so that one file has one lock under all its names.
+ * Returns the absolute path with symbolic links resolved, so that one file has one lock under all
+ * its names.
  */
 function databasePath(url: string): string {
   const path = resolve(url.slice("sqlite:".length));
@@ -81,7 +85,7 @@ async function migrateSqlite(
 }
 
 function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions): Storage<Schema> {
-  // Commits wait behind transactions, so these are kept as short as a commit may wait.
+  // Commits wait behind transactions, so these may last only as long as a commit may wait.
   const maxTransactionMs = options.commitTimeoutMs;
   const database = new Kysely<Schema>({
     dialect: new WorkerDialect({
@@ -123,12 +127,15 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
 
 const shrinkEveryMs = 60_000;
 
-/** Pages of 4 KB: what stays free for the next rows, and what one step gives back in some ms. */
+/**
+ * Pages of 4 KB: those that stay free for the next rows, and those that one step returns within
+ * some milliseconds.
+ */
 const shrinkDefaults = { keptPages: 4_096, stepPages: 256 };
 
 /**
- * Gives pages that deleted rows have left back to the file system, in steps between which commits
- * go on. A file that was made without `auto_vacuum` keeps them for later rows.
+ * Returns the pages of deleted rows to the file system, in steps between which commits continue. A
+ * file that was created without `auto_vacuum` keeps them for later rows.
  */
 export async function shrinkFile<Schema>(
   database: Kysely<Schema>,

@@ -3,7 +3,7 @@ import { databaseInUseCode, type OpenRequest, type QueryRows } from "./worker-pr
 
 /**
  * Opens a connection with exact integers. WAL lets the reader run beside the writer; the journal is
- * cut back to 64 MB after a burst. https://sqlite.org/wal.html
+ * truncated to 64 MB after a burst. https://sqlite.org/wal.html
  */
 export function openConnection({ path, role, synchronous }: OpenRequest): Database {
   const options = { safeIntegers: true, strict: true };
@@ -13,7 +13,7 @@ export function openConnection({ path, role, synchronous }: OpenRequest): Databa
   );
   database.run("PRAGMA busy_timeout = 5000");
   if (role === "writer") {
-    // Of a new file only, before anything is in it.
+    // Takes effect only in a new file, before anything is in it.
     database.run("PRAGMA auto_vacuum = INCREMENTAL");
     database.run("PRAGMA journal_mode = WAL");
     database.run(`PRAGMA synchronous = ${synchronous}`);
@@ -26,8 +26,8 @@ export function openConnection({ path, role, synchronous }: OpenRequest): Databa
 }
 
 /**
- * Takes the right to be the one gateway on a database: an exclusive transaction on an empty file
- * beside it, whose operating-system lock ends with the process, however it ends.
+ * Takes the lock of the one gateway on a database: an exclusive transaction on an empty file beside
+ * it, whose operating-system lock ends with the process, in any way that it ends.
  */
 export function takeProcessLock(path: string, timeoutMs: number): Database {
   const lock = new Database(`${path}.lock`, { create: true });
@@ -47,7 +47,7 @@ export function takeProcessLock(path: string, timeoutMs: number): Database {
 
 const maxCachedStatements = 256;
 
-/** Runs compiled queries on one connection and keeps the statements that were used last. */
+/** Runs compiled queries on one connection, and keeps the most recently used statements. */
 export class QueryRunner {
   readonly #database: Database;
   readonly #statements = new Map<string, Statement>();
@@ -67,7 +67,7 @@ export class QueryRunner {
     return { columns: [], rows: [], changes, lastInsertRowid };
   }
 
-  /** Lets go of the statements, which would keep the connection open. */
+  /** Releases the statements, which would keep the connection open. */
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
@@ -95,7 +95,7 @@ export class QueryRunner {
   }
 }
 
-/** Integers within 2^53 become numbers; larger ones stay bigint, so that no digit is lost. */
+/** Converts integers within 2^53 to numbers; larger ones stay bigint, so that no digit is lost. */
 function exactNumbers(row: unknown[]): unknown[] {
   for (let column = 0; column < row.length; column++) {
     const value = row[column];

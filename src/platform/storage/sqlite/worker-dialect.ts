@@ -44,8 +44,8 @@ export class WorkerDialect implements Dialect {
 }
 
 /**
- * The driver takes care of whose turn it is, and the engine's DDL is transactional: migrations are
- * all or nothing.
+ * Says that the driver serialises connections and that the engine's DDL is transactional, so that
+ * migrations are all or nothing.
  */
 class WorkerAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -57,7 +57,7 @@ class WorkerAdapter extends SqliteAdapter {
   }
 }
 
-/** Hands out connections; each is a view on the same two threads. */
+/** Hands out connections, each of which is a view of the same two threads. */
 class WorkerDriver implements Driver {
   readonly #options: WorkerConnectionOptions;
 
@@ -121,16 +121,16 @@ export interface WorkerConnectionOptions {
   reader: DatabaseWorker;
   writer: DatabaseWorker;
   turn: WriterTurn;
-  /** Whether a query reads sums, which are folded before it. */
+  /** Returns whether a query reads sums, which are folded before it. */
   readsSums(sql: string): boolean;
   /**
-   * A transaction that holds the writer longer is rolled back: commits wait behind it. Absent means
-   * no limit.
+   * Milliseconds after which a transaction that holds the writer is rolled back, since commits wait
+   * behind it; absent means no limit.
    */
   maxTransactionMs?: number;
 }
 
-/** Raw SQL that cannot write; data-changing CTEs do not exist in SQLite. */
+/** Matches raw SQL that cannot write. SQLite has no data-modifying CTEs. */
 const readsOnly = /^\s*select\b/i;
 
 /**
@@ -149,7 +149,7 @@ class WorkerConnection implements DatabaseConnection {
     return toQueryResult<Row>(await this.#run(query));
   }
 
-  // Kysely's interface asks for it; a cursor would keep a thread busy between messages.
+  // Kysely's interface requires it; a cursor would keep a thread busy between messages.
   async *streamQuery<Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
     yield await this.executeQuery<Row>(query);
   }
@@ -159,7 +159,7 @@ class WorkerConnection implements DatabaseConnection {
     await turn.acquire();
     this.#state = "transaction";
     try {
-      // No commit comes between, so that a transaction sees sums that count all that it sees.
+      // No commit comes in between, so that the sums contain exactly what the transaction sees.
       await writer.whenFolded();
       await writer.request({ kind: "query", sql: "BEGIN IMMEDIATE", parameters: [] });
     } catch (error) {

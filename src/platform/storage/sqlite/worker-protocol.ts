@@ -2,16 +2,18 @@ import type { CommitStatements } from "../commit-queue.ts";
 
 /** How a worker opens its connection. */
 export interface OpenRequest {
-  /** Absolute path of the database file. */
+  /** The absolute path of the database file. */
   path: string;
   role: "writer" | "reader";
   /** FULL survives power loss, NORMAL survives the end of the process. */
   synchronous: "FULL" | "NORMAL";
-  /** How long the writer waits for another process to give the database up. */
+  /** Milliseconds that the writer waits for another process to release the database. */
   lockTimeoutMs: number;
 }
 
-/** What the main thread asks of a worker; answered by a `WorkerResponse` of the same id. */
+/**
+ * A request from the main thread to a worker, which answers with a `WorkerResponse` of the same id.
+ */
 export type WorkerRequest = { id: number } & (
   | { kind: "open"; options: OpenRequest }
   | { kind: "prepare"; statements: CommitStatements }
@@ -23,7 +25,8 @@ export type WorkerRequest = { id: number } & (
 );
 
 /**
- * Rows as arrays in the order of `columns`: half the size of objects on their way between threads.
+ * Rows as arrays in the order of `columns`, which are half the size of objects when they pass
+ * between threads.
  */
 export interface QueryRows {
   columns: readonly string[];
@@ -32,7 +35,9 @@ export interface QueryRows {
   lastInsertRowid?: number | bigint;
 }
 
-/** Why the engine refused; errors lose their code when they are cloned, so it travels apart. */
+/**
+ * Why the engine refused. Errors lose their code when they are cloned, so it is sent separately.
+ */
 export interface WorkerError {
   message: string;
   code: string;
@@ -46,39 +51,37 @@ export interface WorkerResponse {
 }
 
 /**
- * Batches travel as one JSON text each way, which measured fastest: packed units to the worker, and
- * back these refusals, or the empty text when every unit is durable.
+ * A refused unit. Batches pass as one JSON text each way, which measured fastest: packed units to
+ * the worker, and back these refusals, or the empty text when every unit is durable.
  */
 export type BatchRefusal = [index: number, message: string, code: string];
 
 /**
- * After a batch of several units the thread rests for a moment, so that the next batch is a larger
- * one: a commit costs the same whether it holds two units or twenty. A lone unit is followed by no
- * rest.
+ * Returns whether the thread rests for a moment after a batch of this many units, so that the next
+ * batch is a larger one: a commit costs the same whether it holds two units or twenty. A lone unit
+ * is followed by no rest.
  */
 export const restsAfter = (unitCount: number): boolean => unitCount > 1;
 
-/**
- * How long the rest takes, in milliseconds; a commit that survives power loss takes about as long.
- */
+/** Milliseconds of the rest; a commit that survives power loss takes about as long. */
 export const restMs = 0.25;
 
-/** What the thread says when its rest is over; no JSON text and no refusals look like it. */
+/** The thread's message when its rest is over. It differs from any JSON text or refusal. */
 export const restedMessage = "rested";
 
-/** Lock file beside the database is held by another process. */
+/** The code where another process holds the lock file beside the database. */
 export const databaseInUseCode = "SWITCHYARD_DATABASE_IN_USE";
 
 const databaseWideCodes =
   /^(SQLITE_(FULL|IOERR|READONLY|CORRUPT|NOTADB|NOMEM|BUSY|CANTOPEN|LOCKED|PERM|AUTH|PROTOCOL))/;
 
 /**
- * Whether a code means trouble of the database rather than of a statement: every unit meets it
- * alike.
+ * Returns whether a code is a problem of the database rather than of a statement, so that every
+ * unit would meet it.
  */
 export const isDatabaseWide = (code: string): boolean => databaseWideCodes.test(code);
 
-/** Message and code of what a call of the engine threw; code "" where it has none. */
+/** Returns the message and code of an engine's error; code "" where it has none. */
 export function engineErrorOf(error: unknown): WorkerError {
   if (!(error instanceof Error)) return { message: String(error), code: "" };
   const code = "code" in error && typeof error.code === "string" ? error.code : "";

@@ -1,6 +1,6 @@
 /**
- * Entry of the database threads: one owns the connection that writes, the other one that reads.
- * Requests are answered in the order in which they came.
+ * The entry point of the database threads: one owns the connection that writes, the other the one
+ * that reads. Requests are answered in the order in which they came.
  */
 import type { Database } from "bun:sqlite";
 import { assert } from "../../kernel/assert.ts";
@@ -63,8 +63,8 @@ class DatabaseThread {
   }
 
   /**
-   * While a transaction of others is open there is nothing to fold: it begins with a fold, and
-   * commits wait for it.
+   * Folds the growth of commits. While a transaction of another caller is open there is nothing to
+   * fold: it begins with a fold, and commits wait for it.
    */
   #fold(): undefined {
     this.commits?.fold();
@@ -75,13 +75,17 @@ class DatabaseThread {
   }
 
   /**
-   * The engine ends some failed transactions by itself; then there is nothing left to roll back.
+   * Rolls back. The engine ends some failed transactions by itself, and then there is nothing left
+   * to roll back.
    */
   #rollback(): undefined {
     if (this.#database?.inTransaction) this.#database.run("ROLLBACK");
   }
 
-  /** Throws if a statement is still in use, since the file would stay locked then. */
+  /**
+   * Closes the connection. Throws if a statement is still in use, since the file would stay locked
+   * then.
+   */
   #close(): undefined {
     this.commits?.close();
     this.#runner?.close();
@@ -108,14 +112,14 @@ function respond(request: WorkerRequest): WorkerResponse {
 
 const sleepCell = new Int32Array(new SharedArrayBuffer(4));
 
-/** How long the sums may lag behind the commits while no query reads them, in milliseconds. */
+/** Milliseconds that the sums may lag behind the commits while no query reads them. */
 const foldEveryMs = 1_000;
 
 let foldTimer: ReturnType<typeof setTimeout> | undefined;
 
 /**
- * Sees to it that the sums do not lag for long. What fails is tried again, and fails the queries
- * that read sums before it succeeds.
+ * Folds soon, so that the sums do not lag for long. A failed fold is tried again, and fails the
+ * queries that read sums before it succeeds.
  */
 function foldSoon(): void {
   if (thread.commits?.isDue) foldNow();

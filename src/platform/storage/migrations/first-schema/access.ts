@@ -56,8 +56,8 @@ export const accessSchema: SchemaPart = {
       },
       constraints: ["primary key (workspace_id, audit_id)"],
     },
-    // Keyed hashes of the audit log's rows, each over the one before it: one chain for each gateway
-    // that wrote.
+    // Keyed hashes of the audit log's rows, each covering the previous one: one chain for each
+    // gateway that wrote.
     {
       name: "audit_chain",
       clustered: true,
@@ -72,7 +72,7 @@ export const accessSchema: SchemaPart = {
       },
       constraints: ["primary key (chain, seq)"],
     },
-    // Requests with an idempotency key, and their answers, sealed. Keys and requests are kept as
+    // Requests with an idempotency key, and their sealed answers. Keys and requests are kept as
     // keyed hashes.
     {
       name: "idempotent_requests",

@@ -1,6 +1,6 @@
 import type { SchemaPart } from "./schema-part.ts";
 
-/** Callers' own keys at providers, sealed, and what went through them at list price. */
+/** Callers' own provider keys, sealed, and their usage at list price. */
 export const byokSchema: SchemaPart = {
   tables: [
     {
@@ -45,7 +45,7 @@ export const byokSchema: SchemaPart = {
       },
       constraints: ["primary key (key_id, hour)"],
     },
-    // Beside `key_spend_hours`, whose sums are charges.
+    // Separate from `key_spend_hours`, whose sums are charges.
     {
       name: "key_byok_hours",
       clustered: true,

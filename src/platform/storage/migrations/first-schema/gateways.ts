@@ -1,10 +1,9 @@
 import type { SchemaPart } from "./schema-part.ts";
 
-/** What gateways on one database tell each other. */
+/** What gateways on one database share. */
 export const gatewaysSchema: SchemaPart = {
   tables: [
-    // When each workspace was changed last, so that gateways on one database read again what
-    // changed.
+    // When each workspace was last changed, so that gateways on one database read it again.
     {
       name: "changed_workspaces",
       columns: {
@@ -12,8 +11,8 @@ export const gatewaysSchema: SchemaPart = {
         at_ms: "integer not null",
       },
     },
-    // What the gateways on one database agree on, such as its epoch and the fingerprints of their
-    // keys.
+    // Facts that the gateways on one database agree on, such as its epoch and the fingerprints of
+    // their keys.
     {
       name: "gateway_facts",
       columns: {
@@ -21,7 +20,7 @@ export const gatewaysSchema: SchemaPart = {
         value: "text not null",
       },
     },
-    // The last beat of each gateway: a beat that is missing, or older than its gateway knows, shows
+    // The last beat of each gateway. A beat that is missing, or older than its gateway knows, shows
     // that the database was set back.
     {
       name: "gateway_beats",

@@ -4,8 +4,8 @@ import type { StorageKind } from "../../storage.ts";
 import type { SchemaPart } from "./schema-part.ts";
 
 /**
- * Prompts, skills, knowledge documents and plugins with their versions and stars, and the hubs
- * that hold them.
+ * Prompts, skills, knowledge documents and plugins with their versions and stars, and the hubs that
+ * contain them.
  */
 export const hubSchema: SchemaPart = {
   tables: [
@@ -105,8 +105,8 @@ export const hubSchema: SchemaPart = {
 };
 
 /**
- * Words of texts: FTS5 on SQLite, tsvector on Postgres. Both get words that the gateway has split,
- * so that both find the same.
+ * Creates the full-text search: FTS5 on SQLite, tsvector on Postgres. Both receive words that the
+ * gateway has split, so that both find the same.
  */
 async function createSearch(database: Kysely<unknown>, kind: StorageKind): Promise<void> {
   await createTable(database, kind, {

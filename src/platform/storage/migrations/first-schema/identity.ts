@@ -3,8 +3,8 @@ import type { SchemaPart } from "./schema-part.ts";
 /** People and their sessions, organisations, workspaces, keys and presets. */
 export const identitySchema: SchemaPart = {
   tables: [
-    // Users, sessions, accounts, verifications, passkeys and two factors are the sign-in library's:
-    // times are ISO 8601 in UTC, truths 0 and 1.
+    // Users, sessions, accounts, verifications, passkeys and two factors belong to the sign-in
+    // library: times are ISO 8601 in UTC, booleans 0 and 1.
     {
       name: "users",
       columns: {
@@ -101,7 +101,7 @@ export const identitySchema: SchemaPart = {
         aaguid: "text",
       },
     },
-    // Codes of authenticator apps; secrets and backup codes are encrypted.
+    // Authenticator apps; secrets and backup codes are encrypted.
     {
       name: "two_factors",
       columns: {
@@ -114,7 +114,7 @@ export const identitySchema: SchemaPart = {
         locked_until: "text",
       },
     },
-    // Attempts to sign in, counted where every gateway and every start sees them; names are hashes.
+    // Attempts to sign in, counted across gateways and restarts; names are hashes.
     {
       name: "sign_in_windows",
       columns: {
@@ -152,7 +152,7 @@ export const identitySchema: SchemaPart = {
         used_at_ms: "integer",
       },
     },
-    // Settings of people for their clients.
+    // People's preferences in their clients.
     {
       name: "user_preferences",
       columns: {
@@ -245,7 +245,7 @@ export const identitySchema: SchemaPart = {
         creator_user_id: "text",
       },
     },
-    // When each key was used last.
+    // When each key was last used.
     {
       name: "credential_uses",
       columns: {

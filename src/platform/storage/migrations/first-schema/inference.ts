@@ -3,7 +3,7 @@ import type { SchemaPart } from "./schema-part.ts";
 /** Stored responses, document jobs, conversations, and the prices of models over time. */
 export const inferenceSchema: SchemaPart = {
   tables: [
-    // What a provider asks for a model, from a time on.
+    // A provider's price of a model, from a time on.
     {
       name: "price_changes",
       clustered: true,
@@ -15,8 +15,8 @@ export const inferenceSchema: SchemaPart = {
       },
       constraints: ["primary key (model, provider, at_ms)"],
     },
-    // A walk along a conversation reads what is before the long texts and no more. Only the first of
-    // the runs of a background response is charged under the response's own id.
+    // The long texts come last, so that following a conversation reads only what precedes them.
+    // Only the first of the runs of a background response is charged under the response's own id.
     {
       name: "stored_responses",
       columns: {
@@ -55,7 +55,7 @@ export const inferenceSchema: SchemaPart = {
       },
       constraints: ["primary key (response_id, last_sequence)"],
     },
-    // The long texts come last, so that a look at a job's state does not read them.
+    // The long texts come last, so that reading a job's state does not read them.
     {
       name: "document_jobs",
       columns: {

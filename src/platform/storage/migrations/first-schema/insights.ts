@@ -67,8 +67,7 @@ export const insightsSchema: SchemaPart = {
       },
       constraints: ["primary key (workspace_id, day, key_id, model, provider)"],
     },
-    // Without the provider: what most questions ask, in a few rows where providers share the
-    // models.
+    // Without the provider: enough for most queries, in few rows where providers share the models.
     {
       name: "usage_key_days",
       clustered: true,
@@ -115,7 +114,7 @@ export const insightsSchema: SchemaPart = {
       },
       constraints: ["primary key (day, model, provider)"],
     },
-    // Requests that were refused before a provider was asked.
+    // Requests that were refused before a provider was called.
     {
       name: "refused_hours",
       clustered: true,
@@ -150,8 +149,8 @@ export const insightsSchema: SchemaPart = {
         message: "text",
       },
     },
-    // Generation records that wait for the archive, folded from what commits append; `batch` names
-    // the insert that a record belongs to once that is settled.
+    // Generation records that wait for the archive, folded from what commits append. `batch` names
+    // the insert that a record belongs to once that is decided.
     {
       name: "archive_outbox",
       clustered: true,
@@ -165,8 +164,8 @@ export const insightsSchema: SchemaPart = {
     },
   ],
   indexes: [
-    // The few records that did not complete: costs completed ones nothing. With their statuses, so
-    // that a list of those that failed reads no other record.
+    // The few records that did not complete, so that completed ones cost nothing. The index
+    // includes their statuses, so that a list of failed ones reads no other record.
     "create index generations_unfinished on generations (workspace_id, id, status) where status <> 'completed'",
     "create index archive_outbox_by_batch on archive_outbox (batch, generation_id) where batch is not null",
   ],

@@ -25,7 +25,7 @@ export const ledgerSchema: SchemaPart = {
         balance_nano: "integer not null",
       },
     },
-    // The charges of a key by the hour.
+    // The charges of a key by hour.
     {
       name: "key_spend_hours",
       clustered: true,
@@ -52,7 +52,7 @@ export const ledgerSchema: SchemaPart = {
         granted_by: "text not null",
       },
     },
-    // What could not be collected, by day, workspace and model.
+    // What could not be charged, by day, workspace and model.
     {
       name: "uncollected_days",
       clustered: true,
@@ -84,7 +84,7 @@ export const ledgerSchema: SchemaPart = {
         action: "text not null default 'alert'",
       },
     },
-    // A threshold that was reached: one alert a period, unless the limit changed since.
+    // A threshold that was reached: one alert per period, unless the limit has changed since.
     {
       name: "budget_alerts",
       columns: {
@@ -123,9 +123,9 @@ export const ledgerSchema: SchemaPart = {
         created_at_ms: "integer not null",
       },
     },
-    // A person is referred once, by user and by mailbox (a keyed hash of it); rows stay when the
-    // user is deleted.
-    // Rewards fall due once, and are given until `rewarded_at_ms` says that they were.
+    // A person is referred once, by user and by mailbox (a keyed hash of it). Rows stay when the
+    // user is deleted. Rewards fall due once, and are granted until `rewarded_at_ms` says that they
+    // were.
     {
       name: "referrals",
       columns: {
@@ -142,8 +142,8 @@ export const ledgerSchema: SchemaPart = {
     },
   ],
   indexes: [
-    // Statements read movements that are no charges; charges are left out, so that no request pays
-    // for these.
+    // Statements read movements other than charges; charges are left out, so that no request pays
+    // for these indexes.
     "create index transfers_by_debit on transfers (debit_account, created_at_ms, id) where kind <> 'charge' and kind <> 'uncollected'",
     "create index transfers_by_credit on transfers (credit_account, created_at_ms, id) where kind <> 'charge' and kind <> 'uncollected'",
     "create index key_spend_hours_by_workspace on key_spend_hours (workspace_id, hour)",
@@ -160,10 +160,10 @@ export const ledgerSchema: SchemaPart = {
 
 /**
  * Refuses commits that take the balance of a workspace below zero, where several gateways charge
- * it:
- * the balance that they share may be older than the database, as after a failover to a replica that
- * lagged. Not a check constraint: it would look at the row that an upsert proposes, which is the
- * amount of a charge. The embedded database has one gateway, whose balance is the true one.
+ * it: the balance that they share may be older than the database, as after a failover to a replica
+ * that lagged. A check constraint would not do: it would examine the row that an upsert proposes,
+ * which is the amount of a charge. An embedded database has one gateway, whose balance is always
+ * current.
  */
 async function refuseOverdrafts(database: Kysely<unknown>, kind: StorageKind): Promise<void> {
   if (kind === "sqlite") return;

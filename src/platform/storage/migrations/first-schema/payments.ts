@@ -3,7 +3,7 @@ import type { SchemaPart } from "./schema-part.ts";
 /** Card top-ups: orders, receipts, refunds and disputes, invoices, and automatic top-ups. */
 export const paymentsSchema: SchemaPart = {
   tables: [
-    // A workspace is one customer to the payment provider, and another one in its test mode.
+    // A workspace is one customer at the payment provider, and another one in its test mode.
     {
       name: "payment_customers",
       columns: {
@@ -14,7 +14,7 @@ export const paymentsSchema: SchemaPart = {
       },
       constraints: ["primary key (workspace_id, live)"],
     },
-    // The sequence keeps two gateways that look at the same month from both adding to it.
+    // The sequence keeps two gateways from both adding an order to the same month.
     {
       name: "payment_orders",
       columns: {
@@ -59,8 +59,8 @@ export const paymentsSchema: SchemaPart = {
         received_at_ms: "integer not null",
       },
     },
-    // Refunds and disputes in every state they had; known by their payment, which may be credited
-    // after they arrive.
+    // Refunds and disputes in every state that they had. They are identified by their payment,
+    // which may be credited after they arrive.
     {
       name: "payment_claims",
       columns: {
@@ -122,7 +122,7 @@ export const paymentsSchema: SchemaPart = {
         stopped_reason: "text",
       },
     },
-    // What was agreed to, each time; never changed.
+    // Every agreement; never changed.
     {
       name: "payment_consents",
       columns: {

@@ -7,6 +7,6 @@ export interface SchemaPart {
   /** Tables come after those that they refer to. */
   tables: readonly TableDefinition[];
   indexes: readonly string[];
-  /** What differs between the engines: triggers, functions, full-text search. */
+  /** Creates what differs between the engines: triggers, functions, full-text search. */
   createRest?(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
 }
