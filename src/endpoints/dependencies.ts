@@ -39,18 +39,18 @@ import type { Clock } from "../platform/kernel/clock.ts";
 /** A file of the dashboard, in memory. */
 export interface DashboardFile {
   bytes: Uint8Array<ArrayBuffer>;
-  /** The same compressed with gzip; undefined where it was not compressed. */
+  /** The gzip-compressed bytes; undefined where the file was not compressed. */
   gzipped: Uint8Array<ArrayBuffer> | undefined;
   type: string;
 }
 
-/** What the pages of the dashboard are served from. */
+/** The source of the dashboard's pages. */
 export interface Dashboard {
   /** Whether the dashboard is served at all. */
   readonly isOn: boolean;
-  /** The one HTML page; undefined while the dashboard is being built. */
+  /** Returns the one HTML page; undefined while the dashboard is being built. */
   index(): string | undefined;
-  /** A file such as `assets/main-1a2b.js`; undefined where there is none. */
+  /** Returns a file such as `assets/main-1a2b.js`; undefined where there is none. */
   file(name: string): DashboardFile | undefined;
 }
 
@@ -61,18 +61,18 @@ export interface GatewayNode {
   name: string;
   version: string;
   startedAt: string;
-  /** Differs where what the gateways were configured with differs. */
+  /** A fingerprint of the configuration, which differs where configurations do. */
   configuration: string;
-  /** Sections of the configuration that were changed and come into force with the next start. */
+  /** Sections of the configuration that have changed and take effect with the next start. */
   needsRestart: readonly string[];
-  /** Why the configuration could not be read again the last time; null where it could. */
+  /** The reason why the last reload failed; null where it succeeded. */
   problem: string | null;
 }
 
 /** The gateways on the database. */
 interface GatewayNodes {
   list(): Promise<readonly GatewayNode[]>;
-  /** Lets all of them read their configuration again; rejects with what is wrong with it here. */
+  /** Makes all of them reload their configuration; rejects with this gateway's problem. */
   reload(): Promise<{
     change: Readonly<Record<"added" | "removed" | "repriced", readonly string[]>>;
     needsRestart: readonly string[];
@@ -80,13 +80,13 @@ interface GatewayNodes {
   }>;
 }
 
-/** What operational endpoints tell about the process. */
+/** What operational endpoints report about the process. */
 export interface Operations {
-  /** Names of what is not ready yet; empty when requests can be served. */
+  /** Returns the names of parts that are not ready yet; empty when requests can be served. */
   unreadyParts(): Promise<string[]>;
   metricsText(): Promise<string>;
   metricsContentType: string;
-  /** Whether `/metrics` is served here or on a port of its own. */
+  /** Whether `/metrics` is served here, as opposed to a port of its own. */
   metricsHere: boolean;
   version: string;
   /** The settings in force, without secrets. */
@@ -96,11 +96,11 @@ export interface Operations {
 
 /** The documentation site. */
 interface Documentation {
-  /** The file at a path below `/docs`; undefined where there is none. */
+  /** Returns the file at a path below `/docs`; undefined where there is none. */
   file(path: string): { type: string; text: string } | undefined;
 }
 
-/** Everything that endpoints are given. */
+/** Everything that endpoints may use. */
 export interface Dependencies {
   inference: InferenceDependencies;
   ledger: LedgerPort;
@@ -110,7 +110,7 @@ export interface Dependencies {
   grantStore: GrantStore;
   /** The workspace of the service's operator. */
   operatorWorkspaceId: string;
-  /** What comes with plans each month. */
+  /** The credits that come with plans each month. */
   planCredits: PlanCredits;
   llmKeys: LlmKeyStore;
   llmKeyMinter: LlmKeyMinter;
@@ -136,8 +136,8 @@ export interface Dependencies {
   background: BackgroundRunner;
   documents: Documents;
   /**
-   * Id of the model that reads pages of files in place of the converter; undefined where none is
-   * configured.
+   * The id of the model that reads pages of files in place of the converter; undefined where none
+   * is configured.
    */
   ocrModel: string | undefined;
   embeddingCache: AnswerCache;
@@ -149,26 +149,26 @@ export interface Dependencies {
   /** The built dashboard. */
   dashboard: Dashboard;
   conversations: Conversations;
-  /** Undefined where no credits are given for referrals. */
+  /** Undefined where no credits are granted for referrals. */
   referrals: Referrals | undefined;
-  /** Undefined where no key for Stripe is configured. */
+  /** Undefined where no Stripe key is configured. */
   payments: Payments | undefined;
   counters: RateCounters;
   operations: Operations;
-  /** Paths of the endpoint table. */
+  /** The paths of the endpoint table. */
   endpointPaths: EndpointPaths;
   clock: Clock;
-  /** What the operator prescribes for Claude Code. */
+  /** The operator's settings for Claude Code. */
   claudeCode: {
     loginNotice?: string | undefined;
     managedSettings?: Readonly<Record<string, unknown>> | undefined;
   };
-  /** Where people reach the service, without a trailing slash. */
+  /** Returns where people reach the service, without a trailing slash. */
   publicUrl(): string;
-  /** Text of the OpenAPI document of the table. */
+  /** Returns the text of the endpoint table's OpenAPI document. */
   openApiText(): Promise<string>;
-  /** The documentation, opened when it is first asked for. */
+  /** Returns the documentation, which is opened on first use. */
   documentation(): Promise<Documentation>;
-  /** Id of a model for examples, which costs nothing where there is such a one. */
+  /** Returns the id of a model for examples, a free one where there is any. */
   exampleModel(): string;
 }

@@ -221,7 +221,7 @@ import { healthz, metrics, readyz } from "./ops/liveness.ts";
 import { operatorEndpoints } from "./admin/index.ts";
 import { hubEndpoints } from "./hub/index.ts";
 
-/** The whole API on one screen. Routes, guard, OpenAPI and docs are made from it. */
+/** The whole API on one screen. Routes, guard, OpenAPI and docs are built from it. */
 export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Inference
   chatCompletions,

@@ -8,7 +8,7 @@ import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { lazily } from "../../http/endpoint.ts";
 
-/** Parameters of lists that come in pages. */
+/** The parameters of paged lists. */
 export const pageParameters = {
   limit: z
     .string()
@@ -25,7 +25,7 @@ export const pageParameters = {
 /** The query of a list that has no filters. */
 export const pageQuery = z.object(pageParameters);
 
-/** Members of an answer that is one page; absent where the list is answered whole. */
+/** The members of an answer that is one page; absent where the list is answered whole. */
 export const placeFields = lazily(() => ({
   has_more: z.boolean().optional().describe("Whether another page follows; absent without limit."),
   next_cursor: z
@@ -54,8 +54,8 @@ export const unknownCursor = (): GatewayError =>
   );
 
 /**
- * Returns the rows after the one that the cursor names, and where the list goes on. Throws
- * `bad_request` where the cursor names none.
+ * Returns the rows after the one that the cursor names, and the cursor of the next page. Throws
+ * `bad_request` where the cursor names no row.
  */
 export function pageOf<Row>(
   rows: readonly Row[],
@@ -68,7 +68,7 @@ export function pageOf<Row>(
   return cutPage(rows.slice(at + 1, at + 2 + Number(limit)), Number(limit), idOf);
 }
 
-/** Returns a page of rows of which one more than wanted was read, if there was one. */
+/** Returns a page of rows, given one more row than the page holds if there is a next page. */
 export function cutPage<Row>(
   rows: readonly Row[],
   limit: number,
@@ -80,12 +80,12 @@ export function cutPage<Row>(
   return { data, place: { has_more: more, next_cursor: more ? idOf(last) : null } };
 }
 
-/** Largest body of a route of the account plane. */
+/** The largest body, in bytes, of a route of the account plane. */
 export const accountBodyBytesMax = 256 * 1024;
 
 /**
- * The most characters of a text, and what is said to longer ones: a schema's own words are about
- * another mistake.
+ * Returns the most characters of a text and the message for longer ones. A schema's own message is
+ * about another mistake.
  */
 export const atMost = (characters: number): [number, string] => [
   characters,
@@ -93,19 +93,19 @@ export const atMost = (characters: number): [number, string] => [
 ];
 
 /**
- * A text that both databases keep as it is: Postgres takes no zero byte, and halves of characters
- * come back as another one.
+ * Accepts only text that both databases keep as it is: Postgres rejects a zero byte, and lone
+ * surrogates come back changed.
  */
 const kept = (text: z.ZodString) =>
   text
     .regex(/^[^\0]*$/, "must not hold a zero byte")
     .refine((value) => value.isWellFormed(), "must not hold half a character");
 
-/** A text of so many characters that both databases keep. */
+/** Returns the schema of a text of at most this many characters that both databases keep. */
 export const plainText = (charactersMax: number, problem?: string) =>
   kept(z.string(problem).max(...atMost(charactersMax)));
 
-/** What people call a record; spaces around it do not count. */
+/** The name of a record. Surrounding spaces are removed. */
 export const nameField = kept(
   z
     .string("is required and must be a text")
@@ -122,13 +122,13 @@ export const momentField = z.union(
 
 const isLocalTime = /T[\d:.]+$/;
 
-/** The moment in milliseconds since the Unix epoch; null where there is none. */
+/** Converts a point in time to milliseconds since the Unix epoch; null where there is none. */
 export const momentMs = (moment: string | null | undefined): number | null =>
   moment ? Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment) : null;
 
 /**
- * When a new key ends, in milliseconds; null where it does not. Throws `bad_request` where that has
- * passed: a secret that never works is of no use.
+ * Returns when a new key expires, in milliseconds; null where it does not. Throws `bad_request` for
+ * a time in the past, since such a key would never work.
  */
 export function expiryMs(moment: string | null | undefined, nowMs: number): number | null {
   const atMs = momentMs(moment);
@@ -139,8 +139,8 @@ export function expiryMs(moment: string | null | undefined, nowMs: number): numb
 }
 
 /**
- * A truth of a query string; false where it is not there. Throws `bad_request` where it is neither
- * `true` nor `false`.
+ * Parses a boolean of a query string; false where it is absent. Throws `bad_request` where it is
+ * neither `true` nor `false`.
  */
 export function truthIn(query: URLSearchParams, param: string): boolean {
   const text = query.get(param) ?? "false";
@@ -148,7 +148,7 @@ export function truthIn(query: URLSearchParams, param: string): boolean {
   throw new GatewayError("bad_request", `${param}: must be true or false.`, { param });
 }
 
-/** The header of answers that show a secret. */
+/** The header of answers that contain a secret. */
 export const neverCached = { "cache-control": "no-store" } as const;
 
 /** What every route for people who have signed in declares. */
@@ -160,7 +160,7 @@ export const forSessions = {
   encodeError: encodeContractError,
 } as const;
 
-/** An address as it is stored: in lower case, without spaces around it. */
+/** An address in the form in which it is stored: in lower case, without surrounding spaces. */
 export const emailField = z
   .string("is required and must be a text")
   .trim()
@@ -168,7 +168,7 @@ export const emailField = z
   .max(...atMost(254))
   .pipe(z.email("must be an e-mail address"));
 
-/** A new password; its length is what counts (NIST SP 800-63B, section 3.1.1.2). */
+/** A new password, of which only the length is checked (NIST SP 800-63B, section 3.1.1.2). */
 export const newPasswordField = z
   .string("is required and must be a text")
   .min(passwordCharactersMin, `must have at least ${passwordCharactersMin} characters`)
@@ -179,13 +179,13 @@ export const passwordField = z
   .string("is required and must be a text")
   .max(...atMost(passwordCharactersMax));
 
-/** What an account with a password is made of. */
+/** The fields of a new account with a password. */
 export const newPersonFields = { name: nameField, email: emailField, password: newPasswordField };
 
-/** The person who calls a route for sessions alone. */
+/** Returns the person who calls a route for sessions alone. */
 export const sessionOf = ({ caller }: RequestContext<unknown, SessionCaller>): SessionCaller =>
   caller;
 
-/** The workspace of a caller with a credential. */
+/** Returns the workspace of a caller with a credential. */
 export const workspaceOf = ({ caller }: RequestContext<unknown, KnownCaller>): Workspace =>
   caller.workspace;

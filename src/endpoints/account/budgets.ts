@@ -48,7 +48,7 @@ const emailsField = z
 const actionField = z.enum(budgetActions, `must be one of ${budgetActions.join(", ")}`);
 const webhookField = plainText(2_000).min(1).nullable();
 
-/** What is sent to make a budget. */
+/** The body of a new budget. */
 const newBudgetSchema = z.strictObject({
   name: nameField,
   scope: z.enum(budgetScopes, `must be one of ${budgetScopes.join(", ")}`).default("workspace"),
@@ -71,7 +71,7 @@ const newBudgetSchema = z.strictObject({
   webhook_url: webhookField.default(null).describe("An https URL; messages are signed."),
 });
 
-/** What is sent to change one; what it is about stays. */
+/** The body of a change. The budget's subject cannot be changed. */
 const budgetChangesSchema = z.strictObject({
   name: nameField.optional(),
   action: actionField.optional(),
@@ -83,7 +83,7 @@ const budgetChangesSchema = z.strictObject({
 
 const nano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
 
-/** A new budget as the account plane knows it. */
+/** Returns a new budget in the form that the account plane takes. */
 const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
   name: body.name,
   scope: body.scope,
@@ -96,7 +96,7 @@ const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
   webhookUrl: body.webhook_url,
 });
 
-/** The changes that were sent; what was not is left as it is. */
+/** Returns the changes that were sent. Absent fields stay as they are. */
 const budgetChanges = ({
   limit,
   webhook_url: webhookUrl,
@@ -131,7 +131,7 @@ const budgetSchema = lazily(() =>
     .meta({ id: "Budget" }),
 );
 
-/** The record of a budget with what was spent of it. */
+/** Returns the record of a budget with what was spent of it. */
 const budgetObject = (
   budget: Budget,
   { span, spentNano }: { span: Span; spentNano: bigint },
@@ -154,7 +154,7 @@ const budgetObject = (
   updated_at: isoOrNull(budget.updatedAtMs),
 });
 
-/** A threshold that was reached, with what became of each message. */
+/** A threshold that was reached, with the outcome of each message. */
 const alertSchema = lazily(() =>
   z
     .object({
@@ -183,7 +183,7 @@ const alertSchema = lazily(() =>
     .meta({ id: "BudgetAlert" }),
 );
 
-/** The record of an alert. */
+/** Returns the record of an alert. */
 const alertObject = ({
   alert,
   deliveries,
@@ -220,7 +220,8 @@ const shared = {
 } as const;
 const reading = { access: { managementScope: "read:analytics", session: true } } as const;
 /**
- * A budget shows others what is spent, so it needs the scope for the workspace's security.
+ * A budget reveals spending to its recipients, so writing one needs the scope for the workspace's
+ * security.
  */
 const writing = {
   access: { managementScope: "write:security", session: true },
@@ -241,7 +242,10 @@ const secretSchema = lazily(() =>
   z.object({ webhook_secret: z.string().nullable(), data: budgetSchema() }),
 );
 
-/** The record with the secret of its webhook, where it has one; the only answer that shows it. */
+/**
+ * Returns the record with the secret of its webhook, where it has one. No other answer contains the
+ * secret.
+ */
 async function withSecret(
   context: RequestContext<unknown, AccountCaller>,
   deps: Dependencies,
@@ -254,7 +258,7 @@ async function withSecret(
   );
 }
 
-/** Makes a budget. */
+/** Creates a budget. */
 export const createBudget = defineEndpoint({
   ...shared,
   ...writing,
@@ -359,7 +363,7 @@ export const deleteBudget = defineEndpoint({
   },
 });
 
-/** Gives the webhook of a budget another secret. */
+/** Replaces the secret of a budget's webhook. */
 export const rotateBudgetSecret = defineEndpoint({
   ...shared,
   ...writing,
@@ -374,7 +378,7 @@ export const rotateBudgetSecret = defineEndpoint({
   },
 });
 
-/** Lists the alerts of a budget and what became of their messages. */
+/** Lists the alerts of a budget and the outcomes of their messages. */
 export const listBudgetAlerts = defineEndpoint({
   ...shared,
   ...reading,
@@ -425,7 +429,7 @@ const testedSchema = lazily(() =>
   }),
 );
 
-/** Sends a test to the recipients of a budget's alerts. */
+/** Sends a test message to the recipients of a budget's alerts. */
 export const testBudgetAlert = defineEndpoint({
   ...shared,
   access: writing.access,

@@ -51,7 +51,7 @@ async function tested(
 
 const secretSchema = newProviderKeySchema.pick({ provider_id: true, api_key: true });
 
-/** Asks a provider whether it accepts a key that is not stored. */
+/** Tests whether a provider accepts a key that is not stored. */
 export const testNewProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/test",
@@ -72,7 +72,7 @@ export const testNewProviderKey = defineEndpoint({
   },
 });
 
-/** Asks the provider whether it accepts a key that is stored. */
+/** Tests whether the provider accepts a stored key. */
 export const testProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/keys/:key_id/test",

@@ -17,8 +17,8 @@ const keyCharactersMin = 12;
 const keyCharactersMax = 4_096;
 
 /**
- * A provider's key: what a header can carry (RFC 9110, 5.5), long enough that its masked form hides
- * something.
+ * A provider key: characters that a header can carry (RFC 9110, 5.5), and long enough that its
+ * masked form hides something.
  */
 const keyField = z
   .string("is required: the provider's key")
@@ -38,7 +38,8 @@ const quotaField = z.strictObject({
 });
 
 /**
- * Where keys are sent is the operator's to say: a caller's address would be reached from inside.
+ * Refuses a base URL: only the operator decides where keys are sent, since a caller's address would
+ * be reached from inside the network.
  */
 const noAddress = z
   .undefined("cannot be set: keys are used at the provider's own address")
@@ -50,7 +51,7 @@ const keyFields = {
   quota: quotaField.nullish().describe("What may be used of the key; null means no bound."),
 };
 
-/** Body of a creation. */
+/** The body of a new key. */
 export const newProviderKeySchema = z.object({
   provider_id: z
     .string("is required: the id of a provider, as GET /providers lists them")
@@ -62,7 +63,7 @@ export const newProviderKeySchema = z.object({
   ...keyFields,
 });
 
-/** Body of a change; `api_key` rotates in place. */
+/** The body of a change; `api_key` rotates the key in place. */
 const providerKeyChangesSchema = z.strictObject({
   api_key: keyField.optional(),
   source: z.undefined("is set once, when the key is created").optional(),
@@ -72,19 +73,19 @@ const providerKeyChangesSchema = z.strictObject({
   ...keyFields,
 });
 
-/** Daily limit of a donation, in USD at list price. */
+/** The daily limit of a donation, in USD at list price. */
 const dailyLimitField = limitField
   .nullish()
   .describe("USD at list price that others may use within 24 hours.");
 
-/** A quota as a body has it; undefined where it says nothing. */
+/** Returns the quota of a body; undefined where it names none. */
 function quotaOf(quota: z.infer<typeof quotaField> | null | undefined): Quota | null | undefined {
   if (quota === null || quota === undefined) return quota;
   return { limitNano: limitNano(quota.limit) ?? 0n, reset: quota.reset ?? null };
 }
 
 /**
- * The BYOK provider key record of the contract, with what it leaves open. The key itself is never
+ * The contract's record of a provider key, including its optional fields. The key itself is never
  * shown.
  */
 const providerKeyObjectSchema = lazily(() =>
@@ -122,7 +123,7 @@ const providerKeyObjectSchema = lazily(() =>
     .meta({ id: "ProviderKey" }),
 );
 
-/** The public record of a provider key. */
+/** Returns the public record of a provider key. */
 function providerKeyObject(
   key: ProviderKey,
   { providerKeys, providerKeyUsage: usage, directory }: Dependencies,
@@ -172,7 +173,7 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>): ProviderK
   id: context.param("key_id"),
 });
 
-/** The provider with this id. Throws `bad_request` that names the field. */
+/** Returns the provider with this id. Throws `bad_request` that names the field. */
 export function providerOf({ inference }: Dependencies, id: string): Provider {
   const provider = inference.catalog().providers.get(id.toLowerCase());
   if (provider !== undefined) return provider;
@@ -219,7 +220,7 @@ export const listProviderKeys = defineEndpoint({
   },
 });
 
-/** Adds a key; requests for models of its provider use it from now on. */
+/** Adds a key, which requests for models of its provider use from now on. */
 export const createProviderKey = defineEndpoint({
   ...shared,
   method: "POST",
@@ -256,7 +257,7 @@ export const createProviderKey = defineEndpoint({
   },
 });
 
-/** Changes some fields of a key, or the key itself in place: its id and its donation stay. */
+/** Changes some fields of a key, or replaces the key itself; its id and its donation stay. */
 export const changeProviderKey = defineEndpoint({
   ...shared,
   method: "PATCH",
@@ -287,7 +288,7 @@ export const changeProviderKey = defineEndpoint({
   },
 });
 
-/** Deletes a key for good; a donation ends with it. */
+/** Deletes a key permanently; a donation ends with it. */
 export const deleteProviderKey = defineEndpoint({
   ...shared,
   method: "DELETE",
@@ -331,7 +332,8 @@ const donationOf = (context: RequestContext<unknown, AccountCaller>): ProviderKe
 });
 
 /**
- * Shares a key with every workspace that has none of its own, where the platform has none either.
+ * Shares a key with every workspace that has none of its own, for providers where the platform has
+ * none either.
  */
 export const donateProviderKey = defineEndpoint({
   ...donating,
@@ -356,8 +358,8 @@ export const donateProviderKey = defineEndpoint({
 });
 
 /**
- * A key that the provider refused is asked about before it serves others again. Throws `conflict`
- * where it is still refused.
+ * Probes a key that the provider refused before it serves others again. Throws `conflict` where it
+ * is still refused.
  */
 async function assertNotRefused(key: ProviderKey, { keyProber }: Dependencies): Promise<void> {
   if (key.donation?.paused !== "credential" || (await keyProber.probe(key)) !== "refused") return;
@@ -390,7 +392,7 @@ export const changeDonation = defineEndpoint({
   },
 });
 
-/** Takes a key back: it serves its owner alone. */
+/** Ends a donation, so that the key serves its owner alone. */
 export const withdrawProviderKey = defineEndpoint({
   ...donating,
   method: "DELETE",

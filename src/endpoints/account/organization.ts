@@ -39,7 +39,7 @@ import { assertNothingLeft } from "../session/own-account.ts";
 
 const nameSchema = z.object({ name: nameField });
 
-/** The organisation of the path, as the caller stands in it. */
+/** Returns the organisation of the path, and the caller as its member. */
 const standingOf = (
   context: RequestContext<unknown, SessionCaller>,
 ): { organizationId: string; userId: string } => ({
@@ -171,7 +171,7 @@ export const listMembers = defineEndpoint({
 
 const roleSchema = z.object({ role: z.enum(roles, `must be one of ${roles.join(", ")}`) });
 
-/** Changes what a member is; in force with their next request. */
+/** Changes a member's role, in force with their next request. */
 export const changeMember = defineEndpoint({
   ...forSessions,
   method: "PATCH",
@@ -232,7 +232,8 @@ const madeKeyObjects = ({
 ];
 
 /**
- * Members who leave keep no key of the organisation; those who remove others choose which ones end.
+ * Returns which keys are revoked with a member. Members who leave keep no key of the organisation;
+ * those who remove others choose which ones end.
  */
 function revokedKindOf(
   { body, query }: RequestContext<z.infer<typeof removalSchema>>,
@@ -251,7 +252,8 @@ function revokedKindOf(
 }
 
 /**
- * Removes a member; where a removal was cut off before their keys ended, its repetition ends them.
+ * Removes a member. Where an earlier removal was interrupted before their keys were revoked,
+ * repeating it revokes them.
  */
 async function takeOut(
   deps: Dependencies,
@@ -271,8 +273,8 @@ async function takeOut(
 }
 
 /**
- * Removes a member, or lets one leave; their management keys end with them, other keys belong to
- * the organisation and stay.
+ * Removes a member, or lets one leave. Their management keys are revoked; other keys belong to the
+ * organisation and stay.
  */
 export const removeMember = defineEndpoint({
   ...forSessions,
@@ -320,9 +322,7 @@ const inviteSchema = z.object({
   role: z.enum(roles, `must be one of ${roles.join(", ")}`).default("member"),
 });
 
-/**
- * Invites a person; the link is mailed where mail is sent, shown in this answer, and never again.
- */
+/** Invites a person. The link is mailed where mail is configured, and shown only in this answer. */
 export const inviteMember = defineEndpoint({
   ...forSessions,
   method: "POST",
@@ -385,7 +385,7 @@ export const listInvitations = defineEndpoint({
   },
 });
 
-/** Withdraws an invitation; its link is dead at once. */
+/** Withdraws an invitation; its link stops working at once. */
 export const revokeInvitation = defineEndpoint({
   ...forSessions,
   method: "DELETE",
@@ -410,7 +410,7 @@ const acceptSchema = z.object({
     .max(...atMost(200)),
 });
 
-/** Accepts an invitation with the account that is signed in. */
+/** Accepts an invitation with the signed-in account. */
 export const acceptInvitation = defineEndpoint({
   ...forSessions,
   method: "POST",

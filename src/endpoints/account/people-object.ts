@@ -21,7 +21,7 @@ export const userObjectSchema = lazily(() =>
     .meta({ id: "User" }),
 );
 
-/** The record of a user. */
+/** Returns the record of a user. */
 const userObject = ({
   id,
   name,
@@ -52,7 +52,7 @@ export const workspaceObjectSchema = lazily(() =>
     .meta({ id: "Workspace" }),
 );
 
-/** The record of a workspace for a user with this role. */
+/** Returns the record of a workspace for a user with this role. */
 export const workspaceObject = (
   workspace: Workspace,
   role: Organization["role"],
@@ -66,7 +66,7 @@ export const workspaceObject = (
   created_at: new Date(workspace.createdAtMs).toISOString(),
 });
 
-/** The session of a request: who, where, and what that person may do there. */
+/** The session of a request: the person, the workspace, and what that person may do there. */
 export const currentSessionSchema = lazily(() =>
   z
     .object({
@@ -80,7 +80,7 @@ export const currentSessionSchema = lazily(() =>
     .meta({ id: "CurrentSession" }),
 );
 
-/** The record of the session of a request. */
+/** Returns the record of a request's session. */
 export const currentSession = ({
   session,
   user,
@@ -112,7 +112,7 @@ export const sessionObjectSchema = lazily(() =>
     .meta({ id: "Session" }),
 );
 
-/** The record of a session, told from the one that asks. */
+/** Returns the record of a session, marking the one that asks. */
 export const sessionObject = (
   record: SessionRecord,
   currentId: string,
@@ -141,7 +141,7 @@ export const organizationObjectSchema = lazily(() =>
     .meta({ id: "Organization" }),
 );
 
-/** The record of an organisation. */
+/** Returns the record of an organisation. */
 export const organizationObject = (
   organization: Organization,
 ): AnswerOf<typeof organizationObjectSchema> => ({
@@ -167,7 +167,7 @@ export const memberObjectSchema = lazily(() =>
     .meta({ id: "Member" }),
 );
 
-/** The record of a member. */
+/** Returns the record of a member. */
 export const memberObject = (member: Member): AnswerOf<typeof memberObjectSchema> => ({
   object: "organization_member",
   user_id: member.userId,
@@ -192,7 +192,7 @@ export const invitationObjectSchema = lazily(() =>
     .meta({ id: "Invitation" }),
 );
 
-/** The record of an invitation. */
+/** Returns the record of an invitation. */
 export const invitationObject = (
   invitation: Invitation,
 ): AnswerOf<typeof invitationObjectSchema> => ({

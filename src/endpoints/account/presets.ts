@@ -39,9 +39,8 @@ const modelId = z
   );
 
 /**
- * PresetConfig of the contract, by type and range. Fields that it does not know are left out in
- * silence, as OpenRouter does with presets that are made from whole requests (its reference,
- * "Create a preset", 2026-04).
+ * PresetConfig of the contract, by type and range. Unknown fields are ignored, as OpenRouter does
+ * with presets that are created from whole requests (its reference, "Create a preset", 2026-04).
  */
 const presetConfigSchema = z.object({
   model: modelId.nullish().describe("Model of requests that name the preset."),
@@ -85,10 +84,10 @@ const presetConfigSchema = z.object({
   min_context: z.number().nonnegative().nullish(),
 });
 
-/** A configuration as it came in: null where a field is to be taken out. */
+/** A configuration as it was received: null where a field is to be removed. */
 type PresetConfigInput = z.infer<typeof presetConfigSchema>;
 
-/** The configuration with those fields alone that are set. */
+/** Returns the configuration with only those fields that are set. */
 const presetConfigOf = (input: PresetConfigInput): PresetConfig =>
   Object.fromEntries(
     Object.entries(input).filter(([, value]) => value !== null && value !== undefined),
@@ -102,7 +101,9 @@ const slugCharactersMax = 128;
 const slugField = z.string().regex(slugPattern).max(slugCharactersMax);
 const descriptionField = plainText(2_000).nullish();
 
-/** Body of a creation, for documents; `readNewPreset` checks it, with the contract's codes. */
+/**
+ * The body of a new preset, for documents; `readNewPreset` checks it, with the contract's codes.
+ */
 const newPresetSchema = z.object({
   slug: slugField,
   name: nameField,
@@ -110,7 +111,7 @@ const newPresetSchema = z.object({
   config: presetConfigSchema,
 });
 
-/** Body of a change, for documents; `readPresetChanges` checks it. */
+/** The body of a change, for documents; `readPresetChanges` checks it. */
 const presetChangesSchema = z.object({
   name: nameField.optional(),
   description: descriptionField.describe("Left out it stays, null clears it."),
@@ -139,7 +140,7 @@ function configOf({ config }: Body): PresetConfigInput {
 }
 
 /**
- * A preset as a creation describes it. Throws `invalid_slug`, `name_required`, `config_required` or
+ * Reads a new preset from a body. Throws `invalid_slug`, `name_required`, `config_required` or
  * `bad_request`.
  */
 function readNewPreset(body: Body): {
@@ -162,8 +163,8 @@ function readNewPreset(body: Body): {
 }
 
 /**
- * What a request changes of a preset. An empty name changes nothing, as the contract has it ("if
- * provided and non-empty"). Throws `config_required` or `bad_request`.
+ * Reads the changes of a preset from a body. An empty name changes nothing, as the contract says
+ * ("if provided and non-empty"). Throws `config_required` or `bad_request`.
  */
 function readPresetChanges(body: Body, slug: string): PresetChanges {
   const { slug: named, ...changes } = body;
@@ -208,7 +209,7 @@ export const presetObjectSchema = lazily(() =>
     .meta({ id: "Preset" }),
 );
 
-/** The public record of a preset. */
+/** Returns the public record of a preset. */
 export const presetObject = (preset: Preset, { directory }: Pick<Dependencies, "directory">) => ({
   id: preset.id,
   object: "preset",
@@ -222,7 +223,7 @@ export const presetObject = (preset: Preset, { directory }: Pick<Dependencies, "
   last_used_at: isoOrNull(directory.uses.lastUsedAtMs(preset.id)),
 });
 
-/** A preset as it was from one change to the next. */
+/** A preset as it was between two changes. */
 const presetVersionSchema = lazily(() =>
   z
     .object({
@@ -242,7 +243,7 @@ const presetVersionSchema = lazily(() =>
     .meta({ id: "PresetVersion" }),
 );
 
-/** The record of a version. */
+/** Returns the record of a version. */
 const presetVersionObject = ({ createdAtMs, ...version }: PresetVersion) => ({
   object: "preset_version",
   ...version,
@@ -269,7 +270,10 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>): PresetRef
   slug: context.param("slug"),
 });
 
-/** The body as it came: presets have error codes of their own for what is missing. */
+/**
+ * Takes the body without checking it first: presets have error codes of their own for what is
+ * missing.
+ */
 const asItCame = {
   bodyBytesMax: accountBodyBytesMax,
   body: z.record(z.string(), z.unknown()),
@@ -341,7 +345,7 @@ export const getPreset = defineEndpoint({
     context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
 });
 
-/** Changes some fields of a preset; the very next request that names it meets them. */
+/** Changes some fields of a preset, in force for the very next request that names it. */
 export const changePreset = defineEndpoint({
   ...shared,
   method: "PATCH",
@@ -361,7 +365,7 @@ export const changePreset = defineEndpoint({
   },
 });
 
-/** Deletes a preset; its slug is free again. */
+/** Deletes a preset and frees its slug. */
 export const deletePreset = defineEndpoint({
   ...shared,
   method: "DELETE",

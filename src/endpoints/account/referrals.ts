@@ -15,7 +15,7 @@ import {
   workspaceOf,
 } from "./account-fields.ts";
 
-/** Throws `not_configured` where no referral credits are given. */
+/** Returns the referrals. Throws `not_configured` where no referral credits are granted. */
 function referralsOf({ referrals }: Dependencies): Referrals {
   if (referrals !== undefined) return referrals;
   const message =
@@ -43,7 +43,10 @@ const programSchema = lazily(() =>
   }),
 );
 
-/** What a workspace brought, and what it got for it; nothing says who came. */
+/**
+ * Returns how many people a workspace referred and the credits it got for them, without revealing
+ * who they are.
+ */
 const broughtObject = (brought: readonly Referral[]) => {
   const rewarded = brought.filter(
     ({ rewarded: isRewarded, reward }) => isRewarded && (reward?.referrerNano ?? 0n) > 0n,
@@ -64,7 +67,7 @@ const referredObject = ({
     ? { status: "rewarded", earned: sum([reward?.referredNano ?? 0n]) }
     : { status: "pending", earned: 0 };
 
-/** The workspace's code, and what came of it. */
+/** Returns the workspace's code and its referrals. */
 export const getReferrals = defineEndpoint({
   method: "GET",
   path: "/referrals",
@@ -103,7 +106,7 @@ const acceptSchema = z.object({
   referral_code: plainText(50, "is required and must be a text").trim().min(1, "must not be empty"),
 });
 
-/** Enters the referral code of a user who came by a provider. */
+/** Records the referral code of a user who signed up through a provider. */
 export const acceptReferral = defineEndpoint({
   ...forSessions,
   method: "POST",

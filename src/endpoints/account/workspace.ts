@@ -7,7 +7,9 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, forSessions, nameField, sessionOf } from "./account-fields.ts";
 import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
 
-/** The workspaces that a user may enter, the personal one first, with what they are in each. */
+/**
+ * Returns the workspaces that a user may enter, the personal one first, with their role in each.
+ */
 export async function workspacesOf(
   { people, directory }: Pick<Dependencies, "people" | "directory">,
   userId: string,

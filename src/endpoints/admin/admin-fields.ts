@@ -8,9 +8,9 @@ import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
- * What every route of operators declares: people who are operators, and management keys of the
- * first workspace that hold the scope. LLM keys, keys of other workspaces and other people are
- * refused before a handler runs.
+ * What every route of operators declares. It admits people who are operators, and management keys
+ * of the first workspace that hold the scope; LLM keys, keys of other workspaces and other people
+ * are refused before a handler runs.
  */
 export const forOperators = {
   base: "api",
@@ -20,7 +20,7 @@ export const forOperators = {
   encodeError: encodeContractError,
 } as const;
 
-/** Id of the operator that calls; the guard refuses other callers. */
+/** Returns the id of the operator that calls. The guard refuses other callers. */
 export const operatorOf = (
   { caller }: RequestContext<unknown>,
   { operatorWorkspaceId }: Dependencies,
@@ -33,7 +33,7 @@ const offsetMax = 1_000_000;
 const limitProblem = `must be a whole number from 1 to ${pageMax}`;
 const offsetProblem = `must be a whole number from 0 to ${offsetMax}`;
 
-/** Which part of a list is wanted. */
+/** The parameters of a page of a list. */
 export const pageFields = {
   limit: z.coerce
     .number(limitProblem)
@@ -55,7 +55,7 @@ export const pageParameters = {
   offset: z.int().min(0).optional(),
 };
 
-/** A truth of a query string. */
+/** A boolean of a query string. */
 export const truthField = z
   .enum(["true", "false"], "must be true or false")
   .transform((text) => text === "true")
@@ -64,10 +64,10 @@ export const truthField = z
 /** The same, as documents show it. */
 export const truthParameter = z.enum(["true", "false"]).optional();
 
-/** A text that is looked for. */
+/** A search text. */
 export const searchField = plainText(200).trim().min(1).optional();
 
-/** The answer of a list that is read page by page. */
+/** The answer of a paged list. */
 export const pageSchema = <Item extends z.ZodType>(item: Item) =>
   z.object({
     object: z.literal("list"),
@@ -76,7 +76,7 @@ export const pageSchema = <Item extends z.ZodType>(item: Item) =>
     has_more: z.boolean(),
   });
 
-/** A page of a list. */
+/** Returns a page of a list. */
 export const pageObject = <Item>(
   data: readonly Item[],
   { total, offset }: { total: number; offset: number },
@@ -85,7 +85,7 @@ export const pageObject = <Item>(
 const daysMax = 366;
 const daysProblem = `must be a whole number from 1 to ${daysMax}`;
 
-/** How many days (UTC) figures cover, today included. */
+/** The number of days (UTC) that figures cover, including today. */
 export const daysField = (standard: number) =>
   z.coerce
     .number(daysProblem)
@@ -98,11 +98,11 @@ export const daysField = (standard: number) =>
 export const daysParameter = (standard: number) =>
   z.int().min(1).max(daysMax).default(standard).optional();
 
-/** The last days (UTC), today included. */
+/** Returns the range of the last days (UTC), including today. */
 export function lastDays(days: number, nowMs: number): DayRange {
   const toDay = Math.floor(nowMs / dayMs) + 1;
   return { fromDay: toDay - days, toDay };
 }
 
-/** A day as figures show it, such as `2026-11-22`. */
+/** Formats a day, such as `2026-11-22`. */
 export const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);

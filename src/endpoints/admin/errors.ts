@@ -17,14 +17,14 @@ interface Line {
 const lineSchema = lazily(() => z.object({ id: z.string(), requests: z.int(), errors: z.int() }));
 const triedSchema = lazily(() => lineSchema().extend({ attempts: z.int(), failures: z.int() }));
 
-/** Lines with trouble, the most of it first. */
+/** Returns the lines with failures, most failures first. */
 const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]): Each[] =>
   lines
     .filter(({ errors, failures = 0 }) => errors + failures > 0)
     .sort((one, other) => other.errors - one.errors || (other.failures ?? 0) - (one.failures ?? 0))
     .slice(0, shown);
 
-/** What went wrong, and where. */
+/** Returns what failed, and where. */
 export const errorsOverview = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -45,7 +45,7 @@ const workspaceOf = (
   workspace_name: directory.workspace(workspaceId)?.name ?? null,
 });
 
-/** Records as lines, with the names of their keys and workspaces. */
+/** Returns records as lines, with the names of their keys and workspaces. */
 async function rowsOf(records: readonly GenerationRecord[], deps: Parts) {
   const owners = [...new Set(records.map(({ workspaceId }) => workspaceId))];
   const names = await Promise.all(owners.map((id) => deps.llmKeys.creators(id)));
@@ -56,7 +56,7 @@ async function rowsOf(records: readonly GenerationRecord[], deps: Parts) {
   }));
 }
 
-/** The requests of every workspace, newest first. */
+/** Lists the requests of every workspace, newest first. */
 export const listAllGenerations = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -95,7 +95,7 @@ export const listAllGenerations = defineEndpoint({
   },
 });
 
-/** Explains a request of any workspace: what was tried, what it cost and why. */
+/** Explains a request of any workspace: its attempts, its cost, and the reasons. */
 export const explainAnyGeneration = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -13,7 +13,7 @@ import { forOperators, operatorOf } from "./admin-fields.ts";
 
 const listMax = 200;
 
-/** Above this a grant is a slip of the finger. */
+/** The largest grant in USD: a larger one is most likely a typing error. */
 const amountMaxUsd = 1_000_000;
 
 const grantSchema = lazily(() =>
@@ -62,14 +62,18 @@ const grantObject = (grant: StandingGrant): AnswerOf<typeof grantSchema> => ({
   granted_by: grant.grantedBy,
 });
 
-/** The same key means the same transfer, and the ledger has each transfer once. */
+/**
+ * Returns the id of the transfer. The same idempotency key yields the same id, which the ledger
+ * accepts once.
+ */
 const transferIdOf = (key: string | undefined, nowMs: number): string =>
   key === undefined
     ? newId("txn", nowMs)
     : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
 
 /**
- * The workspace that is meant. Throws `bad_request` where none or two are named, and `not_found`.
+ * Returns the workspace that receives the grant. Throws `bad_request` where none or two are named,
+ * and `not_found`.
  */
 async function receiverOf(
   { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>,
@@ -87,7 +91,7 @@ async function receiverOf(
   });
 }
 
-/** Gives a workspace credits. */
+/** Grants credits to a workspace. */
 export const grantCredits = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",
@@ -140,7 +144,7 @@ export const grantCredits = defineEndpoint({
   },
 });
 
-/** Lists what was granted. */
+/** Lists grants. */
 export const listGrants = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",

@@ -25,7 +25,7 @@ import { clearUpstream, listUpstreams } from "./upstreams.ts";
 import { northStar, overview, serviceUsage } from "./usage.ts";
 import { approvePrompt, listReviews, rejectPrompt } from "../hub/prompts.ts";
 
-/** What operators do; a part of the table in `endpoints/index.ts`. */
+/** The routes of operators; a part of the table in `endpoints/index.ts`. */
 export const operatorEndpoints: readonly Endpoint<Dependencies>[] = [
   grantCredits,
   listGrants,

@@ -18,7 +18,7 @@ const settingSchema = lazily(() =>
   }),
 );
 
-/** Shows the settings that are in force, and where each comes from. */
+/** Shows the settings in force, and where each comes from. */
 export const listSettings = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -40,7 +40,7 @@ export const listSettings = defineEndpoint({
     }),
 });
 
-/** Reads the configuration again, at every gateway. */
+/** Reloads the configuration of every gateway. */
 export const reloadSettings = defineEndpoint({
   ...forOperators,
   method: "POST",

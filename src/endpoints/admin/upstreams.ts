@@ -95,7 +95,7 @@ export const listUpstreams = defineEndpoint({
     context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
 });
 
-/** Forgets what failed at a provider. */
+/** Clears the recorded failures of a provider. */
 export const clearUpstream = defineEndpoint({
   ...forOperators,
   method: "POST",

@@ -89,7 +89,7 @@ async function linesOf(
   }
 }
 
-/** What the whole service was used for. */
+/** Returns the usage of the whole service. */
 export const serviceUsage = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -128,7 +128,7 @@ export const serviceUsage = defineEndpoint({
 
 const uncollectedShown = 100;
 
-/** Sums of what was not collected, and the largest of them. */
+/** Returns the total of what could not be charged, and the largest amounts. */
 const uncollectedObject = (lines: readonly UncollectedSums[]) => ({
   requests: lines.reduce((sum, { requests }) => sum + requests, 0),
   cost: usdFromNano(lines.reduce((sum, { uncollectedNano }) => sum + uncollectedNano, 0n)),
@@ -154,7 +154,7 @@ const gatewaySchema = lazily(() =>
   }),
 );
 
-/** The gateways on the database, and whether they are configured alike. */
+/** Returns the gateways on the database, and whether their configurations agree. */
 const gatewaysObject = (nodes: readonly GatewayNode[]) => ({
   alike: new Set(nodes.map(({ configuration }) => configuration)).size <= 1,
   data: nodes.map(
@@ -170,7 +170,7 @@ const gatewaysObject = (nodes: readonly GatewayNode[]) => ({
   ),
 });
 
-/** The service at a glance. */
+/** Returns an overview of the service. */
 export const overview = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -287,7 +287,7 @@ async function figuresOf(
   };
 }
 
-/** Whether the service is used more than before. */
+/** Returns whether the service's usage is growing. */
 export const northStar = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -41,7 +41,7 @@ const adminUserSchema = lazily(() =>
     .meta({ id: "AdminUser" }),
 );
 
-/** The record of a user. */
+/** Returns the record of a user. */
 const adminUser = (user: UserRecord): AnswerOf<typeof adminUserSchema> => ({
   id: user.id,
   object: "user",
@@ -55,7 +55,7 @@ const adminUser = (user: UserRecord): AnswerOf<typeof adminUserSchema> => ({
   workspace_id: user.workspaceId,
 });
 
-/** A user with the ways to sign in, the sessions and the organisations. */
+/** A user with their sign-in methods, sessions and organisations. */
 const adminUserDetailsSchema = lazily(() =>
   adminUserSchema().extend({
     sign_in: z.object({ password: z.boolean(), passkeys: z.int(), providers: z.array(z.string()) }),
@@ -73,7 +73,7 @@ const adminUserDetailsSchema = lazily(() =>
   }),
 );
 
-/** The record with everything about a user. */
+/** Returns the full record of a user. */
 const adminUserDetails = (
   user: UserRecord,
   {
@@ -99,7 +99,7 @@ const adminUserDetails = (
   organizations: organizations.map(organizationObject),
 });
 
-/** Who has neither come nor signed in for so long counts as stale. */
+/** Days without signing up or in after which a user counts as stale. */
 const staleDays = 90;
 
 const querySchema = z.object({
@@ -138,7 +138,7 @@ export const listUsers = defineEndpoint({
   },
 });
 
-/** Shows one user with the ways to sign in, the sessions and the organisations. */
+/** Shows one user with their sign-in methods, sessions and organisations. */
 export const getUser = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -170,7 +170,7 @@ const changeSchema = z.strictObject({
     .describe("Whether this person and the keys of the personal workspace are shut out."),
 });
 
-/** Blocks or lets in, makes or unmakes an operator. */
+/** Blocks or unblocks a user, or makes them an operator or not. */
 export const changeUser = defineEndpoint({
   ...forOperators,
   method: "PATCH",
@@ -208,7 +208,7 @@ export const endUserSessions = defineEndpoint({
   },
 });
 
-/** Takes a second factor away that its user has lost. */
+/** Removes a second factor that its user has lost. */
 export const removeSecondFactor = defineEndpoint({
   ...forOperators,
   method: "DELETE",
@@ -225,7 +225,7 @@ export const removeSecondFactor = defineEndpoint({
   },
 });
 
-/** Makes a link by which a user chooses another password. */
+/** Creates a link by which a user chooses another password. */
 export const issuePasswordReset = defineEndpoint({
   ...forOperators,
   method: "POST",
@@ -245,7 +245,7 @@ export const issuePasswordReset = defineEndpoint({
   },
 });
 
-/** Deletes a user with what was theirs alone. */
+/** Deletes a user and what belongs to them alone. */
 export const deleteUser = defineEndpoint({
   ...forOperators,
   method: "DELETE",

@@ -39,7 +39,7 @@ const adminWorkspaceSchema = lazily(() =>
     .meta({ id: "AdminWorkspace" }),
 );
 
-/** The record of a workspace with its balances. */
+/** Returns the record of a workspace with its balances. */
 async function adminWorkspace(
   workspace: Workspace,
   { ledger }: Pick<Dependencies, "ledger">,
@@ -171,7 +171,7 @@ export const changeAnyWorkspace = defineEndpoint({
   },
 });
 
-/** Opens a workspace that its allowlist has shut its own people out of. */
+/** Clears an allowlist that has locked the workspace's own people out. */
 export const clearAllowlist = defineEndpoint({
   ...forOperators,
   method: "DELETE",
@@ -186,7 +186,7 @@ export const clearAllowlist = defineEndpoint({
     context,
     { security, workspaceEditor }: Pick<Dependencies, "security" | "workspaceEditor">,
   ) {
-    // A key that leaked may not open the list that keeps its finder out.
+    // A leaked key must not clear the list that blocks the person who found it.
     if (context.caller.kind !== "session") checkAddress(security.allowlist, context);
     const { id } = workspaceEditor.find(context.param("id"));
     context.changedIn = id;

@@ -14,9 +14,7 @@ import {
   type Telling,
 } from "./sub-route.ts";
 
-/**
- * Seconds that the measures reach back (contract: the rolling window of percentile preferences).
- */
+/** Seconds that the measurements cover (contract: the rolling window of percentile preferences). */
 const windowSeconds = 300;
 
 const shares = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
@@ -53,7 +51,7 @@ const response = lazily(() =>
   }),
 );
 
-/** Percentiles with one decimal; null where nothing was measured. */
+/** Returns percentiles with one decimal; null where nothing was measured. */
 function percentiles(at: (share: number) => number | undefined): Record<string, number> | null {
   const values = Object.entries(shares).map(([name, share]) => [name, at(share)] as const);
   if (values.some(([, value]) => value === undefined)) return null;
@@ -90,7 +88,7 @@ const shared = {
   response,
 };
 
-/** What is measured of one model, by both forms of its path, and of all of them. */
+/** The routes for measurements of one model, by both forms of its path, and of all models. */
 export const metricsRoutes = [
   // Lists how models are used and how fast they answer.
   defineEndpoint<Dependencies>({
@@ -147,7 +145,7 @@ export const metricsRoutes = [
       });
     },
   }),
-  // Latency and throughput of a model at its providers.
+  // Returns latency and throughput of a model at its providers.
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:owner/:model/metrics",

@@ -57,7 +57,7 @@ const shared = {
   response,
 };
 
-/** What a model cost before, by both forms of its path. */
+/** The routes for a model's earlier prices, by both forms of its path. */
 export const pricesRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,

@@ -47,7 +47,7 @@ const shared = {
   response,
 };
 
-/** The data policies of a model's providers, by both forms of its path. */
+/** The routes for the data policies of a model's providers, by both forms of its path. */
 export const privacyRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,

@@ -37,7 +37,8 @@ const response = lazily(() =>
 );
 
 /**
- * The share of attempts that found the provider there, at four decimals; null without attempts.
+ * Returns the share of attempts at which the provider was available, with four decimals; null
+ * without attempts.
  */
 const uptimeOf = ({
   attempts,
@@ -85,9 +86,9 @@ const shared = {
   response,
 };
 
-/** What is measured of one model, by both forms of its path, and of all of them. */
+/** The routes for the uptime of one model, by both forms of its path, and of all models. */
 export const uptimeRoutes = [
-  // Lists how often the providers of all models were there.
+  // Lists the uptime of all models' providers.
   defineEndpoint<Dependencies>({
     ...catalogEndpoint,
     path: "/models/uptime",
@@ -127,7 +128,7 @@ export const uptimeRoutes = [
       });
     },
   }),
-  // How often the providers of a model were there.
+  // Returns the uptime of a model's providers.
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:owner/:model/uptime",

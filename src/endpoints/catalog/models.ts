@@ -154,7 +154,7 @@ const modelObjectSchema = lazily(() =>
 
 const text = (description: string) => z.string().describe(description).optional();
 
-/** The query of `GET /models` as OpenAPI describes it; `parseModelListQuery` reads it. */
+/** The query of `GET /models` as OpenAPI describes it; `parseModelListQuery` parses it. */
 const modelListQuerySchema = z.object({
   all: text(
     "1, true or yes: also models that the caller cannot reach; of no effect without a key.",
@@ -198,7 +198,7 @@ const modelListQuerySchema = z.object({
 });
 
 /**
- * One model as the caller's client reads it; Anthropic's clients are known by their
+ * Returns one model in the form of the caller's client. Anthropic's clients are recognised by their
  * `anthropic-version` header.
  */
 const viewModel: Telling = async (model, { inference }, { request }) =>
@@ -206,13 +206,13 @@ const viewModel: Telling = async (model, { inference }, { request }) =>
     ? anthropicModelEntry(model)
     : shownObject(model, { inference });
 
-/** The way out of a sub-route's path for models that are called like the sub-route. */
+/** Returns the answer for a model whose own name is that of a sub-route. */
 export const modelByEncodedId = (name: string): { name: string; tell: Telling } => ({
   name,
   tell: viewModel,
 });
 
-/** The catalog as the caller can reach it, with filters and orders. */
+/** Lists the models that the caller can reach, with filters and orders. */
 export const listModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models",
@@ -244,13 +244,13 @@ export const listModels = defineEndpoint<Dependencies>({
     const all = wanted.all && caller.kind !== "anonymous";
     const among = all ? inference.catalog().models.values() : modelsToList(deps, caller);
     const models = selectModels(among, {
-      // A caller without a key cannot bring one of a provider's either: rows that need it are not
-      // for them.
+      // A caller without a key cannot bring one for a provider either, so rows that need it are
+      // left out.
       query: { ...wanted, all },
       isRoutable: isListedFor(deps, caller, wanted),
       weeklyRequests: (id) => volumes?.get(id) ?? 0,
     });
-    // Both SDKs ask at this path; each is answered in its own form.
+    // Both SDKs request this path; each is answered in its own form.
     if (context.request.headers.has("anthropic-version"))
       return context.json(anthropicModelList(models, query));
     const { offset, limit = models.length } = wanted;
@@ -276,7 +276,7 @@ export const listModels = defineEndpoint<Dependencies>({
   },
 });
 
-/** How many models the list has for any caller. */
+/** Returns the number of models in the list for any caller. */
 export const countModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/count",
@@ -299,7 +299,7 @@ export const countModels = defineEndpoint<Dependencies>({
   },
 });
 
-/** One model by its slug, as two path segments. */
+/** Shows one model by its slug, as two path segments. */
 export const getModel = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/:owner/:model",
@@ -308,7 +308,7 @@ export const getModel = defineEndpoint<Dependencies>({
   handle: subRoute(viewModel),
 });
 
-/** One model by its slug in one percent-encoded segment. */
+/** Shows one model by its slug in one percent-encoded segment. */
 export const getModelByEncodedId = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/:id",
@@ -317,7 +317,7 @@ export const getModelByEncodedId = defineEndpoint<Dependencies>({
   handle: subRoute(viewModel),
 });
 
-/** Entries of a page where the client asks for no number, and at most (Anthropic's reference). */
+/** The default and the largest number of entries of a page (Anthropic's reference). */
 const pageSizeDefault = 20;
 const pageSizeMax = 1_000;
 
@@ -331,7 +331,7 @@ function pageSizeOf(query: URLSearchParams): number {
   });
 }
 
-/** A model as Anthropic's clients read it. */
+/** Returns a model in the form of Anthropic's clients. */
 const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel) => ({
   type: "model",
   id,
@@ -340,9 +340,9 @@ const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel) => ({
 });
 
 /**
- * The list as Anthropic's clients read it, who are known by their `anthropic-version` header:
- * newest first, in pages between `after_id` and `before_id`. Its entries say nothing but that a
- * model can be chatted with, so others and those that are only announced are left out.
+ * Returns the list for Anthropic's clients, which are recognised by their `anthropic-version`
+ * header: newest first, in pages between `after_id` and `before_id`. An entry says only that a
+ * model can be chatted with, so other models and those that are only announced are left out.
  */
 export function anthropicModelList(
   models: readonly CatalogModel[],

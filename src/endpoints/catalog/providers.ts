@@ -12,10 +12,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { catalogEndpoint } from "./sub-route.ts";
 
-/**
- * The list of each snapshot as it was made when it was asked for first; nothing in it changes but
- * with the catalog.
- */
+/** The list of each snapshot, created on first use. It changes only with the catalog. */
 const texts = new WeakMap<CatalogSnapshot, string>();
 
 function listText(catalog: CatalogSnapshot): string {
@@ -45,7 +42,7 @@ const entrySchema = lazily(() =>
   }),
 );
 
-/** Every provider of the catalog, whether it can be called now or not. */
+/** Lists every provider of the catalog, whether or not it can be called now. */
 export const listProviders = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/providers",
@@ -64,7 +61,7 @@ export const listProviders = defineEndpoint<Dependencies>({
     }),
 });
 
-/** The logo of a provider. */
+/** Returns the logo of a provider. */
 export const providerLogo = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/logos/:file",

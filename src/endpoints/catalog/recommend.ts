@@ -50,10 +50,10 @@ const shares = lazily(() =>
   ),
 );
 
-/** From best to worst; a model is as well as the best of its providers. */
+/** Conditions from best to worst. A model has the condition of its best provider. */
 const ranks: readonly ModelCondition["status"][] = ["healthy", "no_signal", "degraded", "down"];
 
-/** How a model does at the best of those who serve it. */
+/** Returns the condition of a model at its best provider. */
 function conditionOf(model: CatalogModel, { health }: { health: HealthWindows }): ModelCondition {
   const routes = model.routes.filter((route) => isServable(route, model));
   const states = routes.map((route) => routeHealth(health, { model, route }));

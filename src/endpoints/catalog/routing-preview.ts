@@ -41,7 +41,10 @@ const response = lazily(() =>
   }),
 );
 
-/** Presets are public; of other models only those learn the chain who may call them. */
+/**
+ * Throws unless the caller may see the chain. Presets are public; other models' chains are shown
+ * only to callers who may use them.
+ */
 function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {
   if (router !== undefined || caller.kind === "llm-key" || caller.kind === "session") return;
   const message = `The routing of ${id} is shown to people who signed in and to LLM keys (prefix ${brand.llmKeyFamilyPrefix}).`;
@@ -54,7 +57,7 @@ function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {
   );
 }
 
-/** Of each member of a preset the route that would be tried first. */
+/** Returns, for each member of a preset, the route that would be tried first. */
 function eachMemberOnce(candidates: readonly Candidate[]): Candidate[] {
   const seen = new Set<CatalogModel>();
   return candidates.filter(({ model }) => !seen.has(model) && seen.add(model) !== undefined);
@@ -62,15 +65,15 @@ function eachMemberOnce(candidates: readonly Candidate[]): Candidate[] {
 
 const unsteered: ProviderFilter = { allowFallbacks: true, partition: "model" };
 
-/** The routes of a chain, each with the credential that is tried first on it. */
+/** Returns the routes of a chain, each with the credential that is tried first. */
 function eachRouteOnce(candidates: readonly Candidate[]): Candidate[] {
   const seen = new Set<Candidate["route"]>();
   return candidates.filter(({ route }) => !seen.has(route) && seen.add(route) !== undefined);
 }
 
 /**
- * Who would be tried for a caller, whose own provider keys and donated ones count as they do for a
- * request. Draws nothing.
+ * Returns the candidates for a caller, whose own provider keys and donated ones count as they do
+ * for a request. Uses no randomness.
  */
 function candidatesFor(
   model: CatalogModel,
@@ -101,9 +104,7 @@ function candidatesFor(
   return choice === undefined ? [...candidates] : eachRouteOnce(choice.candidates(candidates));
 }
 
-/**
- * The chain of a request that asks for nothing in particular; what is drawn most often comes first.
- */
+/** Returns the chain of a request without any preferences; what is drawn most often comes first. */
 const preview: Telling = async (model, { inference }: Dependencies, { caller }) => {
   assertMaySee(model, caller);
   const candidates = candidatesFor(model, { inference, caller });
@@ -131,7 +132,7 @@ const shared = {
   response,
 };
 
-/** The failover chain of a model as it is now, by both forms of its path. */
+/** The routes for the current failover chain of a model, by both forms of its path. */
 export const previewRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,

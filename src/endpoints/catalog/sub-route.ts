@@ -20,7 +20,7 @@ import {
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What the catalog's endpoints have in common. */
+/** What the catalog's endpoints share. */
 export const catalogEndpoint = {
   method: "GET" as const,
   base: "api" as const,
@@ -31,7 +31,7 @@ export const catalogEndpoint = {
   encodeError: encodeContractError,
 };
 
-/** Declares a sub-route of a model. */
+/** Returns a sub-route's answer about a model. */
 export type Telling = (
   model: CatalogModel,
   deps: Dependencies,
@@ -39,8 +39,8 @@ export type Telling = (
 ) => Promise<object>;
 
 /**
- * The handler of a model's sub-route. Where one segment stands before `name` and has no slash in
- * it, the path is that of a model which is itself called `name`; `elsewhere` answers it.
+ * Returns the handler of a model's sub-route. Where a single segment without a slash precedes
+ * `name`, the path is that of a model which is itself named `name`; `elsewhere` answers it.
  */
 export const subRoute =
   (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
@@ -60,14 +60,14 @@ export interface ModelRoute {
   route: UpstreamRoute;
 }
 
-/** Every route of a model; of a routing preset those of its members. */
+/** Returns every route of a model; for a routing preset, those of its members. */
 export const routesOf = (model: CatalogModel): ModelRoute[] =>
   (model.router?.members ?? [model]).flatMap((each) =>
     each.routes.map((route) => ({ model: each, route })),
   );
 
 /**
- * The model that an id means, without the suffix shortcuts behind it: they say how to route a
+ * Returns the model of an id, ignoring the suffix shortcuts behind it: they say how to route a
  * request, not which model is meant. Throws `not_found` where there is none.
  */
 function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
@@ -77,16 +77,18 @@ function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
   return model;
 }
 
-/** The slug of a model in a path: two segments, or one that is percent-encoded. */
+/** Returns the slug of a model in a path: two segments, or one that is percent-encoded. */
 const slugOf = (context: RequestContext<undefined>): string =>
   context.param("id") === ""
     ? `${context.param("owner")}/${context.param("model")}`
     : context.param("id");
 
-/** Objects of models as they are shown; models of a snapshot never change. */
+/** The objects of models as they are shown; models of a snapshot never change. */
 const objects = new WeakMap<CatalogModel, ModelObject>();
 
-/** A model as lists show it, to every caller alike: made once, so it must not be changed. */
+/**
+ * Returns a model as lists show it to every caller. It is created once, so it must not be changed.
+ */
 export function shownObject(
   model: CatalogModel,
   { inference }: Pick<Dependencies, "inference">,
@@ -99,12 +101,12 @@ export function shownObject(
   return object;
 }
 
-/** Models of a snapshot that are announced or served with the platform's credentials. */
+/** The models of a snapshot that are announced or served with the platform's credentials. */
 const served = new WeakMap<CatalogSnapshot, CatalogModel[]>();
 
 /**
- * The models among which `isListedFor` is worth asking: all of them where provider keys concern the
- * caller, else those that the platform's credentials serve.
+ * Returns the models that `isListedFor` has to check: all of them where provider keys concern the
+ * caller, or else those that the platform's credentials serve.
  */
 export function modelsToList({ inference }: Dependencies, caller: Caller): Iterable<CatalogModel> {
   const catalog = inference.catalog();
@@ -123,16 +125,15 @@ export function modelsToList({ inference }: Dependencies, caller: Caller): Itera
 }
 
 /**
- * Whether a list shows a model to a caller: one that the gateway serves, or that is announced, that
- * the key allows, and that is not served by providers alone whom the caller's workspace or key
- * sends nothing to.
+ * Returns whether a list shows a model to a caller: the gateway serves or announces it, the key
+ * allows it, and at least one of its providers is not blocked by the caller's workspace or key.
  */
 export function isListedFor(
   { inference }: Dependencies,
   caller: Caller,
   { ignoresPrivacy = false } = {},
 ): (model: CatalogModel) => boolean {
-  // Callers with a workspace also reach what its own provider keys and the donated ones do.
+  // Callers with a workspace also reach what its own provider keys and donated ones serve.
   const choice =
     caller.kind === "anonymous"
       ? undefined
@@ -154,12 +155,13 @@ export function isListedFor(
 }
 
 /**
- * Of a hundred requests five that fail are more than chance and retries make of a healthy provider.
+ * The share of failures from which a model is degraded: more than chance and retries make of a
+ * healthy provider.
  */
 const degradedShareMin = 0.05;
 
 /**
- * How a model does at a provider, over the last five minutes; the words are those of the health
+ * A model's condition at a provider over the last five minutes, in the words of the health
  * snapshot.
  */
 export interface RouteHealth {
@@ -169,7 +171,10 @@ export interface RouteHealth {
   error_rate: number | null;
 }
 
-/** Reads it off the windows that routing looks at; `down` is what routing avoids as an outage. */
+/**
+ * Reads the condition from the windows that routing uses; `down` is what routing avoids as an
+ * outage.
+ */
 export function routeHealth(
   health: HealthWindows,
   { model, route: { provider } }: ModelRoute,

@@ -47,7 +47,8 @@ const parametersSchema = z.object({
 type Parameters = z.infer<typeof parametersSchema>;
 
 /**
- * A request of an app, read; the problem is for the person, since no callback is trusted with it.
+ * A parsed request of an app. A problem is shown to the person, since no callback is trusted with
+ * it.
  */
 type Request =
   | { url: URL; parameters: Parameters; kept: Record<string, string> }
@@ -124,7 +125,7 @@ const consentText = (
   hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
 });
 
-/** The page on which a person gives an app a key. */
+/** Shows the page on which a person gives an app a key. */
 export const authPage = defineEndpoint({
   ...shared,
   method: "GET",
@@ -150,7 +151,7 @@ export const authPage = defineEndpoint({
   },
 });
 
-/** Takes the decision, and sends the browser back to the app. */
+/** Takes the decision, and redirects the browser to the app. */
 export const submitAuth = defineEndpoint({
   ...shared,
   method: "POST",
@@ -200,8 +201,8 @@ export const submitAuth = defineEndpoint({
 });
 
 /**
- * The request's own parameters of a form; its cap is the person's field of the same name, so the
- * app's stands under another.
+ * Returns the parameters of the original request from a form. The person's field for the cap has
+ * the same name as the app's, so the app's is sent under another.
  */
 function namedAs(form: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams();

@@ -86,8 +86,8 @@ function connectionObject(
 }
 
 /**
- * The connections that a caller may see: members their own, administrators of the workspace all
- * of it.
+ * Returns which connections a caller may see: members their own, administrators all of the
+ * workspace.
  */
 function visibleTo(caller: AccountCaller): { workspaceId: string; userId?: string } {
   const {
@@ -163,7 +163,7 @@ export const getConnection = defineEndpoint({
   },
 });
 
-/** Disconnects an app; its tokens end at once, on every gateway. */
+/** Disconnects an app; its tokens are revoked at once, on every gateway. */
 export const endConnection = defineEndpoint({
   ...shared,
   method: "DELETE",

@@ -12,20 +12,20 @@ import { withReturn } from "../pages/page-response.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What an app asked for, before a person decides. */
+/** What an app requested, before a person decides. */
 export interface Asked {
   terms: Terms;
-  /** Whether one of the contract's bundles is chosen, beside single scopes. */
+  /** Whether one of the contract's bundles can be chosen, beside single scopes. */
   withBundles: boolean;
 }
 
-/** A decision of a person, read from the form; a problem is shown on the page again. */
+/** A person's decision, read from the form. A problem is shown on the page again. */
 export type Decision =
   | { kind: "approve"; workspaceId: string; terms: Terms }
   | { kind: "decline" }
   | { kind: "again"; problem: string };
 
-/** The cap that is suggested where the app asks for none, in USD. */
+/** The cap in USD that is suggested where the app requests none. */
 const suggestedLimitUsd = 10;
 
 const expiryDays = [1, 7, 30, 90, 365] as const;
@@ -73,16 +73,16 @@ const bundleChoices = (wanted: readonly Scope[]): Choice[] => {
   return asksToWrite ? [readOnly, standard] : [readOnly];
 };
 
-/** What a page of consent says beside the terms that are asked for. */
+/** The texts of a consent page, beside the requested terms. */
 export type ConsentText = Pick<
   ConsentPage,
   "title" | "lead" | "facts" | "warnings" | "action" | "hidden" | "formTargets" | "problem"
 > & {
-  /** Path and query where the same request is shown again, such as to another account. */
+  /** The path and query that show the same request again, such as to another account. */
   again: string;
 };
 
-/** The page on which a person decides about what an app asked for. */
+/** Returns the page on which a person decides about what an app requested. */
 export async function askConsent(
   deps: Dependencies,
   person: SessionCaller,
@@ -121,7 +121,7 @@ const isBundle = (text: string | null): text is Bundle =>
   text === "read_only" || text === "standard";
 
 /**
- * The scopes that were approved: asked for, in the chosen bundle, ticked, and held by the person in
+ * Returns the approved scopes: requested, in the chosen bundle, ticked, and held by the person in
  * that workspace.
  */
 function approvedScopes(
@@ -172,8 +172,7 @@ const resetOf = (form: URLSearchParams, asked: LimitReset): LimitReset => {
 };
 
 /**
- * Reads the decision. What is approved never goes beyond what was asked for, nor beyond what the
- * person may do.
+ * Reads the decision. What is approved never exceeds what was requested, or what the person may do.
  */
 export async function readDecision(
   deps: Dependencies,

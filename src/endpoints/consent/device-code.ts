@@ -35,15 +35,12 @@ const responseSchema = lazily(() =>
   }),
 );
 
-/**
- * Agents name their surface and nothing else: they send requests, and want to go on when their
- * token ends.
- */
+/** Agents that name only their surface. They send inference requests and need refresh tokens. */
 const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
   claude_code: { name: "Claude Code", scope: "inference offline_access" },
 };
 
-/** Whether a client has the person confirm which account approved it. */
+/** Returns whether a client asks the person to confirm which account approved it. */
 export const namesAccount = (clientName: string): boolean =>
   Object.values(surfaces).some(({ name }) => name === clientName);
 
@@ -114,13 +111,13 @@ const declared = {
   handle: startDevice,
 } as const;
 
-/** Begins to connect a device (RFC 8628, section 3.1). */
+/** Starts to connect a device (RFC 8628, section 3.1). */
 export const startDeviceFlow = defineEndpoint({
   ...declared,
   path: "/oauth/device/code",
 });
 
-/** The same where coding agents look for it that know nothing but the address of a gateway. */
+/** The same at the path of coding agents that know only the gateway's address. */
 export const startAgentFlow = defineEndpoint({
   ...declared,
   path: "/oauth/device_authorization",

@@ -70,7 +70,10 @@ const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "pro
   formTargets: [],
 });
 
-/** Guesses of codes are bounded as attempts to sign in are. Throws `rate_limit_exceeded`. */
+/**
+ * Returns the attempt of guessing a code; guesses are limited as sign-in attempts are, with
+ * `rate_limit_exceeded`.
+ */
 const guessOf = (context: RequestContext<unknown>): Attempt => ({
   address: context.clientAddress(),
   purpose: "device",
@@ -89,8 +92,8 @@ const decidedPage = ({ clientName, approved }: { clientName: string; approved: b
   );
 
 /**
- * The answer for a code that waits no more: what this person decided before, such as with a double
- * click, or that there is none.
+ * Returns the answer for a code that is no longer pending: what this person decided before, such as
+ * with a double click, or that there is no such code.
  */
 async function noLongerPending(
   context: RequestContext<unknown>,
@@ -106,7 +109,7 @@ async function noLongerPending(
 const noSuchCode =
   "There is no request with this code. It may have expired or been decided: start again on the device.";
 
-/** The page on which a device is connected (RFC 8628, section 3.3). */
+/** Shows the page on which a device is connected (RFC 8628, section 3.3). */
 export const devicePage = defineEndpoint({
   ...shared,
   method: "GET",
@@ -115,8 +118,8 @@ export const devicePage = defineEndpoint({
   query: z.object({ user_code: z.string().optional() }),
   handle(context) {
     const typed = plainUserCode(context.query.get("user_code") ?? "");
-    // A code that came with the link is shown and sent by hand, so that a link alone asks for
-    // nothing (RFC 8628, section 5.4).
+    // A code that came with the link is shown and has to be submitted by hand, so that a link alone
+    // requests nothing (RFC 8628, section 5.4).
     return pageResponse(context, askForCode(typed === "" ? "" : shownUserCode(typed)));
   },
 });
@@ -137,7 +140,7 @@ export const submitDevice = defineEndpoint({
       return pageResponse(context, askForCode("", "Type the code."), { status: 400 });
     if (person === undefined)
       return redirect(context, signInPath(`/device?user_code=${shownUserCode(userCode)}`));
-    // Before the look-up, so that of too many guesses a good one is refused as well.
+    // Checked before the lookup, so that after too many guesses even a correct one is refused.
     await deps.people.throttle.assertRoom(guessOf(context));
     const device = await deps.consent.devices.findPending(userCode);
     if (device === undefined)

@@ -36,7 +36,7 @@ const methodField = z.enum(["S256", "plain"], "must be S256 or plain");
 const { min, max } = verifierCharacters;
 const verifierProblem = `must have ${min} to ${max} characters: letters, digits and -._~ (RFC 7636, section 4.1)`;
 
-// Clients of this flow are shared with other services, whose further fields mean nothing here.
+// Clients of this flow also use other services, whose further fields are ignored here.
 const codeSchema = z.looseObject({
   callback_url: z.string("is required: the URL that the code is for").max(...atMost(2_000)),
   code_challenge: z
@@ -58,17 +58,17 @@ const codeSchema = z.looseObject({
 
 type CodeBody = z.infer<typeof codeSchema>;
 
-/** The host of a callback is what a person knows an app by. */
+/** Returns the host of a callback, by which a person knows an app. */
 const appNameOf = (url: URL): string => url.host;
 
 /**
- * A stable number for the app behind a callback, as OpenRouter's clients expect one: 31 bits of a
- * hash of its origin.
+ * Returns a stable number for the app behind a callback, as OpenRouter's clients expect one: 31
+ * bits of a hash of its origin.
  */
 const appIdOf = (url: URL): number =>
   createHash("sha256").update(url.origin).digest().readUInt32BE(0) >>> 1;
 
-/** A callback URL of a body. Throws `bad_request`. */
+/** Returns the callback URL of a body. Throws `bad_request`. */
 function callbackOf(text: string): URL {
   const read = readCallbackUrl(text);
   if ("url" in read) return read.url;
@@ -86,7 +86,10 @@ const tooManyCodes = (): GatewayError =>
     },
   );
 
-/** What a code's key will be, within the bounds of the key that asks. Throws `bad_request`. */
+/**
+ * Returns the fields of the key that a code will create, within the limits of the key that asks.
+ * Throws `bad_request`.
+ */
 function mintedFields(
   parent: LlmKey,
   body: CodeBody,
@@ -102,7 +105,7 @@ function mintedFields(
   return childFields(parent, { body: wanted, nowMs: clock.nowMs(), endpointPaths });
 }
 
-/** The terms that a code of a key keeps, from what its key will be. */
+/** Returns the terms that a key's code keeps, from the fields of the key that it will create. */
 export const termsFor = ({
   name,
   limitNanoUsd,
@@ -198,8 +201,8 @@ const least = <Bound extends number | bigint>(
 ): Bound | null => (one === null || (other !== null && other < one) ? other : one);
 
 /**
- * The key that a code of another key makes: as that key was when it asked, and not beyond what it
- * is now.
+ * Returns the key that another key's code creates: with that key's limits at the time of the
+ * request, and not beyond its present ones.
  */
 export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
   const { allowedModels } = terms;
@@ -224,7 +227,7 @@ export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCod
   };
 }
 
-/** The key that a person approved for an app. */
+/** Returns the key that a person approved for an app. */
 const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCode): NewLlmKey => ({
   workspaceId,
   creatorUserId: userId,
@@ -236,7 +239,8 @@ const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCo
 });
 
 /**
- * What a code makes now. Throws `bad_request` where the key that asked for it has ended meanwhile.
+ * Returns the key that a code creates now. Throws `bad_request` where the key that requested it has
+ * ended meanwhile.
  */
 function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
   if (code.parentKeyId === null) return approvedKey(code);
@@ -246,8 +250,8 @@ function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
 }
 
 /**
- * Writes down who obtained a key: a person's app, which is a connected app from now on, or a key
- * for another one.
+ * Audits who obtained a key: a person's app, which is a connected app from now on, or a key for
+ * another key.
  */
 async function tellMinted(
   context: RequestContext<unknown>,
@@ -272,7 +276,7 @@ async function tellMinted(
   );
 }
 
-/** Exchanges an authorization code for a key; the verifier proves who asked for it. */
+/** Exchanges an authorization code for a key. The verifier proves who requested it. */
 export const exchangeAuthorizationCode = defineEndpoint({
   ...shared,
   method: "POST",
@@ -295,7 +299,7 @@ export const exchangeAuthorizationCode = defineEndpoint({
       purposes: ["mint", "exchange"],
     });
     if (!taken.ok) throw badCode();
-    // A key that a key makes follows that one; what a person approved follows the person.
+    // A key that a key requested follows that key; one that a person approved follows the person.
     const approved = taken.code.parentKeyId === null;
     if (approved && !(await mayStillGrant(deps, taken.code))) throw badCode();
     const { secret, key } = await deps.llmKeyMinter.mint(newKeyOf(deps, taken.code));
@@ -310,10 +314,7 @@ export const exchangeAuthorizationCode = defineEndpoint({
   },
 });
 
-/**
- * Gives a page of the dashboard a key to send inference requests with, in the name of the person
- * who has signed in.
- */
+/** Issues a key with which a dashboard page sends inference requests as the signed-in person. */
 export const createPlaygroundKey = defineEndpoint({
   ...forSessions,
   method: "POST",

@@ -59,7 +59,7 @@ interface Authorization extends Trusted {
   asked: Asked;
 }
 
-/** Paths of this service that tokens can be for. */
+/** The paths of this service that tokens can be for. */
 const resourcePaths: ReadonlySet<string> = new Set([
   "",
   "/",
@@ -71,7 +71,7 @@ const resourcePaths: ReadonlySet<string> = new Set([
   "/v1",
 ]);
 
-/** Whether a resource is this service (RFC 8707, section 2). */
+/** Returns whether a resource is this service (RFC 8707, section 2). */
 function isOwnResource(resource: string, publicUrl: string): boolean {
   if (!URL.canParse(resource)) return false;
   const { origin, pathname, search, hash } = new URL(resource);
@@ -86,8 +86,8 @@ function isOwnResource(resource: string, publicUrl: string): boolean {
 type Found = OauthClient | { problem: string } | "signed out";
 
 /**
- * A client by its id, or by its description where the id is an address; that is read for people who
- * have signed in alone.
+ * Returns a client by its id, or by its description where the id is an address. Descriptions are
+ * fetched for signed-in people only.
  */
 async function findClient(
   id: string,
@@ -112,8 +112,8 @@ async function findClient(
 }
 
 /**
- * Problems before the redirect URI is known to be the client's are shown to the person; the browser
- * goes nowhere.
+ * Reads client and redirect URI. A problem is shown to the person without a redirect, since the URI
+ * is not known to be the client's.
  */
 async function readTrusted(
   query: URLSearchParams,
@@ -141,7 +141,7 @@ async function readTrusted(
   return { client, redirectUri, kept };
 }
 
-/** What is wrong with a trusted request, as OAuth answers it (RFC 6749, section 4.1.2.1). */
+/** Returns the problem of a trusted request, in OAuth's terms (RFC 6749, section 4.1.2.1). */
 function readAuthorization(
   trusted: Trusted,
   { publicUrl }: Dependencies,
@@ -173,7 +173,7 @@ function readAuthorization(
   return { ...trusted, challenge: kept.code_challenge, asked: { terms, withBundles: true } };
 }
 
-/** The browser back at the app. `iss` says who answers, against mix-up (RFC 9207). */
+/** Redirects the browser to the app. `iss` says who answers, against mix-up attacks (RFC 9207). */
 const backTo = (
   context: RequestContext<unknown>,
   { redirectUri, kept }: Trusted,
@@ -194,13 +194,15 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
     { status: 400 },
   );
 
-/** Where forms of the page may end: the app's origin, or its scheme (CSP `form-action`). */
+/**
+ * Returns where forms of the page may lead: the app's origin, or its scheme (CSP `form-action`).
+ */
 function formTarget(redirectUri: string): string {
   const { protocol, origin } = new URL(redirectUri);
   return protocol === "https:" || protocol === "http:" ? origin : protocol;
 }
 
-/** Where the page is opened again with the same request. */
+/** Returns the path that opens the page with the same request again. */
 const pageAgain = (query: URLSearchParams | Kept): string =>
   `${pagePath}?${new URLSearchParams(query instanceof URLSearchParams ? query : Object.entries(query)).toString()}`;
 
@@ -238,7 +240,7 @@ const consentText = (
   };
 };
 
-/** The page on which a person connects an app (OAuth 2.1, section 4.1.1). */
+/** Shows the page on which a person connects an app (OAuth 2.1, section 4.1.1). */
 export const authorizePage = defineEndpoint({
   ...shared,
   method: "GET",
@@ -275,7 +277,7 @@ function keptOf(form: URLSearchParams): URLSearchParams {
   return kept;
 }
 
-/** Takes the decision, and sends the browser back to the app. */
+/** Takes the decision, and redirects the browser to the app. */
 export const submitAuthorize = defineEndpoint({
   ...shared,
   method: "POST",

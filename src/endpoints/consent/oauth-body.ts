@@ -13,15 +13,14 @@ export const oauthRoute = {
   base: "api",
   access: { open: true },
   counting: "at-door",
-  // Apps that run in a browser have no server that could ask for them; nothing here looks at a
-  // cookie.
+  // Apps in a browser have no server that could send the request; no cookie is read here.
   anyOrigin: true,
   tag: "Key minting",
   encodeError: encodeOauthError,
 } as const;
 
 /**
- * Reads a body that is a form or JSON; what the schema does not name means nothing (RFC 6749,
+ * Reads a body that is a form or JSON. Fields that the schema does not name are ignored (RFC 6749,
  * section 3.2).
  */
 export async function readOauthBody<Body>(

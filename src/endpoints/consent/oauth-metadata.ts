@@ -28,8 +28,8 @@ const serverSchema = lazily(() =>
 );
 
 /**
- * The authorization server about itself (RFC 8414, section 2). The issuer is where people reach the
- * service.
+ * Returns the metadata of the authorization server (RFC 8414, section 2). The issuer is the address
+ * where people reach the service.
  */
 function authorizationServer(publicUrl: string): AnswerOf<typeof serverSchema> {
   const api = `${publicUrl}/api/v1`;
@@ -66,12 +66,12 @@ export const authorizationServerMetadata = defineEndpoint({
 });
 
 /**
- * Paths of resources below the service, which clients put behind a well-known name (RFC 8414,
+ * Paths of resources below the service, which clients append to a well-known name (RFC 8414,
  * section 3.1).
  */
 const resourcePaths = ["/mcp", "/v1/mcp", "/api/v1/mcp", "/api/v1", "/api", "/v1"] as const;
 
-/** The same for clients that put the path of the resource behind the well-known name. */
+/** The same for clients that append the path of the resource to the well-known name. */
 export const authorizationServerMetadataBelow = resourcePaths.map((path) =>
   defineEndpoint({
     ...shared,
@@ -82,7 +82,7 @@ export const authorizationServerMetadataBelow = resourcePaths.map((path) =>
   }),
 );
 
-/** The same under the name that clients of OpenID Connect look for. There are no id tokens. */
+/** The same under the name that OpenID Connect clients request. There are no ID tokens. */
 export const openIdMetadata = defineEndpoint({
   ...shared,
   path: "/.well-known/openid-configuration",
@@ -102,7 +102,7 @@ const resourceSchema = lazily(() =>
   }),
 );
 
-/** A protected resource about itself (RFC 9728, section 2). */
+/** Returns the metadata of a protected resource (RFC 9728, section 2). */
 const protectedResource = (
   resource: string,
   publicUrl: string,

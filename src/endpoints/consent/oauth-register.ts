@@ -75,8 +75,8 @@ const clientSchema = lazily(() =>
 );
 
 /**
- * Registers a client of OAuth (RFC 7591). Clients are public: even where they ask for one, they
- * hold no secret.
+ * Registers an OAuth client (RFC 7591). Clients are public: even those that ask for a secret are
+ * given none.
  */
 export const registerOauthClient = defineEndpoint({
   ...oauthRoute,

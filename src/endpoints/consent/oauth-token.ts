@@ -20,7 +20,7 @@ import {
 
 type Answer = ReturnType<RequestContext["json"]>;
 
-/** Lifetime of an access token that can be refreshed. */
+/** Lifetime in milliseconds of an access token that can be refreshed. */
 const accessTokenMs = hourMs;
 
 const text = (charactersMax: number) =>
@@ -58,7 +58,7 @@ const responseSchema = lazily(() =>
 const missing = (field: string): GatewayError =>
   new GatewayError("bad_request", `${field}: is required for this grant_type.`, { param: field });
 
-/** The answers to a poll, in words. */
+/** The messages for the outcomes of a poll. */
 const pollWords = {
   authorization_pending: "The person has not decided yet. Poll again after the interval.",
   slow_down: "Polls come too fast. Wait five seconds longer between them.",
@@ -100,7 +100,7 @@ const noLongerGranted = (): GatewayError =>
     "The person who approved is blocked, or no longer a member of the workspace. Connect the app again.",
   );
 
-/** Connects an app, and answers with its first tokens. */
+/** Connects an app, and returns its first tokens. */
 async function connect(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -118,8 +118,8 @@ async function connect(
     ? await deps.consent.refreshTokens.issue(connection.id)
     : undefined;
   await tellGrant(context, deps, connection);
-  // Asked again: who was blocked or removed between the first look and the grant had no connection
-  // to end yet.
+  // Checked again: a person who was blocked or removed between the first check and the grant had no
+  // connection to revoke yet.
   if (!(await mayStillGrant(deps, connection))) {
     await endUngranted(context, deps, connection);
     throw noLongerGranted();
@@ -275,8 +275,8 @@ async function granted(
 }
 
 /**
- * Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that
- * failed.
+ * Answers devices. Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400
+ * for a refresh that failed.
  */
 async function tokenForDevices(
   context: RequestContext<unknown>,
@@ -307,7 +307,7 @@ const declared = {
     "terminal states are 400 with authorization_pending, slow_down, access_denied or expired_token.",
 } as const;
 
-/** Obtains an access token (contract: "Device authorization"). */
+/** Issues an access token (contract: "Device authorization"). */
 export const oauthToken = defineEndpoint({
   ...declared,
   path: "/oauth/token",
@@ -315,7 +315,7 @@ export const oauthToken = defineEndpoint({
   handle: tokenForDevices,
 });
 
-/** Obtains an access token for MCP and other clients of OAuth 2.1. */
+/** Issues an access token for MCP and other OAuth 2.1 clients. */
 export const mcpOauthToken = defineEndpoint({
   ...declared,
   path: "/mcp/oauth/token",
@@ -328,7 +328,7 @@ const revokeSchema = z.looseObject({
   client_id: text(2_000),
 });
 
-/** Ends the connection of a token (RFC 7009). A token that is not known is no error. */
+/** Ends the connection of a token (RFC 7009). An unknown token is not an error. */
 async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
   const { token: presented } = await readOauthBody(context, revokeSchema);
   const key = await deps.llmKeyEditor.currentOf(presented);

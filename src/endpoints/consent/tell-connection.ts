@@ -5,8 +5,8 @@ import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
- * Writes into the audit log of a workspace what a connected app obtained or lost; without an actor
- * the app itself asked for it.
+ * Audits in a workspace what a connected app obtained or lost. Without an actor, the app itself
+ * requested it.
  */
 export const tellConnection = (
   context: RequestContext<unknown>,
@@ -25,7 +25,7 @@ export const tellConnection = (
     { status: 200, target: connection.id },
   );
 
-/** Writes down that an app was connected, by the person who let it. */
+/** Audits that an app was connected, by the person who approved it. */
 export async function tellGrant(
   context: RequestContext<unknown>,
   deps: Pick<Dependencies, "security" | "people">,
@@ -41,9 +41,9 @@ export async function tellGrant(
 }
 
 /**
- * Whether the person who approved may still grant: the account is there and not blocked, and the
- * workspace is one of theirs. What was approved minutes ago, or refreshed for months, ends with
- * that.
+ * Returns whether the person who approved may still grant: the account exists and is not blocked,
+ * and the workspace is one of theirs. This ends approvals from minutes ago as well as connections
+ * that were refreshed for months.
  */
 export async function mayStillGrant(
   deps: Pick<Dependencies, "people" | "directory">,
@@ -57,7 +57,7 @@ export async function mayStillGrant(
   return place !== undefined && !place.workspace.blocked;
 }
 
-/** Ends every app that a person connected, in one workspace or in all, and writes each end down. */
+/** Ends every app that a person connected, in one workspace or in all, and audits each. */
 export async function endConnectionsOf(
   context: RequestContext<unknown>,
   deps: Pick<Dependencies, "consent" | "security">,
@@ -73,7 +73,7 @@ export async function endConnectionsOf(
   }
 }
 
-/** Ends a connection whose person may no longer grant, and writes it down. */
+/** Ends a connection whose person may no longer grant, and audits it. */
 export async function endUngranted(
   context: RequestContext<unknown>,
   deps: Pick<Dependencies, "consent" | "security">,
@@ -87,8 +87,8 @@ export async function endUngranted(
 }
 
 /**
- * Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1,
- * section 4.1.3).
+ * Revokes what a code created: a code that is presented twice was stolen by one of the two (OAuth
+ * 2.1, section 4.1.3).
  */
 export async function endReplayed(
   context: RequestContext<unknown>,

@@ -50,7 +50,7 @@ export const getAutomaticTopUps = defineEndpoint({
     context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
 });
 
-/** The card that is charged from now on. Throws `conflict` where none is saved. */
+/** Returns the card that is charged from now on. Throws `conflict` where none is saved. */
 async function savedCard(payments: Payments, workspaceId: string) {
   const { stripe, orders, live } = payments;
   const customerId = await orders.customerOf({ workspaceId, live });

@@ -13,7 +13,7 @@ import { workspaceOf } from "../account/account-fields.ts";
 
 const usd = z.number();
 
-/** The credits record; `data` is that of OpenRouter's clients. */
+/** The credits record; `data` is in the form of OpenRouter's clients. */
 const creditsSchema = lazily(() =>
   z
     .object({
@@ -43,7 +43,7 @@ const creditsSchema = lazily(() =>
 
 const balanceHeader = brandHeader("Credits-Balance");
 
-/** The workspace's credits. */
+/** Returns the workspace's credits. */
 export const credits = defineEndpoint({
   method: "GET",
   path: "/credits",
@@ -118,8 +118,8 @@ const entryObject = (entry: StatementEntry): AnswerOf<typeof entrySchema> => ({
 });
 
 /**
- * The cursor as callers pass it on; it names the entry that a page ended with, and the balance
- * before that.
+ * Returns the cursor that callers pass on. It names the last entry of a page, and the balance
+ * before that entry.
  */
 const cursorText = ({ atMs, id, balanceNano, amountNano }: StatementEntry): string =>
   Buffer.from(`${atMs} ${balanceNano - amountNano} ${id}`).toString("base64url");
@@ -148,7 +148,7 @@ function limitIn(query: URLSearchParams): number {
   });
 }
 
-/** Lists what moved the balance of the workspace. */
+/** Lists the movements of the workspace's balance. */
 export const listCreditTransactions = defineEndpoint({
   method: "GET",
   path: "/credits/transactions",

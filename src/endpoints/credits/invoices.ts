@@ -26,7 +26,9 @@ import {
 const present = (texts: readonly (string | undefined)[]): string[] =>
   texts.filter((text) => text !== undefined);
 
-/** A document as a page to print; of a credit note with the invoice that it corrects. */
+/**
+ * Returns a document as a page to print; a credit note together with the invoice that it corrects.
+ */
 function issuedPage(document: IssuedDocument, corrected: IssuedDocument | undefined): Page {
   const { seller, buyer, creditCents, feeCents, currency } = document;
   const kind = corrected === undefined ? "Invoice" : "Credit note";

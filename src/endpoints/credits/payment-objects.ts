@@ -16,7 +16,7 @@ import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What routes of payments have in common. */
+/** What routes of payments share. */
 export const paymentRoute = {
   base: "api",
   counting: "at-door",
@@ -27,7 +27,9 @@ export const paymentRoute = {
 /** Reading needs the scope for the balance. */
 export const readsPayments = { managementScope: "read:credits", session: true } as const;
 
-/** Spending money is for owners and admins, and for keys that could make other keys anyway. */
+/**
+ * Spending money is reserved to owners and admins, and to keys that could create other keys anyway.
+ */
 export const changesPayments = { managementScope: "write:management-keys", session: true } as const;
 
 /** An amount of USD. */
@@ -36,14 +38,14 @@ export const usdField = z
   .min(0, "must not be below 0")
   .max(1_000_000, "must be at most 1000000");
 
-/** Whole cents of an amount. Throws `bad_request`. */
+/** Returns an amount in whole cents. Throws `bad_request`. */
 export function centsOf(usd: number, param: string): number {
   const cents = centsFromUsd(usd);
   if (cents !== undefined) return cents;
   throw new GatewayError("bad_request", `${param}: must be whole cents.`, { param });
 }
 
-/** Cents of credits that may be bought at once. Throws `bad_request`. */
+/** Returns the cents of credits, within what may be bought at once. Throws `bad_request`. */
 export function creditCentsOf(
   usd: number,
   { settings: { creditCentsMin, creditCentsMax } }: Pick<Payments, "settings">,
@@ -56,15 +58,15 @@ export function creditCentsOf(
   });
 }
 
-/** Who buys, as the invoice names them. */
+/** Returns the buyer, as the invoice names them. */
 export const buyerOf = (caller: AccountCaller): Buyer => ({
   name: caller.workspace.name,
   ...(caller.kind === "session" ? { email: caller.user.email } : {}),
 });
 
 /**
- * What a request to Stripe gives. Throws `service_unavailable` where it may be tried again,
- * `bad_gateway` where not.
+ * Returns the result of a request to Stripe. Throws `service_unavailable` where it may be tried
+ * again, and `bad_gateway` where not.
  */
 export async function askingStripe<Answer>(request: Promise<Answer>): Promise<Answer> {
   try {
@@ -88,7 +90,7 @@ export async function askingStripe<Answer>(request: Promise<Answer>): Promise<An
   }
 }
 
-/** Payments, where they are on. Throws `not_configured`. */
+/** Returns the payments. Throws `not_configured` where they are off. */
 export function paymentsOf({ payments }: Dependencies): Payments {
   if (payments !== undefined) return payments;
   throw new GatewayError(
@@ -104,7 +106,7 @@ const quoteFields = lazily(() => ({
   currency: z.literal("usd"),
 }));
 
-/** What a top-up costs. */
+/** The price of a top-up. */
 export const quoteSchema = lazily(() =>
   z.object({ object: z.literal("top_up_quote"), ...quoteFields() }),
 );
@@ -166,13 +168,13 @@ const quoteObject = ({ creditCents, feeCents, chargeCents }: Quote) => ({
   currency: "usd" as const,
 });
 
-/** A quote as clients read it. */
+/** Returns a quote in the form that clients read. */
 export const quoteAnswer = (quote: Quote): AnswerOf<typeof quoteSchema> => ({
   object: "top_up_quote",
   ...quoteObject(quote),
 });
 
-/** An order as clients read it. */
+/** Returns an order in the form that clients read. */
 export const topUpObject = (order: Order): AnswerOf<typeof topUpSchema> => ({
   id: order.id,
   object: "top_up",
@@ -184,7 +186,7 @@ export const topUpObject = (order: Order): AnswerOf<typeof topUpSchema> => ({
   created_by: order.createdBy,
 });
 
-/** An agreement as clients read it; one that was ended keeps its terms. */
+/** Returns an agreement in the form that clients read. One that was ended keeps its terms. */
 export function automaticObject(
   topUp: AutomaticTopUp | undefined,
   { chargedCents, settings }: { chargedCents: number } & Pick<Payments, "settings">,
@@ -210,7 +212,10 @@ export function automaticObject(
   };
 }
 
-/** A document as clients read it; amounts of credit notes are what was given back. */
+/**
+ * Returns a document in the form that clients read. The amounts of credit notes are what was given
+ * back.
+ */
 export const documentObject = (document: IssuedDocument): AnswerOf<typeof documentSchema> => ({
   id: documentId(document),
   object: document.series.endsWith("credit_note") ? "credit_note" : "invoice",

@@ -41,7 +41,7 @@ const newTopUpSchema = z.strictObject({
   return_url: z.url().max(2_000).optional(),
 });
 
-/** Tells what a top-up costs. */
+/** Returns the price of a top-up. */
 export const quoteTopUp = defineEndpoint({
   ...paymentRoute,
   method: "GET",
@@ -153,7 +153,7 @@ export const getTopUp = defineEndpoint({
   },
 });
 
-/** Where browsers come back to from Stripe. */
+/** Shows the page to which browsers return from Stripe. */
 export const topUpPage = defineEndpoint({
   ...paymentRoute,
   base: "root",
@@ -181,10 +181,10 @@ export const topUpPage = defineEndpoint({
   },
 });
 
-/** Stripe's events are some kilobytes. */
+/** The largest body in bytes; Stripe's events have some kilobytes. */
 const bodyBytesMax = 512 * 1024;
 
-/** Takes events of Stripe. */
+/** Receives Stripe's events. */
 export const stripeWebhook = defineEndpoint({
   ...paymentRoute,
   counting: "none",

@@ -12,7 +12,7 @@ import type { ParseRequest } from "../../documents/jobs/document-jobs.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 
-/** Largest body (contract: "Limits"), in bytes. */
+/** The largest body (contract: "Limits"), in bytes. */
 const parseBodyBytesMax = 256 * 1024;
 
 const pagesHeader = brandHeader("Documents-Pages");
@@ -51,7 +51,7 @@ const jobSchema = lazily(() =>
   }),
 );
 
-/** Has a document parsed by the caller's own provider. */
+/** Parses a document with the caller's own provider. */
 export const documentsParse = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/documents/parse",
@@ -100,7 +100,7 @@ export const documentsParse = defineEndpoint<Dependencies>({
     Object.assign(context.headers, servedBy(outcome.job, credential));
     if (outcome.kind === "failed") throw errorOf(outcome.job);
     if (outcome.kind === "under-way") return context.json(jobObject(outcome.job), { status: 202 });
-    // The provider's own text: it is not read and written again.
+    // The provider's own text, without parsing and serialising it again.
     return new Response(outcome.text, {
       headers: { "content-type": "application/json", ...context.headers },
     });
@@ -144,10 +144,10 @@ function errorOf({ failure, providerId }: DocumentJob): GatewayError {
   });
 }
 
-/** Longest `Idempotency-Key` that is taken, in characters. */
+/** The longest accepted `Idempotency-Key`, in characters. */
 const idempotencyKeyCharactersMax = 255;
 
-/** Longest wait (contract: "Limits"), in seconds. */
+/** The longest wait (contract: "Limits"), in seconds. */
 const waitSecondsMax = 60;
 
 const invalid = (param: string, reason: string): GatewayError =>
@@ -155,7 +155,7 @@ const invalid = (param: string, reason: string): GatewayError =>
 const missing = (param: string): GatewayError =>
   new GatewayError("missing_required_fields", `${param}: is required.`, { param });
 
-/** A request to parse a document, with its body untouched. Throws `GatewayError`. */
+/** Reads a request to parse a document, leaving its body untouched. Throws `GatewayError`. */
 async function readParseRequest(context: RequestContext): Promise<ParseRequest> {
   const { request, query } = context;
   const waitMs = waitSecondsOf(query.get("wait_seconds")) * 1_000;
@@ -203,12 +203,10 @@ function idempotencyKeyOf(text: string | null): string | undefined {
   throw invalid("Idempotency-Key", `must have 1 to ${idempotencyKeyCharactersMax} characters.`);
 }
 
-/** Sources that the provider knows by name; what else stands in them is its own business. */
+/** Sources that the provider knows by name. Their other members are the provider's concern. */
 const namedSources: ReadonlySet<unknown> = new Set(["workspace_file", "parse_result"]);
 
-/**
- * The gateway fetches nothing: it looks at a source's form, and its provider fetches the document.
- */
+/** Checks the form of a source. The gateway fetches nothing: the provider fetches the document. */
 function checkSource(source: unknown): void {
   if (source === undefined || source === null) throw missing("source");
   if (typeof source !== "object" || Array.isArray(source))

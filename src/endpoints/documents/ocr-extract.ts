@@ -15,10 +15,12 @@ import { readBodyBytes } from "../../http/read-body.ts";
 
 const mib = 1024 * 1024;
 
-/** Largest file (contract: "Limits"), in bytes. */
+/** The largest file (contract: "Limits"), in bytes. */
 const fileBytesMax = 5 * mib;
 
-/** Largest body: a file in base64, whose lines may be broken, with what stands around it. */
+/**
+ * The largest body, in bytes: a file in base64, possibly with line breaks, and what surrounds it.
+ */
 const uploadBodyBytesMax = 7.25 * mib;
 
 const tooLarge = (): GatewayError =>
@@ -34,7 +36,7 @@ const tooLarge = (): GatewayError =>
 const invalidBody = (message: string, param?: string): GatewayError =>
   new GatewayError("invalid_request_body", message, param === undefined ? {} : { param });
 
-/** A refusal of the field that holds the file. */
+/** Returns a refusal that names the field with the file. */
 const refusedImage = (code: ErrorCode, message: string): GatewayError =>
   new GatewayError(code, `image: ${message}`, { param: "image" });
 
@@ -45,7 +47,7 @@ const missingImage = (): GatewayError =>
   );
 
 /**
- * The file of an OCR request, which comes in JSON or as a form (RFC 7578). Throws `GatewayError`.
+ * Reads the file of an OCR request, sent as JSON or as a form (RFC 7578). Throws `GatewayError`.
  */
 async function readUpload(request: HttpRequest): Promise<Uint8Array> {
   const type = request.headers.get("content-type") ?? "";
@@ -112,7 +114,7 @@ const invalidEncoding = (reason: string): GatewayError =>
     `${reason}. Send the file's bytes as base64, or as a data URL with ;base64.`,
   );
 
-/** What stands behind the comma of a data URL (RFC 2397), or the text itself. */
+/** Returns what follows the comma of a data URL (RFC 2397), or the text itself. */
 function base64Of(image: string): string {
   if (!/^data:/i.test(image)) return image;
   const comma = image.indexOf(",");
@@ -122,8 +124,8 @@ function base64Of(image: string): string {
 }
 
 /**
- * Bytes of base64 in either alphabet (RFC 4648), with or without padding and line breaks; measured
- * before it is decoded.
+ * Decodes base64 in either alphabet (RFC 4648), with or without padding and line breaks. Its size
+ * is checked before it is decoded.
  */
 function bytesOfBase64(text: string): Uint8Array {
   const digits = text.replace(/[\s]+/g, "").replace(/={0,2}$/, "");
@@ -156,7 +158,7 @@ const answerSchema = lazily(() =>
   }),
 );
 
-/** The text of a picture or a PDF. */
+/** Returns the text of a picture or a PDF. */
 export const ocrExtract = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/ocr/extract",
@@ -225,7 +227,7 @@ const failureTexts: Record<Extract<Conversion, { kind: "failed" }>["reason"], st
 };
 
 /**
- * Has a file's pages read by the model that the operator names, charged as that model is priced.
+ * Reads a file's pages with the model that the operator names, charged at that model's price.
  * Throws `GatewayError`.
  */
 async function readByModel(
@@ -255,8 +257,8 @@ async function readByModel(
 const unconfigured: ReadonlySet<string> = new Set(["model_unavailable", "no_upstream"]);
 
 /**
- * What a provider did has one name on this route (contract: `POST /ocr/extract`); what is the
- * caller's keeps its own.
+ * Renames a provider's failures to the one code of this route (contract: `POST /ocr/extract`); the
+ * caller's errors keep their codes.
  */
 function inWordsOfOcr(error: GatewayError, choosesProvider: boolean): GatewayError {
   const { message, metadata, headers, retry, retryAfterSeconds, fault, code } = error;

@@ -23,7 +23,7 @@ const shared = { ...forHub, tag: "Conversations" } as const;
 const reads = { managementScope: "read:llm-keys", session: true } as const;
 const writes = { managementScope: "write:llm-keys", session: true } as const;
 
-/** A request may bring a whole conversation of the playground. */
+/** The largest body in bytes: a request may contain a whole conversation of the playground. */
 const conversationBytesMax = 8 * 1024 * 1024;
 
 const conversationSchema = lazily(() =>
@@ -89,8 +89,8 @@ const messageObject = ({
 });
 
 /**
- * Returns whose conversations a request is about. A key that no person made is the operator's of the first
- * start, as its LLM key is.
+ * Returns whose conversations a request concerns. A key that no person created belongs to the
+ * operator of the first start, as its LLM key does.
  */
 function personOf({ caller }: RequestContext<unknown, AccountCaller>): HubCaller {
   const hubCaller = hubCallerOf(caller);
@@ -151,7 +151,7 @@ const newConversationSchema = z.strictObject({
   messages: messagesField,
 });
 
-/** Keeps a conversation. */
+/** Stores a conversation. */
 export const createConversation = defineEndpoint({
   ...shared,
   method: "POST",
@@ -226,7 +226,7 @@ export const addMessages = defineEndpoint({
   path: "/conversations/:id/messages",
   access: writes,
   idempotent: true,
-  // One row for each message would drown the log; the messages themselves say who wrote them, and
+  // One row for each message would flood the log; the messages themselves say who wrote them, and
   // when (decision 0073).
   unaudited: true,
   bodyBytesMax: conversationBytesMax,

@@ -191,7 +191,7 @@ const shared = (entry: Entry, caller: HubCaller) => {
   };
 };
 
-/** The public record of an entry. What other workspaces do not need to know of it is null. */
+/** Returns the public record of an entry. What other workspaces need not know of it is null. */
 export function entryObject(
   entry: Entry,
   caller: HubCaller,
@@ -226,7 +226,7 @@ export function entryObject(
   };
 }
 
-/** The public record of a hub. */
+/** Returns the public record of a hub. */
 export const hubObject = (hub: Hub, { workspaceId }: HubCaller): AnswerOf<typeof hubSchema> => ({
   id: hub.id,
   object: "hub",
@@ -241,7 +241,7 @@ export const hubObject = (hub: Hub, { workspaceId }: HubCaller): AnswerOf<typeof
   updated_at: new Date(hub.updatedAtMs).toISOString(),
 });
 
-/** A version as it is shown. */
+/** Returns a version as it is shown. */
 export const versionObject = ({
   version,
   title,
@@ -412,7 +412,7 @@ function writingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
   return [remove, starring({ starred: true }), starring({ starred: false }), fork];
 }
 
-/** The routes that prompts and skills have alike: lists, versions, stars and forks. */
+/** Returns the routes that prompts and skills share: lists, versions, stars and forks. */
 export const entryRoutes = (kind: Kind): readonly Endpoint<Dependencies>[] => [
   ...readingRoutes(kind),
   ...writingRoutes(kind),

@@ -16,23 +16,26 @@ export const forHub = {
 export const readsHub = { managementScope: "read:hub", session: true } as const;
 export const writesHub = { managementScope: "write:hub", session: true } as const;
 
-/** Largest request body: a text of the most characters, each of which JSON may write in six. */
+/**
+ * The largest request body, in bytes: the longest text, each character of which may take six in
+ * JSON.
+ */
 export const hubBodyBytesMax = 1024 * 1024;
 
-/** The person or key that a request reads and writes for. */
+/** Returns the person or key that a request reads and writes for. */
 export const hubCaller = ({ caller }: RequestContext<unknown, AccountCaller>): HubCaller =>
   hubCallerOf(caller);
 
 const isLine = (text: string): boolean => text.search(unprintable) < 0;
 
-/** One line that is shown to people, of so many characters. */
+/** Returns the schema of one line of text of at most this many characters. */
 export const lineField = (charactersMax: number) =>
   plainText(charactersMax, "must be a text")
     .trim()
     .min(1, "must not be empty")
     .refine(isLine, "must not hold control characters");
 
-/** The text of a prompt or a document; kept as it is. */
+/** The text of a prompt or a document, kept as it is. */
 export const bodyField = plainText(bodyCharactersMax, "is required and must be a text").refine(
   (text) => text.trim() !== "",
   "is required and must not be empty",
@@ -41,7 +44,7 @@ export const bodyField = plainText(bodyCharactersMax, "is required and must be a
 /** One line of description. */
 export const descriptionField = lineField(2_000);
 
-/** What a record is called in addresses. */
+/** The name of a record in addresses. */
 export const slugField = z
   .string("must be a text")
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "must have lower-case letters, digits and single dashes")
@@ -50,7 +53,7 @@ export const slugField = z
 /** The category of a prompt. */
 export const categoryField = lineField(50);
 
-/** Who sees a record. */
+/** Who can see a record. */
 export const visibilityField = z.enum(visibilities, `must be one of ${visibilities.join(", ")}`);
 
 const tagField = plainText(50, "must be a text")
@@ -77,7 +80,7 @@ export const namesField = z
 
 const limitProblem = "must be a whole number from 1 to 100";
 
-/** How many records a page has. */
+/** The number of records on a page. */
 export const limitField = (standard: number) =>
   z.coerce
     .number(limitProblem)
@@ -86,10 +89,10 @@ export const limitField = (standard: number) =>
     .max(100, limitProblem)
     .default(standard);
 
-/** What is looked for: every word has to begin one of the text. */
+/** A search text; each of its words has to begin a word of the record. */
 const searchField = plainText(200).trim().min(1, "must not be empty").optional();
 
-/** Which part of a list is wanted. */
+/** The parameters of a page of a list. */
 export const pageFields = {
   search: searchField,
   limit: limitField(50),
@@ -112,7 +115,7 @@ export const listSchema = <Item extends z.ZodType>(item: Item) =>
     next_cursor: z.string().nullable(),
   });
 
-/** A list as it is answered. */
+/** Returns a list in the form that clients read. */
 export const listObject = <Item, Shown>(
   { data, nextCursor }: Page<Item>,
   show: (item: Item) => Shown,

@@ -32,7 +32,7 @@ import {
 
 const slugOf = (context: RequestContext<unknown>): string => context.param("slug");
 
-/** Names an item by its hub and itself. */
+/** Returns the hub's slug and the item's. */
 const itemOf = (context: RequestContext<unknown>): { slug: string; item: string } => ({
   slug: slugOf(context),
   item: context.param("item"),
@@ -59,7 +59,7 @@ const importSchema = z.strictObject({
 
 const itemChangesSchema = newItemSchema.omit({ kind: true }).partial();
 
-/** What a hub holds: lists, changes, versions and imports. */
+/** The routes for the items of a hub: lists, changes, versions and imports. */
 export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
   defineEndpoint({
     ...forHub,

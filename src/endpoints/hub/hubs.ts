@@ -86,11 +86,15 @@ export const createHub = defineEndpoint({
   },
 });
 
-/** Items that a hub is shown with, and characters of all their bodies together. */
+/**
+ * The most items that a hub is shown with, and the most characters of all their bodies together.
+ */
 const shownItemsMax = 100;
 const shownCharactersMax = 256 * 1024;
 
-/** Bodies of the items from the first one on, as long as there is room for them. */
+/**
+ * Returns the items, with their bodies from the first one on, as long as there is room for them.
+ */
 function withBodies(entries: readonly Entry[], show: (entry: Entry) => object): object[] {
   let room = shownCharactersMax;
   return entries.map((entry) => {
@@ -175,7 +179,7 @@ export const deleteHub = defineEndpoint({
   },
 });
 
-/** Gives a hub as a zip archive. */
+/** Exports a hub as a zip archive. */
 export const exportHub = defineEndpoint({
   ...forHub,
   method: "GET",

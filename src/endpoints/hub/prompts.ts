@@ -53,7 +53,7 @@ const promptChangesSchema = z.strictObject({
 
 type Changes = z.infer<typeof promptChangesSchema>;
 
-/** The fields of a prompt as they are kept; those that were not sent are not there. */
+/** Returns the stored fields of a prompt, without those that were not sent. */
 const contentIn = ({
   visibility: _,
   recommended_agents,
@@ -68,7 +68,7 @@ const contentIn = ({
     }).filter(([, value]) => value !== undefined),
   );
 
-/** Lists, versions, stars and forks of prompts. */
+/** The routes for lists, versions, stars and forks of prompts. */
 export const promptRoutes = entryRoutes("prompt");
 
 /** Publishes a prompt. */
@@ -106,7 +106,7 @@ export const publishPrompt = defineEndpoint({
   },
 });
 
-/** Changes a prompt; other content is a new version. */
+/** Changes a prompt; different content is a new version. */
 export const changePrompt = defineEndpoint({
   ...forHub,
   method: "PATCH",
@@ -158,7 +158,7 @@ export const listReviews = defineEndpoint({
     );
     return context.json(
       listObject(await hub.entries.reviewList(query), (entry) => ({
-        // Operators see what its own workspace sees of it.
+        // Operators see what the prompt's own workspace sees.
         ...entryObject(entry, { ...entry, administers: false }),
         workspace_id: entry.workspaceId,
       })),

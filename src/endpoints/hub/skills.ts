@@ -38,7 +38,7 @@ const skillChangesSchema = z.strictObject({
   visibility: visibilityField.optional(),
 });
 
-/** A zip archive as an answer. */
+/** Returns a zip archive as an answer. */
 export const zipAnswer = (
   { headers }: RequestContext<unknown>,
   { bytes, name }: { bytes: Uint8Array<ArrayBuffer>; name: string },
@@ -51,10 +51,10 @@ export const zipAnswer = (
     },
   });
 
-/** Lists, versions, stars and forks of skills. */
+/** The routes for lists, versions, stars and forks of skills. */
 export const skillRoutes = entryRoutes("skill");
 
-/** Publishes a skill, in a hub or beside them. */
+/** Publishes a skill, in a hub or outside of any. */
 export const publishSkill = defineEndpoint({
   ...forHub,
   method: "POST",
@@ -74,7 +74,7 @@ export const publishSkill = defineEndpoint({
   },
 });
 
-/** Changes a skill; another document is a new version. */
+/** Changes a skill; a different document is a new version. */
 export const changeSkill = defineEndpoint({
   ...forHub,
   method: "PATCH",
@@ -99,7 +99,7 @@ export const changeSkill = defineEndpoint({
   },
 });
 
-/** Gives a skill as a zip archive. */
+/** Exports a skill as a zip archive. */
 export const exportSkill = defineEndpoint({
   ...forHub,
   method: "GET",

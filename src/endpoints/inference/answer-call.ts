@@ -22,7 +22,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { encodeContractError, type ErrorEncoder } from "../../http/error-envelope.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 
-/** An error under another name; everything else about it stays. */
+/** Returns an error with another code; everything else about it stays. */
 const renamed = (
   error: GatewayError,
   code: ErrorCode,
@@ -36,14 +36,14 @@ const renamed = (
     ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
   });
 
-/** How errors of a surface are called where the contract has names of its own for them there. */
+/** The names that the contract gives a surface's errors, where they differ. */
 interface SurfaceErrorNames {
   names: Partial<Record<ErrorCode, ErrorCode>>;
-  /** `metadata.type` of these codes. */
+  /** The `metadata.type` of these codes. */
   types?: Partial<Record<ErrorCode, string>>;
 }
 
-/** The contract's envelope with the names of one surface. */
+/** Returns the encoder of the contract's envelope with the names of one surface. */
 export const surfaceErrors =
   ({ names, types = {} }: SurfaceErrorNames): ErrorEncoder =>
   (error, context) => {
@@ -57,7 +57,7 @@ export const surfaceErrors =
   };
 
 /**
- * The same for Cohere's clients, which read a message beside the envelope. Source:
+ * Returns the same for Cohere's clients, which read a message beside the envelope. Source:
  * https://docs.cohere.com/reference/errors
  */
 export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
@@ -66,15 +66,15 @@ export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
 }
 
 /**
- * Providers that cannot be reached or whose answer is cut: other surfaces than chat know one name
- * for both.
+ * Names for providers that cannot be reached or whose answer is cut: surfaces other than chat have
+ * one name for both.
  */
 export const unreachable = {
   bad_gateway: "upstream_error",
   empty_stream: "upstream_error",
 } as const;
 
-/** The body of a whole answer in its client's dialect. */
+/** Returns the body of a whole answer in its client's dialect. */
 export const wholeText = (
   { answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole,
   call: InferenceCall,
@@ -98,7 +98,7 @@ export const wholeText = (
       }),
   });
 
-/** A whole answer with its headers; `text` is its body. */
+/** Returns a whole answer with its headers; `text` is its body. */
 export function wholeResponse(
   context: RequestContext,
   { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
@@ -113,8 +113,8 @@ export function wholeResponse(
 }
 
 /**
- * A stream with its headers, as they are known when it begins; `frames` are what the client gets of
- * it.
+ * Returns a stream with the headers that are known when it begins; `frames` are what the client is
+ * sent.
  */
 export function streamResponse(
   context: RequestContext,
@@ -155,8 +155,8 @@ const names = {
 };
 
 /**
- * The header of an answer whose length was bounded by what its caller can bear, described for
- * programs.
+ * The header of an answer whose length was capped at what its caller can pay for, described for
+ * documents.
  */
 export const outputCapHeader: Readonly<Record<string, string>> = {
   [brandHeader("Output-Cap")]:
@@ -175,7 +175,7 @@ function headersOfRoute({ model, route, credential }: Candidate): Record<string,
       [names.model]: headerText(model.id),
       [names.upstreamModel]: headerText(route.upstreamModel),
       [names.credentialSource]: credential?.source ?? "platform",
-      // Where one provider was asked, as nearly always; a longer chain stands in its place.
+      // Nearly always one provider was called; a longer chain replaces this value.
       [names.providerChain]: route.provider.id,
     };
     routeHeaders.set(route, headers);
@@ -183,10 +183,12 @@ function headersOfRoute({ model, route, credential }: Candidate): Record<string,
   return headers;
 }
 
-/** Characters that the names of losses may take; beyond them the record alone has the list. */
+/** The most characters for the names of losses. Beyond it, only the record has the list. */
 const lossCharactersMax = 2_000;
 
-/** The fields that a translation dropped or changed, as a list of names (RFC 9110, 5.6.1). */
+/**
+ * Returns the fields that a translation dropped or changed, as a list of names (RFC 9110, 5.6.1).
+ */
 function lossText(losses: readonly Loss[]): string {
   let text = "";
   for (const field of new Set(losses.map((loss) => loss.field))) {
@@ -198,8 +200,8 @@ function lossText(losses: readonly Loss[]): string {
 }
 
 /**
- * What every served inference response says of who served it (contract: "Response headers"), on top
- * of the headers that the request has gathered so far.
+ * Returns the headers of a served inference response that say who served it (contract: "Response
+ * headers"), added to those that the request has collected so far.
  */
 function servedHeaders(
   served: Served,
@@ -223,7 +225,7 @@ function servedHeaders(
   return headers;
 }
 
-/** The charge and the balance after it, for callers that asked; nothing for free requests. */
+/** Adds the charge and the balance after it for callers that asked; nothing for free requests. */
 function addSettledHeaders(headers: AnswerHeaders, settled: Settled): void {
   if (settled.free) return;
   headers.set(names.creditsCharged, usdText(settled.chargedNano));

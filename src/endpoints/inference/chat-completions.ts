@@ -17,7 +17,7 @@ export const chatReader: CallReader = {
   dialectHeaders: [],
 };
 
-/** Chat in OpenAI's dialect, whole or streamed, on any model of the catalog. */
+/** Serves OpenAI's chat dialect, whole or streamed, on any model of the catalog. */
 export const chatCompletions = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/chat/completions",

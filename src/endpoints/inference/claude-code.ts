@@ -13,8 +13,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { spendCapOf, usedPercent } from "./spend-cap.ts";
 
 /**
- * Fixed paths of Claude Code's gateway protocol, which it asks below the address that it signed in
- * to.
+ * The fixed paths of Claude Code's gateway protocol, which it requests below the address that it
+ * signed in to.
  */
 const forAgent = {
   base: "root",
@@ -25,7 +25,7 @@ const forAgent = {
   encodeError: anthropicMessages.encodeError,
 } as const;
 
-/** JSON with the keys of every object sorted, as the client computes the checksum. */
+/** Returns JSON with the keys of every object sorted, as the client computes the checksum. */
 function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -97,7 +97,7 @@ const centsOf = (nano: bigint): number => Math.round(usdFromNano(nano) * 100);
 const severityOf = (percent: number): string =>
   percent >= 95 ? "critical" : percent >= 75 ? "warning" : "normal";
 
-/** Shows what the key's owner has spent of its limit, in the words that Claude Code knows. */
+/** Shows what the key's owner has spent of its limit, in the form that Claude Code reads. */
 export const agentUsage = defineEndpoint<Dependencies>({
   ...forAgent,
   path: "/api/oauth/usage",
@@ -163,8 +163,8 @@ export const agentUsage = defineEndpoint<Dependencies>({
 const exported = z.looseObject({});
 
 /**
- * Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps
- * nothing of it.
+ * Accepts the telemetry that Claude Code exports to the address that it signed in to, and discards
+ * it.
  */
 export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) =>
   defineEndpoint<Dependencies>({

@@ -73,7 +73,7 @@ const endpointAt = (path: string) =>
     },
   });
 
-/** Typed questions answered with probabilities (contract: `POST /decisions`). */
+/** Answers typed questions with probabilities (contract: `POST /decisions`). */
 export const decisions = endpointAt("/decisions");
 
 /** The same under its other name. */

@@ -91,7 +91,7 @@ const usage = lazily(() =>
   }),
 );
 
-/** Vectors of texts (contract: `POST /embeddings`). */
+/** Returns vectors of texts (contract: `POST /embeddings`). */
 export const embeddings = defineEndpoint<Dependencies>({
   ...shared,
   path: "/embeddings",
@@ -140,9 +140,7 @@ const vectors = lazily(() =>
   }),
 );
 
-/**
- * The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/embed
- */
+/** The same at the path of Cohere's own clients. Source: https://docs.cohere.com/reference/embed */
 export const cohereEmbedPath = defineEndpoint<Dependencies>({
   ...shared,
   path: "/v2/embed",
@@ -198,7 +196,7 @@ const withStatus = (response: Reply, status: "HIT" | "MISS" | "BYPASS"): Reply =
   return response;
 };
 
-/** A kept answer under an id of its own; no provider was asked for it, so none is named. */
+/** Returns a kept answer under an id of its own. It names no provider, since none was called. */
 const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Reply =>
   new Reply(keptText(idPrefix + context.traceId, tail), {
     headers: {
@@ -210,7 +208,7 @@ const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: K
   });
 
 /**
- * Answers a request for embeddings, from the cache where it may; `read` knows its dialect. Throws
+ * Answers a request for embeddings, from the cache where possible; `read` reads its dialect. Throws
  * `GatewayError`.
  */
 async function answerEmbeddings(

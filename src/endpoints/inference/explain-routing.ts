@@ -16,9 +16,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { chatReader } from "./chat-completions.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 
-/**
- * Output tokens that the estimate of a cost assumes where the request names no cap, as holds do.
- */
+/** Output tokens that a cost estimate assumes where the request names no cap, as holds do. */
 const outputTokensDefault = 4_096;
 
 const candidateSchema = lazily(() =>
@@ -34,12 +32,12 @@ const candidateSchema = lazily(() =>
   }),
 );
 
-/** What a request would be held for at the moment, or why it would be refused. */
+/** The outcome of taking the request's hold now: the execution, or the refusal. */
 type HoldOutcome = Execution | GatewayError | undefined;
 
 /**
- * The cap that a candidate would be given in place of a larger one; null where nothing would be
- * lowered, or nothing can be paid.
+ * Returns the lower cap that a candidate would be given; null where none would be lowered, or
+ * nothing can be paid.
  */
 function outputCapOf(holdOutcome: HoldOutcome, candidate: Candidate): number | null {
   if (holdOutcome === undefined || holdOutcome instanceof GatewayError) return null;
@@ -80,7 +78,9 @@ function candidateObject(
   };
 }
 
-/** Takes the hold of a request and frees it at once, since only the ledger knows what is free. */
+/**
+ * Takes the hold of a request and frees it at once, since only the ledger knows how much is free.
+ */
 async function holdOutcomeOf(
   { inference }: Dependencies,
   call: InferenceCall,
@@ -129,7 +129,7 @@ function explanation(
   };
 }
 
-/** Who would serve a request, in which order and why, without sending it. */
+/** Returns which candidates would serve a request, in which order and why, without sending it. */
 export const explainRouting = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/routing/explain",

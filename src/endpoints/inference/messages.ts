@@ -33,7 +33,7 @@ const messagesReader: CallReader = {
   dialectHeaders: ["anthropic-version", "anthropic-beta"],
 };
 
-/** Messages in Anthropic's dialect, whole or streamed, on any model of the catalog. */
+/** Serves Anthropic's Messages dialect, whole or streamed, on any model of the catalog. */
 export const messages = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/messages",
@@ -81,7 +81,7 @@ export const messages = defineEndpoint<Dependencies>({
 
 const sourceHeader = brandHeader("Token-Count").toLowerCase();
 
-/** How many input tokens a Messages request has. */
+/** Counts the input tokens of a Messages request. */
 export const countMessageTokens = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/messages/count_tokens",
@@ -108,8 +108,8 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
 });
 
 /**
- * Whether an id names a maker of the model that the catalog knows neither as a maker nor
- * as a provider.
+ * Returns whether an id names an owner that the catalog knows neither as an owner of models nor as
+ * a provider.
  */
 function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
   const end = id.indexOf("/");
@@ -120,9 +120,9 @@ function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
 }
 
 /**
- * An error as the contract words it on Messages. An unknown model is `unknown_provider` there where
- * its id names an unknown maker, else `no_upstream`; what is said of models that are there is left
- * as it is.
+ * Returns an error with the contract's code for Messages. An unknown model is `unknown_provider`
+ * where its id names an unknown owner, or else `no_upstream`; errors of known models are not
+ * changed.
  */
 function worded(
   thrown: unknown,
@@ -144,10 +144,7 @@ function worded(
   });
 }
 
-/**
- * Does the work of an endpoint of Messages; what is thrown meanwhile is worded as the contract has
- * it there.
- */
+/** Runs an endpoint of Messages, and renames its errors to the contract's codes. */
 async function inMessagesWords<Result>(
   { body }: Pick<InferenceCall, "body">,
   { inference }: Pick<Dependencies, "inference">,

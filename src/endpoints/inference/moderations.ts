@@ -16,7 +16,7 @@ const byCategory = <Value extends z.ZodType>(value: Value) =>
     Object.fromEntries(categories.map((category) => [category, value])) as Record<string, Value>,
   );
 
-/** Whether texts are harmful, and in which way (contract: `POST /moderations`). */
+/** Returns whether texts are harmful, and in which way (contract: `POST /moderations`). */
 export const moderations = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/moderations",

@@ -25,19 +25,22 @@ import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
+/**
+ * The largest accepted body in bytes; larger ones are refused with 413. It is more than any
+ * provider takes, and little enough to be harmless.
+ */
 export const inferenceBodyBytesMax = 32 * 1024 * 1024;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What tells the chat-shaped routes apart when their requests are read. */
+/** What differs between the chat-like routes when their requests are read. */
 export interface CallReader {
   dialect: ClientDialect;
-  /** Prefix of the ids that clients of the dialect see. */
+  /** The prefix of the ids that clients of the dialect see. */
   idPrefix: string;
   /** Throws `GatewayError` `bad_request` that names the field. */
   validate(body: Body): void;
-  /** Request headers that mean something to the dialect, in lower case. */
+  /** Request headers that the dialect defines, in lower case. */
   dialectHeaders: readonly string[];
 }
 
@@ -48,7 +51,7 @@ type CallServices = Pick<
 
 const noHeaders: Readonly<Record<string, string>> = {};
 
-/** The headers of these names that a request has. */
+/** Returns the headers of these names that a request has. */
 export function pickHeaders(
   headers: RequestHeaders,
   names: readonly string[],
@@ -62,7 +65,7 @@ export function pickHeaders(
   return picked;
 }
 
-/** Reads, counts and checks a request of a chat-shaped route. Throws `GatewayError`. */
+/** Reads, counts and checks a request of a chat-like route. Throws `GatewayError`. */
 export async function readCall(
   context: RequestContext,
   reader: CallReader,
@@ -75,10 +78,10 @@ export async function readCall(
 }
 
 /**
- * Serves a request of a chat-shaped route. Where processes share rate windows, these are counted
- * while the request is checked, planned and held (decision 0126): nothing is asked of a provider
- * before they have answered, and the refusal of one that is full comes before any other error.
- * Throws `GatewayError`.
+ * Serves a request of a chat-like route. Where processes share rate windows, these are counted
+ * while the request is checked, planned and held (decision 0126): no provider is called before they
+ * have answered, and the refusal by a full window takes precedence over any other error. Throws
+ * `GatewayError`.
  */
 export async function withCall<Result>(
   context: RequestContext,
@@ -88,7 +91,7 @@ export async function withCall<Result>(
   const read = await readPresetBody(context, reader, services);
   const ticket = context.traceId;
   const counted = countCall(context, services, read, ticket);
-  // A ceiling of tokens counts what the windows have admitted, and nothing else.
+  // A ceiling of tokens counts only what the windows have admitted.
   if (counted === undefined || countsTokens(context.caller as LlmKeyCaller)) {
     if (counted !== undefined) await counted;
     return serve(await callOf(context, { services, reader, read }));
@@ -105,7 +108,7 @@ export async function withCall<Result>(
   }
 }
 
-/** The body of a request with what its preset says in it. */
+/** The body of a request with its preset applied. */
 interface PresetBody {
   text: string;
   body: Body;
@@ -143,8 +146,8 @@ const countCall = (
   });
 
 /**
- * The call of a request whose body was read and counted, once it is checked; a promise where
- * `callOrigin` yields one.
+ * Returns the call of a request whose body was read and counted, once it is checked; a promise
+ * where `callOrigin` returns one.
  */
 function callOf(
   context: RequestContext,
@@ -196,7 +199,7 @@ function forcedProviders(headers: RequestHeaders): string[] | undefined {
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
-/** The body's session wins over the header's. */
+/** Returns the session of the body, or else the header's. */
 function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
   if (typeof body["session_id"] === "string") return body["session_id"];
   const session = headers.get(sessionHeader) ?? undefined;
@@ -208,9 +211,9 @@ function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
 }
 
 /**
- * Where a request comes from, its tokens counted against its key's ceiling. Throws `GatewayError`
- * when the ceiling is reached or the session's id is too long. A promise where processes share that
- * ceiling's window.
+ * Returns where a request comes from, with its tokens counted against its key's ceiling. Throws
+ * `GatewayError` when the ceiling is reached or the session's id is too long. A promise where
+ * processes share that ceiling's window.
  */
 export function callOrigin(
   context: RequestContext,
@@ -233,7 +236,7 @@ export function callOrigin(
   return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
 }
 
-/** Where a request comes from whose tokens are not counted, since no provider is asked. */
+/** Returns where a request comes from, without counting its tokens, since no provider is called. */
 export function originOf(
   { request, traceId, startedMs }: RequestContext,
   {
@@ -261,14 +264,18 @@ export function originOf(
   };
 }
 
-/** Ids of free models as callers may write them: in any case, with a suffix shortcut behind. */
+/**
+ * Matches ids of free models as callers may write them: in any case, and with a suffix shortcut
+ * behind.
+ */
 const freePattern = new RegExp(
   `(?::free|^${brand.routerOwner}/free)(?::(?:nitro|floor|fast|exacto)|\\[\\d+[km]\\])*$`,
   "i",
 );
 
 /**
- * The class that a request for a model is counted in (contract: "Limits", ids that end in `:free`).
+ * Returns the class that a request for a model is counted in (contract: "Limits", ids that end in
+ * `:free`).
  */
 export const rateClassOf = (model: unknown): RateClass =>
   typeof model === "string" && freePattern.test(model) ? "free-model" : "paid";
@@ -280,7 +287,7 @@ export interface SurfaceBody {
   caller: LlmKeyCaller;
 }
 
-/** Reads a body and counts its request in the class that it falls into. Throws `GatewayError`. */
+/** Reads a body and counts its request in its class. Throws `GatewayError`. */
 export async function readSurfaceBody(
   context: RequestContext,
   {
@@ -302,7 +309,7 @@ export async function readSurfaceBody(
 
 const text = (description: string) => z.string().optional().describe(description);
 
-/** Request headers that every chat-shaped route reads, described for programs. */
+/** Request headers that every chat-like route reads, described for documents. */
 export const inferenceHeaders = z.object({
   [brandHeader("Provider")]: text(
     "Slug of the provider that is to serve; several with commas are tried in that order.",
@@ -323,13 +330,13 @@ export const inferenceHeaders = z.object({
   traceparent: text("Trace that the request belongs to (W3C Trace Context)."),
 });
 
-/** Those of Messages beside them. */
+/** These and the headers of Messages. */
 export const messagesHeaders = inferenceHeaders.extend({
   "anthropic-version": text("Version of the dialect, such as 2023-06-01; may be left out."),
   "anthropic-beta": text("Betas of the dialect, passed to upstreams that know them."),
 });
 
-/** Those of Responses beside them. */
+/** These and the headers of Responses. */
 export const responsesHeaders = inferenceHeaders.extend({
   [brandHeader("Metadata-Frame")]: z
     .enum(["event", "inline"])

@@ -73,7 +73,7 @@ const endpointAt = (place: Place) =>
     },
   });
 
-/** Documents in the order in which they fit a query (contract: `POST /rerank`). */
+/** Orders documents by relevance to a query (contract: `POST /rerank`). */
 export const rerank = endpointAt({
   path: "/rerank",
   base: "api",
@@ -82,7 +82,7 @@ export const rerank = endpointAt({
 });
 
 /**
- * The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/rerank
+ * The same at the path of Cohere's own clients. Source: https://docs.cohere.com/reference/rerank
  */
 export const cohereRerankPath = endpointAt({
   path: "/v2/rerank",

@@ -6,7 +6,7 @@ import { hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** Where a key stands against its own limit. */
+/** A key's spending against its own limit. */
 export interface SpendCap {
   period: NonNullable<LimitReset>;
   limitNano: bigint;
@@ -20,7 +20,7 @@ export interface SpendCap {
 
 type Caller = Pick<LlmKeyCaller, "key">;
 
-/** Returns where a caller's key stands; undefined where it has no limit. */
+/** Returns a caller's spending against its key's limit; undefined where the key has none. */
 export function spendCapOf(
   { key }: Caller,
   { ledger, clock }: Pick<Dependencies, "ledger" | "clock">,
@@ -41,7 +41,7 @@ export function spendCapOf(
   };
 }
 
-/** How much of a cap is used, in hundredths, which may pass 100. */
+/** Returns the percentage of a cap that is used, which may exceed 100. */
 export const usedPercent = ({ spentNano, limitNano }: SpendCap): number =>
   limitNano === 0n ? 100 : Number((spentNano * 100n) / limitNano);
 
@@ -49,8 +49,8 @@ const name = (rest: string): string => `anthropic-ratelimit-unified-${rest}`;
 const warnedPercents = [95, 75] as const;
 
 /**
- * Headers that tell Claude Code how much of its key's limit is used; it warns past 75 and 95
- * percent.
+ * Returns the headers that tell Claude Code how much of its key's limit is used; it warns beyond 75
+ * and 95 percent.
  */
 export function capHeaders(cap: SpendCap): Record<string, string> {
   const percent = Math.min(99, usedPercent(cap));
@@ -71,16 +71,16 @@ export function capHeaders(cap: SpendCap): Record<string, string> {
 }
 
 /**
- * Sent by Claude Code with every request. Signed in to the gateway, it reads limits from headers
- * that no other client knows.
+ * The header that Claude Code sends with every request. When signed in to the gateway, it reads
+ * limits from headers that no other client knows.
  */
 export const agentSessionHeader = "x-claude-code-session-id";
 
 const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /**
- * The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without
- * a claim.
+ * Returns the refusal in the form that Claude Code shows verbatim: a 429 that names the reset, and
+ * headers without a claim.
  */
 function capReached(
   refusal: GatewayError,
@@ -108,8 +108,8 @@ function capReached(
 }
 
 /**
- * The refusal of a request for want of money, where a limit or a budget is the reason; everything
- * else as it is.
+ * Returns the refusal of a request that a limit or a budget caused, in Claude Code's form; all
+ * other errors unchanged.
  */
 function worded(
   thrown: unknown,
@@ -131,8 +131,7 @@ function worded(
 }
 
 /**
- * Does the work of a request; Claude Code gets its caps in the way that it knows, every other
- * client is not.
+ * Runs a request. Claude Code receives its caps in its own form; other clients are not affected.
  */
 export async function tellingCaps<Result>(
   {

@@ -32,7 +32,7 @@ const toolCallSchema = lazily(() =>
   }),
 );
 
-/** How a fallback to another model is shown. */
+/** The description of a fallback to another model. */
 const fallbackFields = lazily(() => ({
   requested_model: z
     .string()
@@ -85,7 +85,7 @@ export const chatCompletionSchema = lazily(() =>
 );
 
 /**
- * One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the
+ * One chunk of a chat stream. The last one before `[DONE]` has the usage, the charge and the
  * routing facts.
  */
 export const chatChunkSchema = lazily(() =>
@@ -126,11 +126,11 @@ export const chatChunkSchema = lazily(() =>
     .meta({ id: "ChatCompletionChunk" }),
 );
 
-/** An event with a name of its own, which clients that are generated from the document need. */
+/** Returns the schema of a named event, which clients generated from the document need. */
 const event = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   z.looseObject(shape).meta({ id });
 
-/** One event of a Messages stream; `event:` and `type` say the same. */
+/** One event of a Messages stream; `event:` and `type` are equal. */
 export const messageEventSchema = lazily(() =>
   z
     .union([
@@ -174,7 +174,7 @@ const lifecycle = [
   "cancelled",
 ] as const;
 
-/** One event of a Responses stream; `event:` and `type` say the same. */
+/** One event of a Responses stream; `event:` and `type` are equal. */
 export const responseEventSchema = lazily(() =>
   z
     .union([

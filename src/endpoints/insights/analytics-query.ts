@@ -6,7 +6,7 @@ import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Zones that are kept at a time: callers choose their names. */
+/** The most time zones that are kept at a time, since callers choose their names. */
 const zonesMax = 600;
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -37,7 +37,7 @@ export function isTimeZone(zone: string): boolean {
   }
 }
 
-/** Returns how far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
+/** Returns the offset of a zone from UTC at a moment, in milliseconds. */
 function offsetMs(zone: string, atMs: number): number {
   const parts = new Map(
     formatOf(zone)
@@ -56,22 +56,22 @@ function offsetMs(zone: string, atMs: number): number {
   return shownMs - Math.floor(atMs / 1_000) * 1_000;
 }
 
-/** Returns the day in a zone that a moment belongs to, counted from the epoch. */
+/** Returns the day of a moment in a zone, counted from the epoch. */
 const dayOf = (zone: string, atMs: number): number =>
   Math.floor((atMs + offsetMs(zone, atMs)) / dayMs);
 
 /** Returns the moment at which a day of a zone begins. */
 function startOf(zone: string, day: number): number {
   const guessMs = day * dayMs - offsetMs(zone, day * dayMs);
-  // Where the clocks change between the guess and midnight, the second look has the right offset.
+  // Where the clocks change between the guess and midnight, the second lookup has the right offset.
   return day * dayMs - offsetMs(zone, guessMs);
 }
 
-/** Returns the date that a day of a zone has, from the moment at which it begins. */
+/** Returns the date of a zone's day, from the moment at which it begins. */
 export const zonedDate = (zone: string, startMs: number): string =>
   new Date(dayOf(zone, startMs + hourMs) * dayMs).toISOString().slice(0, 10);
 
-/** Returns the whole days of a zone that a range touches. */
+/** Returns the whole days of a zone that a range overlaps. */
 export function zonedRange(
   zone: string,
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -83,8 +83,8 @@ export function zonedRange(
 }
 
 /**
- * Returns the hours of UTC that begin within whole days of a zone. Where midnight cuts an hour, as
- * in zones with half hours, that hour counts for the day in which it begins.
+ * Returns the UTC hours that begin within whole days of a zone. Where midnight cuts an hour, as in
+ * zones with half hours, that hour counts for the day in which it begins.
  */
 export const hoursWithin = ({ fromMs, toMs }: { fromMs: number; toMs: number }) => ({
   fromMs: Math.ceil(fromMs / hourMs) * hourMs,
@@ -100,7 +100,7 @@ const sums = [
   "reasoning_tokens",
 ] as const;
 
-/** Adds lines of hours up to lines of a zone's days, in the order of the days. */
+/** Sums hourly lines to lines of a zone's days, in the order of the days. */
 export function byZonedDay(lines: readonly UsageLine[], zone: string): UsageLine[] {
   const days = new Map<number, number>();
   const byGroup = new Map<string, UsageLine>();
@@ -119,7 +119,7 @@ export function byZonedDay(lines: readonly UsageLine[], zone: string): UsageLine
   return [...byGroup.values()].sort((one, other) => one.startMs - other.startMs);
 }
 
-/** Longest ranges in days: hours are many, and older ones are only kept by the day. */
+/** The longest ranges in days: there are many hours, and older ones are kept only by the day. */
 export const rangeDaysMax = { hour: 31, day: 366 } as const;
 export const rangeDaysDefault = 7;
 const activityDaysMax = 90;
@@ -196,13 +196,13 @@ export const analyticsQueries = {
   }),
 };
 
-/** A range of wall times in milliseconds; the end is exclusive. */
+/** A range of wall times in milliseconds. The end is exclusive. */
 interface TimeRange {
   fromMs: number;
   toMs: number;
 }
 
-/** The range that is asked for, within its bounds; throws `bad_request`. */
+/** Returns the requested range, within its bounds. Throws `bad_request`. */
 export function rangeOf(
   given: { from?: number | undefined; to?: number | undefined },
   { nowMs, daysDefault, daysMax }: { nowMs: number; daysDefault: number; daysMax: number },
@@ -219,9 +219,7 @@ export function rangeOf(
   return { fromMs, toMs };
 }
 
-/**
- * The query of `GET /analytics/usage`; throws `bad_request` with the parameter that cannot be read.
- */
+/** Reads the query of `GET /analytics/usage`. Throws `bad_request` with the invalid parameter. */
 export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
   const {
     from,
@@ -230,7 +228,7 @@ export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
     group_by: groupBy,
     time_zone: timeZone,
   } = checkBody(usageSchema, Object.fromEntries(parameters));
-  // Hours are the same in every zone; days of another one are added up from hours.
+  // Hours are the same in every zone; days of zones other than UTC are summed from hours.
   const daysMax = rangeDaysMax[timeZone === undefined ? interval : "hour"];
   return {
     interval,
@@ -240,7 +238,7 @@ export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
   };
 }
 
-/** The query of `GET /analytics/activity`; throws as above. */
+/** Reads the query of `GET /analytics/activity`. Throws as above. */
 export function readActivityQuery(
   parameters: URLSearchParams,
   nowMs: number,

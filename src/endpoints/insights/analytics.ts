@@ -38,11 +38,11 @@ const sumsSchema = lazily(() =>
 const workspaceOf = ({ caller }: RequestContext<undefined, AccountCaller>): string =>
   caller.workspace.id;
 
-/** Members that are undefined are not written. */
+/** Returns the sums of a line; undefined members are not written. */
 const sumsObject = (line: UsageLine): Record<string, unknown> => ({
   model: line.model,
   key_id: line.key_id,
-  // Empty where no provider was asked.
+  // Empty where no provider was called.
   provider: line.provider === "" ? null : line.provider,
   requests: line.requests,
   errors: line.errors,
@@ -54,7 +54,7 @@ const sumsObject = (line: UsageLine): Record<string, unknown> => ({
   cost: usdFromNano(line.costNanoUsd),
 });
 
-/** What is summed up, by the days of a time zone where one is named. */
+/** The query of sums, by the days of a time zone where one is named. */
 type ZonedQuery = UsageQuery & { timeZone: string | undefined };
 
 async function sumsOf(
@@ -74,7 +74,7 @@ async function sumsOf(
   throw new GatewayError("bad_request", message, { param: "from" });
 }
 
-/** The whole buckets that a range touches, as ISO texts. */
+/** Returns the whole buckets that a range overlaps, as ISO texts. */
 function bucketsOf({
   fromMs,
   toMs,
@@ -95,8 +95,8 @@ function bucketsOf({
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
 /**
- * Requests, tokens and cost of the workspace by hour or day, and by model, key and provider where
- * that is asked for.
+ * Returns requests, tokens and cost of the workspace by hour or day and, where grouped, by model,
+ * key and provider.
  */
 export const usageAnalytics = defineEndpoint({
   ...shared,
@@ -125,7 +125,7 @@ export const usageAnalytics = defineEndpoint({
   },
 });
 
-/** What each key used of each model, day by day. */
+/** Returns each key's usage of each model, by day. */
 export const activityAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/activity",

@@ -1,17 +1,17 @@
 import type { Content } from "../../insights/archive/content-insert.ts";
 
-/** What a model said, and what it thought aloud; null where it did not. */
+/** The texts that a model answered and reasoned; null where it did not. */
 interface AnswerTexts {
   completion: string | null;
   reasoning: string | null;
 }
 
-/** Gathers the texts of an answer, of whichever part of it. */
+/** Collects the texts of an answer, from any part of it. */
 class TextGatherer {
   private readonly said: string[] = [];
   private readonly thought: string[] = [];
 
-  /** Takes a whole answer, or an event of one, in the dialect of its client. */
+  /** Takes a whole answer, or an event of one, in its client's dialect. */
   take(value: unknown): void {
     const part = asObject(value);
     for (const choice of asList(part["choices"])) {
@@ -66,7 +66,7 @@ const asObject = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** What JSON says; undefined for a text that was cut. */
+/** Parses JSON; undefined for a text that was cut. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -76,8 +76,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The texts of an answer as they can be read from what was kept of it; of a whole answer that was
- * cut they are unknown.
+ * Returns the texts of an answer, as far as they can be read from what was kept. Those of a whole
+ * answer that was cut are unknown.
  */
 export function answerTexts({
   streamed,

@@ -10,7 +10,7 @@ import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerTexts } from "./answer-texts.ts";
 
-/** What a request asked and was answered. */
+/** The prompt and the answer of a request. */
 const contentSchema = lazily(() =>
   z.object({
     data: z.object({
@@ -29,7 +29,7 @@ const contentSchema = lazily(() =>
   }),
 );
 
-/** The body of a request, or as much of its text as was kept. */
+/** Returns the body of a request, or as much of its text as was kept. */
 function inputOf({ text }: Content["request"]): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
@@ -48,7 +48,7 @@ const contentObject = (content: Content): AnswerOf<typeof contentSchema>["data"]
   output_cut: content.answer.isCut,
 });
 
-/** The prompt and the answer of one request, where its workspace asked for them to be kept. */
+/** Returns the prompt and the answer of one request, where its workspace keeps them. */
 export const generationContent = defineEndpoint({
   method: "GET",
   path: "/generation/content",

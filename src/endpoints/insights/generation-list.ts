@@ -35,7 +35,7 @@ const isoText = (atMs: number): string => new Date(atMs).toISOString();
 type Keys = ReadonlyMap<string, KeyNames>;
 
 /**
- * The filter that a query asks for; a person's requests are those of the keys that the person made.
+ * Returns the filter of a query. A person's requests are those of the keys that the person created.
  */
 export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
   const { user_id: userIds, key_id: keyIds } = query;
@@ -60,7 +60,7 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
   };
 }
 
-/** The range of a workspace that a query asks for, with the names of its keys. */
+/** Returns the workspace's range of a query, with the names of its keys. */
 async function rangeFor(
   context: RequestContext<undefined, KnownCaller>,
   { llmKeys }: Dependencies,
@@ -79,7 +79,7 @@ async function rangeFor(
   };
 }
 
-/** The requests of the workspace, newest first, page by page or as a table. */
+/** Lists the requests of the workspace, newest first, by page or as a table. */
 export const generationAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/generations",
@@ -133,7 +133,10 @@ function single(
 const tableRowsMax = 100_000;
 const tablePageRows = 1_000;
 
-/** Every request that meets the filters as one table, read page by page as the client takes it. */
+/**
+ * Returns every request that meets the filters as one table, which is read page by page as the
+ * client takes it.
+ */
 function table(
   context: RequestContext<undefined, KnownCaller>,
   {
@@ -197,7 +200,7 @@ const bucketSchema = lazily(() =>
   }),
 );
 
-/** What the requests of a list add up to, over time. */
+/** Returns the sums of a list's requests over time. */
 export const generationHistogram = defineEndpoint({
   ...shared,
   path: "/analytics/generations/histogram",
@@ -255,7 +258,7 @@ export const generationHistogram = defineEndpoint({
 
 const latencyDaysMax = 90;
 
-/** The value below which a share of sorted values lies; null of none. */
+/** Returns the value that a share of the sorted values does not exceed; null without values. */
 const percentile = (sorted: readonly number[], share: number): number | null =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
 
@@ -273,7 +276,7 @@ const percentilesSchema = lazily(() =>
   }),
 );
 
-/** How long requests take, over time. */
+/** Returns how long requests take, over time. */
 export const latencyAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/latency",
@@ -321,7 +324,7 @@ export const latencyAnalytics = defineEndpoint({
 });
 
 /**
- * What went wrong, by code, provider and model, and what was refused before a provider was asked.
+ * Returns errors by code, provider and model, and what was refused before a provider was called.
  */
 export const errorAnalytics = defineEndpoint({
   ...shared,

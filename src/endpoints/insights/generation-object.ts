@@ -14,7 +14,7 @@ export interface ChargeLineObject {
   amount_usd: number;
 }
 
-/** The price vector that a record was charged with, from the text that was kept of it. */
+/** Returns the price vector that a record was charged with, from its stored text. */
 function priceOf(price: Record<string, string> | null): PriceVector | undefined {
   if (price === null) return undefined;
   const entries = Object.entries(price).map(([part, text]) => [
@@ -25,12 +25,12 @@ function priceOf(price: Record<string, string> | null): PriceVector | undefined 
 }
 
 /**
- * What a charge consists of, a line each part of its usage; empty where nothing was charged by
+ * Returns the lines of a charge, one for each part of its usage; empty where nothing was charged by
  * usage.
  */
 export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
   const base = priceOf(record.detail.price);
-  // What a provider key paid was not charged.
+  // What a provider key paid for was not charged.
   if (
     base === undefined ||
     record.model.endsWith(":free") ||
@@ -45,7 +45,10 @@ export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
   }));
 }
 
-/** Latency and throughput of a record: milliseconds to the first content, then of generation. */
+/**
+ * Returns latency and generation time of a record in milliseconds: to the first content, and from
+ * there to the end.
+ */
 const timesOf = ({ latencyMs, firstTokenMs }: GenerationRecord) => ({
   latency: firstTokenMs ?? latencyMs,
   generation_time: firstTokenMs === null ? latencyMs : latencyMs - firstTokenMs,
@@ -111,7 +114,7 @@ const holdSchema = lazily(() =>
     .describe("The hold on the balance and what became of it."),
 );
 
-/** Which request it was, and what it asked for. */
+/** The fields that identify a request and what it asked for. */
 const identityFields = () => ({
   id: z.string().describe("`gen_` id; its digits are the trace id."),
   upstream_id: z.string().nullable().describe("Id that the provider gave its answer."),
@@ -136,7 +139,7 @@ const identityFields = () => ({
     .describe("The routing preset that was asked for, such as service/auto; null for a model."),
 });
 
-/** Who served it, and how it ended. */
+/** The fields that say who served it, and how it ended. */
 const servingFields = () => ({
   provider_name: z
     .string()
@@ -178,7 +181,7 @@ const servingFields = () => ({
     .describe("The same; reasons are not kept in the provider's own words."),
 });
 
-/** What it cost, by whose key, for which tokens. */
+/** The fields of cost, key and tokens. */
 const costFields = () => ({
   total_cost: z.number().describe("USD that were charged."),
   usage: z.number().describe("The same as total_cost."),
@@ -207,7 +210,7 @@ const costFields = () => ({
   native_tokens_completion_images: z.int().describe("Tokens of pictures in the answer."),
 });
 
-/** How long it took. */
+/** The fields of time. */
 const timeFields = () => ({
   latency: z
     .number()
@@ -221,7 +224,7 @@ const timeFields = () => ({
   data_region: z.literal("global").describe("Always global: requests are not bound to a region."),
 });
 
-/** What the sender said of itself. */
+/** The fields that the sender set about itself. */
 const senderFields = () => ({
   origin: z
     .string()
@@ -246,7 +249,7 @@ const senderFields = () => ({
   trace: z.unknown().describe("The trace object of the request, as it was sent."),
 });
 
-/** How its route and its charge came about. */
+/** The fields that explain its route and its charge. */
 const accountingFields = () => ({
   routing: z
     .object({
@@ -286,7 +289,7 @@ const accountingFields = () => ({
   hold: holdSchema(),
 });
 
-/** One inference request with how its charge came about, under OpenRouter's field names. */
+/** One inference request with the explanation of its charge, under OpenRouter's field names. */
 export const generationObjectSchema = lazily(() =>
   z
     .object({
@@ -311,7 +314,7 @@ const apiTypes = {
 const apiTypeOf = (surface: string) =>
   surface in apiTypes ? apiTypes[surface as keyof typeof apiTypes] : null;
 
-/** What OpenRouter's record has and no record here holds. */
+/** Fields of OpenRouter's record that are not recorded here. */
 const notKept = {
   moderation_latency: null,
   cache_discount: null,
@@ -337,7 +340,7 @@ const attemptObject = (attempt: AttemptRecord): AnswerOf<typeof attemptSchema> =
   duration_ms: attempt.durationMs,
 });
 
-/** What an attempt says in OpenRouter's words. */
+/** Returns an attempt in OpenRouter's terms. */
 const providerResponse = (attempt: AttemptRecord, { detail }: GenerationRecord) => ({
   provider_name: attempt.provider,
   status: attempt.status,
@@ -348,7 +351,7 @@ const providerResponse = (attempt: AttemptRecord, { detail }: GenerationRecord) 
       (attempt.outcome === "served" ? detail.credentialSource : undefined)) === "own_byok",
 });
 
-/** Who asked, with what, and who served. */
+/** Returns who asked, with what, and who served. */
 const requestOf = (record: GenerationRecord) => ({
   id: record.id,
   upstream_id: record.upstreamId,
@@ -372,7 +375,7 @@ const requestOf = (record: GenerationRecord) => ({
   trace: record.detail.trace ?? null,
 });
 
-/** How it ended, and what was used. */
+/** Returns how it ended, and its usage. */
 const outcomeOf = (record: GenerationRecord) => ({
   status: record.status,
   streamed: record.streamed,
@@ -392,7 +395,7 @@ const outcomeOf = (record: GenerationRecord) => ({
   attempts: record.attempts.map(attemptObject),
 });
 
-/** OpenRouter's field names for one generation, with how its charge came about. */
+/** Returns a generation under OpenRouter's field names, with the explanation of its charge. */
 export function generationObject(
   record: GenerationRecord,
 ): AnswerOf<typeof generationObjectSchema> {

@@ -34,7 +34,7 @@ const truthField = z
   .enum(["true", "false"], "must be true or false")
   .transform((text) => text === "true");
 
-/** Several values with commas between them. */
+/** Several values, separated by commas. */
 export const valuesField = z
   .string()
   .transform((text) =>
@@ -79,7 +79,7 @@ const filterFields = {
   min_latency: z.coerce.number(latencyProblem).min(0, latencyProblem).optional(),
 };
 
-/** What requests have to have in common, as it was asked for. */
+/** The conditions of a search, as they were requested. */
 export type GenerationFilterQuery = Omit<z.infer<typeof filteredSchema>, "from" | "to">;
 
 const filteredSchema = z.object({ ...range, ...filterFields });
@@ -120,7 +120,7 @@ const documentedFilter = {
   min_latency: z.number().optional().describe("Least duration in milliseconds."),
 };
 
-/** The query strings of what finds requests, as documents show them. */
+/** The query strings of searches, as documents show them. */
 export const generationQueries = {
   figures: z.object({ ...documentedRange, ...documentedFilter }),
   list: z.object({
@@ -145,8 +145,8 @@ export const generationQueries = {
 };
 
 /**
- * The query of `GET /analytics/generations`; throws as above. A page is bounded, so its range need
- * not be.
+ * Reads the query of `GET /analytics/generations`. Throws as above. A page is bounded, so its range
+ * need not be.
  */
 export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number) {
   const {
@@ -165,7 +165,7 @@ export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number)
   return { limit, after, id, format, filter, ...range };
 }
 
-/** The query of what adds requests up; throws as above. */
+/** Reads the query of sums over requests. Throws as above. */
 export function readFiguresQuery(
   parameters: URLSearchParams,
   { nowMs, daysMax = rangeDaysMax.day }: { nowMs: number; daysMax?: number },
@@ -236,7 +236,7 @@ export interface KeyNames {
   creatorUserId: string;
 }
 
-/** A record as one line of a list. */
+/** Returns a record as one line of a list. */
 export function generationRow(
   record: GenerationRecord,
   keys: ReadonlyMap<string, KeyNames>,
@@ -277,12 +277,12 @@ export function generationRow(
   };
 }
 
-/** Columns of a table of requests: the members of a row, the error by its code. */
+/** The columns of a table of requests: the members of a row, with the error by its code. */
 export const rowColumns = lazily((): readonly string[] =>
   Object.keys(generationRowSchema().shape).filter((name) => name !== "object"),
 );
 
-/** The cells of a row in the order of `rowColumns`. */
+/** Returns the cells of a row in the order of `rowColumns`. */
 export function rowCells({ error, ...row }: AnswerOf<typeof generationRowSchema>): CsvValue[] {
   const cells: Readonly<Record<string, CsvValue>> = { ...row, error: error?.code ?? null };
   return rowColumns().map((name) => cells[name] ?? null);

@@ -17,14 +17,14 @@ import {
   type ChargeLineObject,
 } from "./generation-object.ts";
 
-/** Where the money of a charge came from, in nano-USD. */
+/** The sources of a charge's money, in nano-USD. */
 interface ChargeSources {
   monthlyNano: bigint;
   topupNano: bigint;
   uncollectedNano: bigint;
 }
 
-/** Nano-USD as people write dollars, to the last digit that is there. */
+/** Formats nano-USD as dollars, to the last nonzero digit. */
 const usd = (nano: bigint): string => {
   const digits = nano.toString().padStart(10, "0");
   const fraction = digits.slice(-9).replace(/0+$/, "").padEnd(2, "0");
@@ -55,7 +55,7 @@ const lineWords = ({
     ? `The request itself cost $${amount}.`
     : `${quantity} ${partNames[part] ?? part} at $${price} per million made $${amount}.`;
 
-/** The attempts that failed, a sentence each. */
+/** Returns a sentence about each failed attempt. */
 const failureWords = ({ attempts }: GenerationRecord, opening: string): string[] =>
   attempts
     .filter(({ outcome }) => outcome === "failed")
@@ -64,7 +64,7 @@ const failureWords = ({ attempts }: GenerationRecord, opening: string): string[]
         `${opening} ${model} at ${provider} failed (${reason ?? status ?? "no answer"}).`,
     );
 
-/** What became of a request that was not charged; undefined for one that was settled. */
+/** Returns sentences about a request that was not charged; undefined for one that was settled. */
 function unsettledWords(record: GenerationRecord): string[] | undefined {
   const { status, requestedModel, model, provider, detail } = record;
   const free = "Nothing was charged.";
@@ -136,7 +136,7 @@ function moneyWords(
   return words;
 }
 
-/** Why a request cost what it did, in sentences. */
+/** Returns sentences that explain the cost of a request. */
 function chargeWords(
   record: GenerationRecord,
   { lines, sources }: { lines: readonly ChargeLineObject[]; sources: ChargeSources },
@@ -163,7 +163,7 @@ function chargeWords(
   ];
 }
 
-/** The sums of a charge's sources as JSON numbers of USD. */
+/** Returns the sums of a charge's sources as JSON numbers of USD. */
 const sourcesObject = ({ monthlyNano, topupNano, uncollectedNano }: ChargeSources) => ({
   monthly_usd: usdFromNano(monthlyNano),
   topup_usd: usdFromNano(topupNano),
@@ -187,12 +187,12 @@ async function answer(
   return context.json({ data: generationObject(record) });
 }
 
-/** Ids of responses, and the trace ids of the requests that made them. */
+/** Matches ids of responses, and the trace ids of their requests. */
 const responseDigits = /^(?:resp_)?([0-9a-f]{32})$/;
 
 /**
- * The record of a request; of a background response that was begun again after a restart, that of
- * its last run.
+ * Returns the record of a request. For a background response that was restarted, that of its last
+ * run.
  */
 async function generationOf(
   { generations, responses }: Dependencies,
@@ -222,7 +222,7 @@ const shared = {
   encodeError: encodeContractError,
 };
 
-/** Tokens, cost, latency and the explained charge of one request, by any form of its id. */
+/** Returns tokens, cost, latency and the explained charge of one request, by any form of its id. */
 export const generationById = defineEndpoint({
   ...shared,
   path: "/generation/:id",
@@ -243,7 +243,7 @@ type Transfers = Awaited<ReturnType<Dependencies["ledgerStore"]["transfersOf"]>>
 
 const endings = { monthlyNano: "m", topupNano: "t", uncollectedNano: "u" } as const;
 
-/** What came from where, told by the transfers that stand. */
+/** Returns the sources of a charge, from its transfers. */
 function sourcesOf(transfers: Transfers): ChargeSources {
   const amountOf = (ending: string): bigint =>
     transfers.find(({ id }) => id.endsWith(ending))?.amountNano ?? 0n;
@@ -254,7 +254,7 @@ function sourcesOf(transfers: Transfers): ChargeSources {
   };
 }
 
-/** What a charge is made of, in words and in lines. */
+/** The explanation of a charge, in sentences and in lines. */
 export const chargeExplanationSchema = lazily(() =>
   z.object({
     id: z.string(),
@@ -308,8 +308,8 @@ export async function chargeExplanation(
 }
 
 /**
- * Explains a charge in words and in lines: who served, what was used at which price, what was held,
- * and where the money came from.
+ * Explains a charge in sentences and in lines: who served, what was used at which price, what was
+ * held, and where the money came from.
  */
 export const explainGeneration = defineEndpoint({
   method: "GET",

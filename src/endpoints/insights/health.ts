@@ -20,7 +20,7 @@ const componentSchema = lazily(() =>
   }),
 );
 
-/** How the service is. Always 200: what is down stands in the body. */
+/** Returns the health of the service. Always 200: outages are reported in the body. */
 export const health = defineEndpoint({
   method: "GET",
   path: "/health",
@@ -97,10 +97,13 @@ const historySchema = lazily(() =>
   }),
 );
 
-/** Uptime by day and incidents, as the public endpoint and page show them. */
+/** Daily uptime and incidents, as the public endpoint and page show them. */
 export type HealthHistory = AnswerOf<typeof historySchema>;
 
-/** The share of attempts that found a provider there, at four decimals; null without attempts. */
+/**
+ * Returns the share of attempts at which a provider was available, with four decimals; null without
+ * attempts.
+ */
 const uptimeOf = (attempts: number, failures: number): number | null =>
   attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
 
@@ -122,7 +125,7 @@ function providerHistory(
   };
 }
 
-/** The history of the last days. */
+/** Returns the history of the last days. */
 export async function healthHistoryOf(
   { insights, routeHistory, clock }: Dependencies,
   days = daysMost,
@@ -158,7 +161,7 @@ const querySchema = z.object({
     .default(daysMost),
 });
 
-/** Uptime of each provider by day, and incidents. */
+/** Returns the daily uptime of each provider, and incidents. */
 export const healthHistory = defineEndpoint({
   method: "GET",
   path: "/health/history",

@@ -11,7 +11,7 @@ const trendSchema = lazily(() =>
   z.array(z.object({ bucket: z.string(), tokens: z.int(), requests: z.int() })),
 );
 
-/** What the whole service was used for in the last 30 days. */
+/** Returns the usage of the whole service in the last 30 days. */
 export const networkStatistics = defineEndpoint({
   method: "GET",
   path: "/analytics/network",

@@ -11,7 +11,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { readUsageQuery } from "./analytics-query.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
 
-/** What spend can be grouped by; a user's is that of the keys that the user made. */
+/** What spending can be grouped by. A user's is that of the keys that the user created. */
 const groups = {
   key: "key_id",
   user: "key_id",
@@ -65,7 +65,7 @@ function subjectOf(
     : { id: creator?.creatorUserId ?? "", name: null };
 }
 
-/** Sums by subject, the dearest first. */
+/** Returns the sums by subject, most expensive first. */
 function summed(
   lines: readonly UsageLine[],
   options: { group: SpendGroup; creators: Creators },
@@ -101,8 +101,8 @@ const csvText = (lines: readonly SpendLine[]): string =>
     .join("");
 
 /**
- * What the workspace spent in a range of days, by key, user, model or provider, as JSON or as a
- * table for spreadsheets.
+ * Returns what the workspace spent in a range of days, by key, user, model or provider, as JSON or
+ * as a table for spreadsheets.
  */
 export const spendReport = defineEndpoint({
   method: "GET",
@@ -179,7 +179,7 @@ export const spendReport = defineEndpoint({
   },
 });
 
-/** The parameters that are set; throws `bad_request` with the one that cannot be read. */
+/** Returns the parameters that are set. Throws `bad_request` with the invalid one. */
 function readQuery(query: URLSearchParams, nowMs: number) {
   const days = new URLSearchParams({ interval: "day" });
   for (const name of ["from", "to"]) {

@@ -28,7 +28,7 @@ const shared = {
 } as const;
 
 /**
- * Keys that one key may have made at a time; more of them are a mistake, or an intruder's work.
+ * The most keys that one key may have created at a time; more of them are a mistake or an attack.
  */
 const childrenMax = 1_000;
 
@@ -40,8 +40,8 @@ const beyond = (param: string, bound: string): GatewayError =>
   );
 
 /**
- * The lower of two bounds; refused by name where the wanted one is above the parent's. Null is no
- * bound.
+ * Returns the lower of two bounds. A requested bound above the parent's is refused by name. Null
+ * means no bound.
  */
 function bounded<Bound extends number | bigint>(
   param: string,
@@ -66,7 +66,10 @@ function listed(
   return wanted;
 }
 
-/** An empty list opens every endpoint, so of a parent that has a list it is no part. */
+/**
+ * Returns endpoints within the parent's list. An empty list allows every endpoint, so it is not
+ * within a parent's list.
+ */
 function endpointsWithin(
   wanted: readonly string[] | null,
   parents: readonly string[] | null,
@@ -77,8 +80,8 @@ function endpointsWithin(
 }
 
 /**
- * What a key passes on to one that it makes: what was asked for, within its own bounds. Throws
- * `bad_request`.
+ * Returns what a key passes on to one that it creates: what was requested, within its own bounds.
+ * Throws `bad_request`.
  */
 export function childFields(
   parent: LlmKey,
@@ -118,10 +121,7 @@ export function childFields(
   };
 }
 
-/**
- * Checks changes of a key that another one made against that one's bounds, as they are now. Throws
- * `bad_request`.
- */
+/** Checks changes of a child key against the present bounds of its parent. Throws `bad_request`. */
 export function assertWithin(
   parent: LlmKey,
   changes: LlmKeyChanges,
@@ -150,7 +150,7 @@ export function assertWithin(
   endpointsWithin(allowedEndpoints ?? null, shownEndpoints(parent.allowedEndpoints, endpointPaths));
 }
 
-/** Throws `conflict` where a key has made as many as it may. */
+/** Throws `conflict` where a key has created as many as it may. */
 export function assertRoomForChild(
   { directory }: Pick<Dependencies, "directory">,
   parent: LlmKey,
@@ -160,10 +160,7 @@ export function assertRoomForChild(
   throw new GatewayError("conflict", message);
 }
 
-/**
- * Makes a key within the limits of the calling one; its secret is shown in this answer and never
- * again.
- */
+/** Creates a key within the limits of the calling one. Its secret is shown only in this answer. */
 export const createChildKey = defineEndpoint({
   ...shared,
   method: "POST",
@@ -180,8 +177,8 @@ export const createChildKey = defineEndpoint({
 });
 
 /**
- * Makes a child and shows its secret. Throws `forbidden` for keys that are children themselves, and
- * `conflict` for too many.
+ * Creates a child key and shows its secret. Throws `forbidden` for keys that are children
+ * themselves, and `conflict` for too many.
  */
 async function answerChild(
   context: RequestContext<NewKeyBody, KnownCaller>,
@@ -208,7 +205,7 @@ async function answerChild(
 }
 
 /**
- * The key whose hash is named. A connected app creates keys within its own cap alone. Throws
+ * Returns the key whose hash is named. A connected app creates keys only within its own cap. Throws
  * `forbidden` and `not_found`.
  */
 function parentOf(
@@ -233,7 +230,7 @@ function parentOf(
 }
 
 /**
- * Makes a key within the limits of another one of the workspace, without the secret of that one.
+ * Creates a key within the limits of another one of the workspace, without the secret of that one.
  */
 export const createChildOfKey = defineEndpoint({
   ...shared,
@@ -250,7 +247,7 @@ export const createChildOfKey = defineEndpoint({
   handle: (context, deps: Dependencies) => answerChild(context, deps, parentOf(context, deps)),
 });
 
-/** Deletes a key that the calling one has made. */
+/** Deletes a key that the calling one created. */
 export const deleteChildKey = defineEndpoint({
   ...shared,
   method: "DELETE",

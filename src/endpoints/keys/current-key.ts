@@ -18,15 +18,15 @@ import type { Dependencies } from "../dependencies.ts";
 import { limitRemaining } from "./llm-key-object.ts";
 
 /**
- * Requests a minute that a key is let through with: a limit of its own above the plan's does not
- * widen it.
+ * Returns a key's effective requests per minute: a limit of its own above the plan's does not widen
+ * it.
  */
 const effectiveRateLimit = (
   { counters: { tiers } }: Dependencies,
   { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
 ): number => narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
 
-/** What the calling LLM key is, in the compact form. */
+/** Describes the calling LLM key, in the compact form. */
 export const authKey = defineEndpoint({
   method: "GET",
   path: "/auth/key",
@@ -152,7 +152,7 @@ const currentKeySchema = lazily(() =>
 
 const currentRateNote = "Requests of this key in any 60 seconds, to paid models.";
 
-/** Spend by OpenRouter's names, over windows that roll. */
+/** Returns spending under OpenRouter's names, over rolling windows. */
 function spendOf(
   account: KeyAccount,
   nowMs: number,
@@ -173,8 +173,8 @@ function spendOf(
 }
 
 /**
- * Requests to free models since the UTC day began, beside what the rate limit lets through in a
- * day.
+ * Returns the requests to free models since the UTC day began, and how many the rate limit allows
+ * in a day.
  */
 async function freeRequestsToday(
   { insights, clock, counters }: Dependencies,
@@ -228,7 +228,8 @@ async function currentKeyObject(
 }
 
 /**
- * The current key in OpenRouter's form: the calling LLM key, or the workspace's newest active one.
+ * Describes the current key in OpenRouter's form: the calling LLM key, or the workspace's newest
+ * active one.
  */
 export const currentKey = defineEndpoint({
   method: "GET",

@@ -40,8 +40,8 @@ import {
 } from "./llm-key-object.ts";
 
 /**
- * Paths that a key made in the dashboard may call at first: inference, and reading what it can be
- * asked of and what became of it. Routes of the account are off until its owner lists them.
+ * Paths that a key created in the dashboard may call at first: inference, and reading what is
+ * available and what was used. Account routes are off until its owner lists them.
  */
 export const inferenceEndpoints: readonly string[] = [
   "/chat/completions",
@@ -86,21 +86,21 @@ export const inferenceEndpoints: readonly string[] = [
 ];
 
 /**
- * Keys that people make begin with the inference endpoints; those of programs without a list may
- * call every one (contract: "Scopes").
+ * Returns the body with its endpoints. Keys that people create start with the inference endpoints;
+ * those of programs without a list may call every one (contract: "Scopes").
  */
 const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
   kind === "session" && body.allowed_endpoints === undefined
     ? { ...body, allowed_endpoints: [...inferenceEndpoints] }
     : body;
 
-/** Orders of the list. */
+/** The orders of the list. */
 const keySorts = ["created", "last_used", "spend", "name"] as const;
 
 /**
- * What a new key is. One that a connected app creates is a child of its own: within the cap, the
- * models and the time that a person granted, counted together with it, and gone with it. Throws
- * `bad_request`, and `insufficient_scope` where it could not be used.
+ * Returns the fields of a new key. One that a connected app creates is a child of its own key:
+ * within the cap, the models and the time that a person granted, counted together with it, and
+ * revoked with it. Throws `bad_request`, and `insufficient_scope` where it could not be used.
  */
 function fieldsOf(
   caller: AccountCaller,
@@ -127,7 +127,7 @@ function fieldsOf(
   return childFields(caller.key, { body, ...parts });
 }
 
-/** Creates an LLM key; its secret is shown in this answer and never again. */
+/** Creates an LLM key. Its secret is shown only in this answer. */
 export const createKey = defineEndpoint({
   method: "POST",
   idempotent: true,
@@ -275,7 +275,7 @@ const changeKeySchema = z.strictObject(changeable, {
 
 type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
 
-/** Fields that were sent, null among them; what was not sent is not named. */
+/** Returns the fields that were sent, including null ones; absent fields are omitted. */
 const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges => ({
   ...(body.name === undefined ? {} : { name: body.name }),
   ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
@@ -303,15 +303,16 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>): LlmKeyRef
 });
 
 /**
- * What an app may do to a key that it did not create: make it known by another name, or stop it.
+ * Returns whether changes are ones that an app may make to a key that it did not create: rename it,
+ * or disable it.
  */
 const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean =>
   disabled !== false && Object.keys(others).length === 0;
 
 /**
- * The key to change. The access token of a connected app is changed with its connection alone, and
- * a connected app changes keys that it created: with another's secret, or without its own cap, it
- * would go beyond what a person granted. Throws `not_found` and `forbidden`.
+ * Returns the key to change. A connected app's access token is changed only with its connection. A
+ * connected app may change only keys that it created: with another key's secret, or without its own
+ * cap, it would exceed what a person granted. Throws `not_found` and `forbidden`.
  */
 function changeableKey(
   context: RequestContext<unknown, AccountCaller>,
@@ -320,7 +321,7 @@ function changeableKey(
 ): LlmKeyReference {
   const [reference, caller] = [referenceOf(context), callerOf(context)];
   const key = directory.llmKeyByHash(reference.hash);
-  // What is not there, or no longer under this hash, is the editor's to refuse.
+  // The editor refuses a key that does not exist, or no longer has this hash.
   if (key === undefined || key.workspaceId !== reference.workspaceId) return reference;
   if (key.connection !== undefined) {
     throw new GatewayError(
@@ -355,7 +356,7 @@ export const getKey = defineEndpoint({
   },
 });
 
-/** Changes some fields of an LLM key; the very next request meets them. */
+/** Changes some fields of an LLM key, in force for the very next request. */
 export const changeKey = defineEndpoint({
   ...shared,
   method: "PATCH",
@@ -381,7 +382,7 @@ export const changeKey = defineEndpoint({
   },
 });
 
-/** Deletes an LLM key; its charges stay explained. */
+/** Deletes an LLM key; its charges can still be explained. */
 export const deleteKey = defineEndpoint({
   ...shared,
   method: "DELETE",
@@ -417,7 +418,7 @@ const rotationSchema = z.strictObject({
     .describe("The old secret is accepted for so long; left out, it is refused at once."),
 });
 
-/** Gives an LLM key another secret; everything else goes on. */
+/** Replaces the secret of an LLM key; everything else stays. */
 export const rotateKey = defineEndpoint({
   ...shared,
   method: "POST",

@@ -13,43 +13,44 @@ import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { expiryMs, momentField, nameField } from "../account/account-fields.ts";
 
-/** A spending limit in USD, within what is counted exactly. */
+/** A spending limit in USD, within the range that is counted exactly. */
 export const limitField = z.number().nonnegative().max(9_000_000);
 
 /** The window that a limit is measured over. */
 export const limitResetField = z.enum(["daily", "weekly", "monthly"]);
 
-/** Requests a minute. */
+/** Requests per minute. */
 export const rateLimitField = z.int().positive();
 
 /**
- * A limit in nano-USD; null where there is none. One that is too small to be written in digits is
- * nothing, not no limit.
+ * Returns a limit in nano-USD; null where there is none. An amount too small to be written in
+ * digits is zero, not unlimited.
  */
 export const limitNano = (usd: number | null | undefined): bigint | null =>
   typeof usd === "number" ? (nanoFromUsd(usd) ?? 0n) : null;
 
-/** Tokens a minute. */
+/** Tokens per minute. */
 export const tokensPerMinuteField = z.int().positive();
 
-/** Models that a key may ask. */
+/** The models that a key may use. */
 export const allowedModelsField = z.array(z.string().min(1));
 
-/** Paths that a key may call. */
+/** The paths that a key may call. */
 export const allowedEndpointsField = z
   .array(z.string().min(1))
   .describe(
     "Paths of this API, with or without /api/v1, parameters as {id} or :id. An empty list opens every endpoint.",
   );
 
-/** Model ids as keys keep them; null where every model may be asked. */
+/** Returns model ids as keys keep them; null where every model is allowed. */
 export const allowedModelsOf = (
   ids: readonly string[] | null | undefined,
 ): readonly string[] | null => ids?.map((id) => id.toLowerCase()) ?? null;
 
 /**
- * Paths as keys keep and show them, such as `/api/v1/responses/{id}`, each once; null where every
- * endpoint may be called. Throws `bad_request` naming the entry that is no endpoint's path.
+ * Returns paths as keys keep and show them, such as `/api/v1/responses/{id}`, each once; null where
+ * every endpoint is allowed. Throws `bad_request` that names an entry which is not an endpoint's
+ * path.
  */
 export function allowedEndpointsOf(
   entries: readonly string[] | null | undefined,
@@ -77,7 +78,7 @@ function noSuchEndpoint(
   );
 }
 
-/** What may be said of a new LLM key; null means the default, wherever a field has one. */
+/** The body of a new LLM key. Null means the default, in every field that has one. */
 export const newKeySchema = z.object({
   name: nameField,
   expires_at: momentField.nullish(),
@@ -95,8 +96,8 @@ export const newKeySchema = z.object({
 export type NewKeyBody = z.infer<typeof newKeySchema>;
 
 /**
- * The key that a body describes. Throws `bad_request` where it would have ended already, or names a
- * path that no endpoint has.
+ * Returns the key that a body describes. Throws `bad_request` where it would have expired already,
+ * or names a path that no endpoint has.
  */
 export const newKeyFieldsOf = (
   body: NewKeyBody,
@@ -115,7 +116,7 @@ export const newKeyFieldsOf = (
     tokensPerMinute: body.tpm ?? null,
   }) satisfies Partial<LlmKey>;
 
-/** The LLM key record as the contract has it. */
+/** The LLM key record of the contract. */
 export const llmKeyObjectSchema = lazily(() =>
   z
     .object({
@@ -149,7 +150,7 @@ export const llmKeyObjectSchema = lazily(() =>
     .meta({ id: "LlmKey" }),
 );
 
-/** What a key has used and may use, beside its record. */
+/** The usage of a key, beside its record. */
 interface KeyUsage {
   account: KeyAccount;
   lastUsedAtMs: number | null;
@@ -160,7 +161,7 @@ interface KeyUsage {
   endpointPaths: EndpointPaths;
 }
 
-/** What is left of a key's limit within its window, in USD; null without a limit. */
+/** Returns what is left of a key's limit within its window, in USD; null without a limit. */
 export function limitRemaining(
   key: LlmKey,
   { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">,
@@ -175,15 +176,15 @@ export function limitRemaining(
 }
 
 /**
- * A key's `allowed_endpoints` as callers write paths; entries of older keys that no endpoint has
- * are shown as they were given.
+ * Returns a key's `allowed_endpoints` as callers write paths. Entries of older keys that no
+ * endpoint has are shown as they were given.
  */
 export const shownEndpoints = (
   allowed: readonly string[] | null,
   paths: EndpointPaths,
 ): string[] | null => allowed && [...new Set(allowed.map((entry) => paths.find(entry) ?? entry))];
 
-/** The public record of a key. */
+/** Returns the public record of a key. */
 function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjectSchema> {
   const { account, nowMs } = usage;
   const spent = (window: LimitReset): number =>
@@ -218,7 +219,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
   };
 }
 
-/** The public records of keys of one workspace. */
+/** Returns the public records of keys of one workspace. */
 export async function keyObjects(
   deps: Dependencies,
   { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
@@ -240,7 +241,7 @@ export async function keyObjects(
   );
 }
 
-/** The public record of one key. */
+/** Returns the public record of one key. */
 export async function keyObject(
   deps: Dependencies,
   { workspace, key }: { workspace: Workspace; key: LlmKey },

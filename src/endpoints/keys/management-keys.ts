@@ -38,7 +38,7 @@ const managementKeyObjectSchema = lazily(() =>
     .meta({ id: "ManagementKey" }),
 );
 
-/** The record of a key, without its secret and its hash. */
+/** Returns the record of a key, without its secret and its hash. */
 function managementKeyObject(
   key: ManagementKey,
   { lastUsedAtMs, nowMs }: { lastUsedAtMs: number | null; nowMs: number },
@@ -77,7 +77,7 @@ const createSchema = z.object({
 
 const revokeSchema = z.object({ revocation_reason: plainText(500).nullish() });
 
-/** Refuses a new key with more scopes than its maker holds. Throws `insufficient_scope`. */
+/** Refuses a new key with more scopes than its creator holds. Throws `insufficient_scope`. */
 function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
   const index = wanted.findIndex((scope) => !coversScope(held, scope));
   const scope = wanted[index];
@@ -101,7 +101,7 @@ const recordOf = (
     nowMs: clock.nowMs(),
   });
 
-/** Creates a management key; its secret is shown in this answer and never again. */
+/** Creates a management key. Its secret is shown only in this answer. */
 export const createManagementKey = defineEndpoint({
   ...shared,
   method: "POST",

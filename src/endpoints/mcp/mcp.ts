@@ -17,15 +17,18 @@ const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[
 const hostnameOf = (url: string): string | undefined =>
   URL.canParse(url) ? new URL(url).hostname : undefined;
 
-/** Pages that may call: those of this service, and those that the client's own machine serves. */
+/**
+ * Returns whether pages of an origin may call: those of this service, and those served by the
+ * client's own machine.
+ */
 const mayCome = (origin: string, publicUrl: string): boolean =>
   (URL.canParse(publicUrl) && origin === new URL(publicUrl).origin) ||
   loopbackNames.has(hostnameOf(origin) ?? "");
 
 /**
- * Refuses what a foreign page makes a browser send to a server on loopback or in a private network
- * (DNS rebinding), as MCP's transports demand, and requests that came unencrypted over a network.
- * Throws `forbidden`.
+ * Refuses requests that another site makes a browser send to a server on loopback or in a private
+ * network (DNS rebinding), as MCP's transports require, and requests that came unencrypted over a
+ * network. Throws `forbidden`.
  */
 function checkTransport(context: RequestContext, publicUrl: string): void {
   const { headers } = context.request;
@@ -50,8 +53,8 @@ function checkTransport(context: RequestContext, publicUrl: string): void {
 }
 
 /**
- * JSON-RPC codes of refusals at the door, by HTTP status (contract: "MCP errors"; JSON-RPC 2.0,
- * section 5.1).
+ * Returns the JSON-RPC code of a refusal at the door, by HTTP status (contract: "MCP errors";
+ * JSON-RPC 2.0, section 5.1).
  */
 function codeOf({ status, code }: GatewayError): number {
   if (code === "invalid_request_body") return -32700;
@@ -60,7 +63,7 @@ function codeOf({ status, code }: GatewayError): number {
   return status >= 500 ? -32603 : -32600;
 }
 
-/** Renders a refusal of the whole request, which has no id: nothing of it was looked at. */
+/** Renders a refusal of the whole request. It has no id, since the request was not parsed. */
 const encodeMcpError: ErrorEncoder = (error) => ({
   jsonrpc: "2.0",
   error: {
@@ -94,13 +97,15 @@ const isCall = (message: unknown): boolean =>
   "method" in message &&
   message.method === "tools/call";
 
-/** How many tools a request calls; batches of the older revisions may hold several. */
+/**
+ * Returns how many tools a request calls. Batches of the older protocol revisions may call several.
+ */
 const callsIn = (body: unknown): number =>
   (Array.isArray(body) ? body : [body]).filter(isCall).length;
 
 /**
- * The request for the SDK, with the headers of the protocol. What clients accept is not asked of
- * them: calls are answered as JSON.
+ * Returns the request for the SDK, with the protocol's headers. The client's `Accept` is not
+ * checked, since calls are answered as JSON.
  */
 function sdkRequest({ request }: RequestContext): Request {
   const headers = request
@@ -114,8 +119,8 @@ function sdkRequest({ request }: RequestContext): Request {
 }
 
 /**
- * The operator whose LLM key calls, as the session that this person could have: keys of people who
- * run the service act for them.
+ * Returns the operator whose LLM key calls, as the session that this person could have: keys of
+ * operators act for them.
  */
 async function operatorOf(
   caller: ToolCaller,

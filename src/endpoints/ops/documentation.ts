@@ -11,7 +11,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** The OpenAPI 3.1 document of this API, made from the endpoint table. */
+/** Returns the OpenAPI 3.1 document of this API, built from the endpoint table. */
 export const openApi = defineEndpoint({
   ...shared,
   path: "/openapi.json",
@@ -25,7 +25,7 @@ export const openApi = defineEndpoint({
     }),
 });
 
-/** No inline script or style, and nothing of another origin. */
+/** Allows no inline script or style, and nothing of another origin. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -60,7 +60,7 @@ const site = {
   otherResponseTypes: ["text/html", "text/markdown", "text/plain"],
 } as const;
 
-/** The first page of the documentation. */
+/** Returns the first page of the documentation. */
 export const docs = defineEndpoint({
   ...site,
   path: "/docs",
@@ -68,7 +68,7 @@ export const docs = defineEndpoint({
   handle: (context, deps: Dependencies) => siteResponse(context, deps, ""),
 });
 
-/** A file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. */
+/** Returns a file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. */
 export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
@@ -76,7 +76,7 @@ export const docsFile = defineEndpoint({
   handle: (context, deps: Dependencies) => siteResponse(context, deps, context.param("file")),
 });
 
-/** A page of the documentation, with `.md` as Markdown. */
+/** Returns a page of the documentation, with `.md` as Markdown. */
 export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",
@@ -85,7 +85,7 @@ export const docsPage = defineEndpoint({
     siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
 
-/** Where agents look for the documentation (llmstxt.org). */
+/** Serves `llms.txt` where agents look for the documentation (llmstxt.org). */
 export const llmsText = defineEndpoint({
   ...site,
   path: "/llms.txt",

@@ -13,7 +13,7 @@ const shared = {
   encodeError: encodeContractError,
 };
 
-/** The process lives. */
+/** Reports that the process is alive. */
 export const healthz = defineEndpoint({
   ...shared,
   path: "/healthz",
@@ -22,7 +22,7 @@ export const healthz = defineEndpoint({
   handle: (context) => context.json({ status: "ok" }),
 });
 
-/** The process can serve requests: its storage answers and it is not draining. */
+/** Reports whether the process can serve requests: its storage answers and it is not draining. */
 export const readyz = defineEndpoint({
   ...shared,
   path: "/readyz",
@@ -51,7 +51,7 @@ export const readyz = defineEndpoint({
   },
 });
 
-/** Prometheus metrics, unless they have a port of their own. */
+/** Serves Prometheus metrics, unless they have a port of their own. */
 export const metrics = defineEndpoint({
   ...shared,
   path: "/metrics",

@@ -16,7 +16,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** No inline script or style, and nothing of another origin. */
+/** Allows no inline script or style, and nothing of another origin. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -32,8 +32,8 @@ const indexHeaders = {
 } as const;
 
 /**
- * The dashboard's page; while it is built a page that loads itself again, and 404 where the
- * dashboard is off.
+ * Returns the dashboard's page; while it is being built, a page that reloads itself, and 404 where
+ * the dashboard is off.
  */
 function dashboardResponse(
   context: RequestContext<unknown>,
@@ -57,7 +57,7 @@ function dashboardResponse(
   return waiting;
 }
 
-/** Paths below `/dashboard` at which the dashboard's own router takes over. */
+/** Paths below `/dashboard` that the dashboard's own router handles. */
 const clientPaths = [
   "",
   "/playground",
@@ -97,8 +97,9 @@ const namedPaths = clientPaths
 const screenPattern = new RegExp(`^(?:${namedPaths.join("|")})/?$`);
 
 /**
- * Leads a browser from a screen's path at the root, such as `/activity?status=failed`, to the
- * screen; undefined for everything else. Programs are answered as on any path that no endpoint has.
+ * Redirects a browser from a screen's path at the root, such as `/activity?status=failed`, to the
+ * screen; undefined for everything else. Programs get the usual answer for a path that no endpoint
+ * has.
  */
 export function screenAtRoot(
   context: RequestContext,
@@ -132,8 +133,8 @@ function fileResponse(
   if (file === undefined)
     throw new GatewayError("not_found", "There is no such file. Reload the page.");
   const gzipped = takesGzip(context) ? file.gzipped : undefined;
-  // Names carry a hash of their content, but for the theme's script and the fonts, which change
-  // with releases.
+  // File names contain a hash of their content, except for the theme's script and the fonts, which
+  // change with releases.
   const cached = /-[0-9a-z]{8}\.\w+$/.test(name)
     ? "public, max-age=31536000, immutable"
     : "public, max-age=3600";

@@ -5,7 +5,7 @@ import type { GatewayError } from "../../platform/kernel/errors.ts";
 import { pageResponse, pageRoute, placeOf, signInPath } from "./page-response.ts";
 
 /**
- * Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no
+ * Returns whether a person sees the answer: a browser that opens a page prefers HTML and sends no
  * key.
  */
 export function asksForPage({ request: { headers } }: RequestContext<unknown>): boolean {
@@ -31,8 +31,8 @@ const titles: Readonly<Partial<Record<number, string>>> = {
 const isApi = (path: string): boolean => /^\/(?:api\/)?v1(?:\/|$)/.test(path);
 
 /**
- * What happened, and what to do; messages for programs are replaced where they name methods and
- * endpoints.
+ * Returns what happened and what to do. Messages for programs are replaced where they name methods
+ * and endpoints.
  */
 function sentencesOf({ status, message }: GatewayError, path: string): string[] {
   if (status === 404 && !isApi(path))
@@ -46,7 +46,7 @@ function sentencesOf({ status, message }: GatewayError, path: string): string[] 
   return [message];
 }
 
-/** An error as a page, where a person asks with a browser; undefined for programs. */
+/** Returns an error as a page for a person's browser; undefined for programs. */
 export function errorPage(
   error: GatewayError,
   {
@@ -82,7 +82,7 @@ export function errorPage(
   );
 }
 
-/** Where the browser ends when signing in at a provider failed before it was known who asked. */
+/** Shows the page for a sign-in that failed at a provider before it was known who asked. */
 export const signInFailedPage = defineEndpoint({
   ...pageRoute,
   method: "GET",

@@ -34,11 +34,11 @@ import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-ac
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 
-/** Where the browser ends after accepting. */
+/** Returns where the browser goes after accepting. */
 const joinedPath = (organizationId: string): string =>
   `/join?joined=${encodeURIComponent(organizationId)}`;
 
-/** The form for an account that exists, below that for a new one. */
+/** Returns the form for an existing account, shown below the one for a new account. */
 const existingAccount = (token: string) =>
   html`<h2>Already have an account?</h2>${formHtml({
     action: "/join/accept",
@@ -77,7 +77,7 @@ const closed = messagePage({
   links: [{ href: "/", label: "Go to the start page" }],
 });
 
-/** What the link of an invitation shows. */
+/** Returns the page behind the link of an invitation. */
 function joinPageOf(state: JoinState, token: string, typed: Typed = {}): Page {
   const problem = typed.problem === undefined ? {} : { problem: typed.problem };
   switch (state.kind) {
@@ -147,7 +147,7 @@ export const joinPage = defineEndpoint({
   },
 });
 
-/** Makes an account by an invitation. */
+/** Creates an account by an invitation. */
 export const submitJoin = defineEndpoint({
   ...pageRoute,
   method: "POST",
@@ -159,7 +159,7 @@ export const submitJoin = defineEndpoint({
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
-        // Before it is taken: afterwards its token finds nothing.
+        // Read before it is consumed: afterwards its token finds nothing.
         const invitation = await deps.people.invitations.find(token);
         const end = invitation === undefined ? "/" : joinedPath(invitation.organizationId);
         return { person, entitlement: { by: "invitation", token }, end };
@@ -182,8 +182,8 @@ const acceptSchema = z.object({
 });
 
 /**
- * Accepts an invitation with an account that exists: signed in, or with its password, and its
- * second factor where it has one.
+ * Accepts an invitation with an existing account: signed in, or with its password, and its second
+ * factor where it has one.
  */
 export const submitAcceptance = defineEndpoint({
   ...pageRoute,

@@ -40,8 +40,8 @@ export interface Submission {
 }
 
 /**
- * Makes the account, or signs in to the one that a first click has made: its password proves whose
- * it is.
+ * Creates the account, or signs in to the one that an earlier click created, whose password proves
+ * its owner.
  */
 async function signUpOrIn(
   context: RequestContext<unknown>,
@@ -67,7 +67,7 @@ async function signUpOrIn(
   }
 }
 
-/** Takes the form of a new account; the browser ends signed in, or sees what is wrong. */
+/** Handles the form of a new account. The browser ends signed in, or sees what is wrong. */
 export async function submitNewAccount(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -76,7 +76,7 @@ export async function submitNewAccount(
     again,
   }: {
     read(form: URLSearchParams): Promise<Submission>;
-    /** The page again, with what was typed and what is wrong. */
+    /** Returns the page again, with what was typed and what is wrong. */
     again(form: URLSearchParams, typed: Typed): Promise<Page>;
   },
 ): Promise<Response> {
@@ -91,11 +91,11 @@ export async function submitNewAccount(
   }
 }
 
-/** The token of a link. */
+/** Returns the token of a link. */
 export const tokenOf = (parameters: URLSearchParams): string =>
   (parameters.get("token") ?? "").slice(0, 200);
 
-/** The form of a new account that a link entitles to. */
+/** The form of a new account by a link. */
 export const tokenFormSchema = z.object({ ...newPersonFields, token: z.string().min(1).max(200) });
 
 const claimForm = (token: string, { problem, ...typed }: Typed): Page =>
@@ -214,7 +214,7 @@ const signUpFormSchema = z.object({ ...newPersonFields, token: z.string().max(50
 const isOpen = ({ people: { claim, settings } }: Dependencies): boolean =>
   claim.isClaimed && settings.signUp === "open";
 
-/** The page where an account is made, where sign-up is open. */
+/** Shows the page where an account is created, where sign-up is open. */
 export const signUpPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -241,7 +241,7 @@ export const signUpPage = defineEndpoint({
   },
 });
 
-/** Makes an account, where sign-up is open. */
+/** Creates an account, where sign-up is open. */
 export const submitSignUp = defineEndpoint({
   ...pageRoute,
   method: "POST",

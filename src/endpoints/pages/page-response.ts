@@ -9,7 +9,7 @@ import { readBodyText } from "../../http/read-body.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What every page for people declares; its errors are pages too, where a browser asks. */
+/** What every page for people declares. Its errors are pages too, for browsers. */
 export const pageRoute = {
   base: "root",
   access: { open: true },
@@ -19,13 +19,13 @@ export const pageRoute = {
   encodeError: encodeContractError,
 } as const;
 
-/** How forms of pages are sent. */
+/** The media type of page forms. */
 export const formType = "application/x-www-form-urlencoded";
 
-/** What a page is answered with beside its content. */
+/** The answer of a page, beside its content. */
 interface PageAnswer {
   status?: number;
-  /** Values of `Set-Cookie`. */
+  /** The values of `Set-Cookie`. */
   cookies?: readonly string[];
   /** Further headers. */
   headers?: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ export function pageResponse(
   return new Response(pageHtml(page), { status, headers: all });
 }
 
-/** The e-mail address of an account; fixed where a link names it. */
+/** Returns the input for an account's e-mail address; fixed where a link names it. */
 export const emailInput = (value = "", fixed?: true): FormField => ({
   name: "email",
   label: "E-mail address",
@@ -52,7 +52,7 @@ export const emailInput = (value = "", fixed?: true): FormField => ({
   ...(fixed ? { fixed } : {}),
 });
 
-/** The password of an account that exists. */
+/** Returns the input for the password of an existing account. */
 export const passwordInput = (name = "password", label = "Password"): FormField => ({
   name,
   label,
@@ -60,7 +60,7 @@ export const passwordInput = (name = "password", label = "Password"): FormField 
   autocomplete: "current-password",
 });
 
-/** A password to be set. */
+/** Returns the input for a new password. */
 export const newPasswordInput = (label = "Password"): FormField => ({
   name: "password",
   label,
@@ -70,7 +70,7 @@ export const newPasswordInput = (label = "Password"): FormField => ({
   hint: `At least ${passwordCharactersMin} characters.`,
 });
 
-/** The code of a second factor. */
+/** The input for the code of a second factor. */
 export const codeInput: FormField = {
   name: "code",
   label: "Code",
@@ -79,7 +79,7 @@ export const codeInput: FormField = {
   code: true,
 };
 
-/** What a new account is made of. */
+/** Returns the inputs for a new account. */
 export const personInputs = ({
   name = "",
   email = "",
@@ -103,7 +103,7 @@ const labels: Readonly<Record<string, string>> = {
   token: "The link",
 };
 
-/** What the library for signing in refuses with, by its reason, in our words. */
+/** Messages for the reasons with which the sign-in library refuses. */
 const refusals: Readonly<Record<string, string>> = {
   invalid_email_or_password: "The e-mail address or the password is wrong.",
   invalid_code: "This code is not valid. Wait for the next one, and check the clock of your phone.",
@@ -111,8 +111,8 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with a form, for the person who sent it. Mistakes of the gateway itself are thrown
- * on, to be logged.
+ * Returns what is wrong with a form, for the person who sent it. Bugs of the gateway are thrown
+ * again, to be logged.
  */
 export function problemOf(thrown: unknown): { problem: string; status: number } {
   const { code, message, param = "", metadata, status } = asGatewayError(thrown);
@@ -126,14 +126,14 @@ export function problemOf(thrown: unknown): { problem: string; status: number } 
   return { problem: said.endsWith(".") ? said : `${said}.`, status };
 }
 
-/** The fields of a form; of several with one name the last counts. */
+/** Returns the fields of a form. Of several with one name the last counts. */
 export const fieldsOf = (form: URLSearchParams): Record<string, string> => Object.fromEntries(form);
 
-/** The code of an authenticator app, or a backup code, which has a dash. */
+/** Returns the code of an authenticator app, or a backup code, which has a dash. */
 export const secondFactorOf = (code: string): { code: string } | { backupCode: string } =>
   /^[\d\s]+$/.test(code) ? { code: code.replaceAll(/\s/g, "") } : { backupCode: code };
 
-/** The person whose session the browser carries; undefined where there is no session. */
+/** Returns the person of the browser's session; undefined where there is none. */
 export function personOf(
   { request }: RequestContext<unknown>,
   { people, clock }: Dependencies,
@@ -145,8 +145,7 @@ export function personOf(
 }
 
 /**
- * A redirect within this origin. 303 makes a GET of any method before (RFC 9110, section
- * 15.4.4).
+ * Redirects within this origin. 303 turns any earlier method into a GET (RFC 9110, section 15.4.4).
  */
 export function redirect(
   context: RequestContext<unknown>,
@@ -163,31 +162,37 @@ export function redirect(
   return new Response(null, { status: 303, headers });
 }
 
-/** A path with the page to come back to afterwards; `/` needs no mention. */
+/** Returns a path with the page to return to; `/` is omitted. */
 export const withReturn = (path: string, returnTo: string): string =>
   returnTo === "/"
     ? path
     : `${path}?return_to=${encodeURIComponent(returnTo).replaceAll(/[!'()*~]/g, percentEncoded)}`;
 
-/** What `encodeURIComponent` leaves as it is and the library for signing in takes in no address. */
+/**
+ * Percent-encodes what `encodeURIComponent` leaves and the sign-in library does not accept in an
+ * address.
+ */
 const percentEncoded = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
-/** Where a person signs in to come back to a page of this origin. */
+/** Returns where a person signs in to return to a page of this origin. */
 export const signInPath = (returnTo: string): string => withReturn("/sign-in", returnTo);
 
-/** The page to come back to that a request or a form names. */
+/** Returns the page to return to that a request or a form names. */
 export const returnOf = (parameters: URLSearchParams): string =>
   safeReturn(parameters.get("return_to"));
 
-/** Path and query of a request, to come back to. */
+/** Returns path and query of a request, to return to. */
 export function placeOf({ request }: RequestContext<unknown>): string {
   const { url } = request;
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
   return start < 0 ? "/" : url.slice(start);
 }
 
-/** The form that a page of ours sent. Throws `forbidden` for forms of other origins (CSRF). */
+/**
+ * Reads a form that a page of this service sent. Throws `forbidden` for forms of other origins
+ * (CSRF).
+ */
 export async function readForm(
   context: RequestContext<unknown>,
   { publicUrl }: Pick<Dependencies, "publicUrl">,
@@ -197,8 +202,8 @@ export async function readForm(
 }
 
 /**
- * A place within this origin that a `return_to` names; `/` for everything else. A path that begins
- * with two slashes, or a slash and a backslash, is another host's to a browser.
+ * Returns the path within this origin that a `return_to` names; `/` for everything else. Browsers
+ * treat a path that begins with two slashes, or a slash and a backslash, as another host's.
  */
 export function safeReturn(returnTo: string | null): string {
   if (returnTo === null || !/^\/(?![/\\])[^\p{Cc}\\]*$/u.test(returnTo) || returnTo.length > 4_000)

@@ -15,7 +15,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { healthHistoryOf, publicCaching } from "../insights/health.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 
-/** The same for all visitors, so that caches may keep it. */
+/** Returns a page that is the same for all visitors, so that caches may keep it. */
 function publicPage(context: RequestContext<unknown>, page: Page): Response {
   const response = pageResponse(context, page);
   response.headers.set("cache-control", publicCaching);
@@ -56,7 +56,7 @@ async function statusOf(deps: Dependencies): Promise<StatusFacts> {
   };
 }
 
-/** Shows how the service is. */
+/** Shows the health of the service. */
 export const statusPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -66,7 +66,7 @@ export const statusPageEndpoint = defineEndpoint({
     publicPage(context, statusPage(await statusOf(deps))),
 });
 
-/** Tells feed readers of incidents. */
+/** Serves incidents to feed readers. */
 export const statusFeedEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -117,7 +117,7 @@ const listed = (deps: Dependencies): readonly CatalogModel[] =>
     weeklyRequests: () => 0,
   });
 
-/** Shows every model that can be reached. */
+/** Shows every reachable model. */
 export const catalogPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",

@@ -60,7 +60,7 @@ const sentPage = messagePage({
   links: [{ href: "/forgot-password", label: "Ask for another link", plain: true }],
 });
 
-/** The page that has a link sent to choose another password. */
+/** Shows the page that requests a link to choose another password. */
 export const forgotPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -73,7 +73,7 @@ export const forgotPasswordPage = defineEndpoint({
 
 const forgotSchema = z.object({ email: emailField });
 
-/** Has the link sent; the answer is the same whether an account has the address or not. */
+/** Requests the link. The answer is the same whether or not the address has an account. */
 export const submitForgotPassword = defineEndpoint({
   ...pageRoute,
   method: "POST",
@@ -125,7 +125,7 @@ const deadReset = ({ people: { recovery } }: Dependencies): Page =>
       : {}),
   });
 
-/** The page where another password is chosen; a link that does not work says so first. */
+/** Shows the page where another password is chosen, or that the link is not valid. */
 export const resetPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -170,7 +170,7 @@ export const submitPasswordReset = defineEndpoint({
   },
 });
 
-/** A link confirms the address of an account, or of one that is made with it. */
+/** Returns whether a link confirms the address of an account, or of one that is created with it. */
 const acceptsVerification = async (
   { people: { recovery, pendingSignUps } }: Dependencies,
   token: string,
@@ -200,7 +200,10 @@ const verificationSent = messagePage({
   links: [{ href: "/", label: "Go to the start page", plain: true }],
 });
 
-/** Another link goes to the account that is signed in: an address by itself proves nothing. */
+/**
+ * Returns the page for an invalid link. Another link is offered only to the signed-in account: an
+ * address by itself proves nothing.
+ */
 const deadVerification = (
   { people: { recovery } }: Dependencies,
   person: SessionCaller | undefined,
@@ -225,7 +228,7 @@ const deadVerification = (
         : [{ href: "/", label: "Go to the start page", plain: true }],
   });
 
-/** The page where an address is confirmed; a link that does not work says so. */
+/** Shows the page where an address is confirmed, or that the link is not valid. */
 export const verifyEmailPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -247,7 +250,7 @@ export const verifyEmailPage = defineEndpoint({
 
 const verifySchema = z.object({ token: linkTokenField });
 
-/** Confirms an address, or has another link sent. */
+/** Confirms an address, or sends another link. */
 export const submitVerification = defineEndpoint({
   ...pageRoute,
   method: "POST",

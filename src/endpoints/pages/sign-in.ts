@@ -41,7 +41,7 @@ const returnField = z
   .optional()
   .describe("Path to come back to, within this service.");
 
-/** What pages that send people here let them know. */
+/** Notes for people who were sent here by another page. */
 const notes = {
   "signed-out": { done: "You are signed out." },
   password: { done: "The password is set, and every session has ended. Sign in with the new one." },
@@ -51,7 +51,10 @@ const notes = {
 
 const noteField = z.enum(["signed-out", "password", "confirmed", "late"]);
 
-/** Where passkeys and providers work, where this is another address of the service. */
+/**
+ * Returns the address at which passkeys and providers work, where the page was opened under another
+ * one.
+ */
 function elsewhereOf(
   { request }: RequestContext<unknown>,
   publicUrl: string,
@@ -92,7 +95,7 @@ function signInOf(
   });
 }
 
-/** Why a provider sent a person back without a session, by the reasons of the library. */
+/** Messages for why a provider sent a person back without a session, by the library's reasons. */
 const providerProblems: Readonly<Record<string, string>> = {
   access_denied: "You declined at the provider, or it refused. Try again, or sign in another way.",
   account_not_linked:
@@ -109,7 +112,7 @@ const providerProblem = (query: URLSearchParams): string | undefined => {
   );
 };
 
-/** The page to sign in. */
+/** Shows the page to sign in. */
 export const signInPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -176,7 +179,7 @@ const codePage = (returnTo: string, problem?: string) =>
     links: [{ href: signInPath(returnTo), label: "Start again", plain: true }],
   });
 
-/** The page that asks for the second factor. */
+/** Shows the page that asks for the second factor. */
 export const secondFactorPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -208,7 +211,7 @@ export const submitSecondFactor = defineEndpoint({
   async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
-    // A second click comes after the first has signed in.
+    // A second click may come after the first has signed in.
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
     if (pendingSecondFactor(context, deps) === undefined) {
       return redirect(
@@ -253,8 +256,8 @@ export const submitProviderSignIn = defineEndpoint({
         title: `Sign in with ${name}`,
         links: [{ href: url, label: `Continue to ${name}` }],
       });
-      // Not a redirect: the policy of forms would have to name each host that the provider sends
-      // the browser on to (CSP `form-action`).
+      // Not a redirect: the form policy would have to name each host that the provider redirects to
+      // (CSP `form-action`).
       return pageResponse(context, page, {
         cookies: answer.cookies,
         headers: { refresh: `0;url=${url}` },
@@ -266,7 +269,7 @@ export const submitProviderSignIn = defineEndpoint({
   },
 });
 
-/** The page to sign out; a link alone ends no session. */
+/** Shows the page to sign out, since a link alone must not end a session. */
 export const signOutPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -308,7 +311,7 @@ export const submitSignOut = defineEndpoint({
   },
 });
 
-/** The script of the pages that know passkeys. */
+/** The script of the pages that offer passkeys. */
 export const passkeyScriptFile = defineEndpoint({
   ...pageRoute,
   otherResponseTypes: ["text/javascript"],

@@ -7,7 +7,7 @@ import { passkeyButton, passkeyScriptPath } from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse, pageRoute, personOf, redirect } from "./page-response.ts";
 
-/** What to do next, and where that is described. */
+/** A next step, and where it is described. */
 interface Step {
   title: string;
   text: string;
@@ -84,7 +84,7 @@ ${passkeyButton({ way: "add", label: "Add a passkey", returnTo: "/" })}</div>`,
 });
 
 /**
- * Shows the dashboard, or where it is off the next steps, to people who signed in; others sign in
+ * Shows the dashboard, or where that is off the next steps, to signed-in people; others sign in
  * first.
  */
 export const startPage = defineEndpoint({
@@ -103,7 +103,7 @@ export const startPage = defineEndpoint({
   },
 });
 
-/** The mark that browsers show in tabs. */
+/** The icon that browsers show in tabs. */
 export const favicon = defineEndpoint({
   ...pageRoute,
   otherResponseTypes: ["image/svg+xml"],

@@ -33,8 +33,8 @@ const entrySchema = lazily(() =>
 );
 
 /**
- * A change without a recorded outcome may have happened: its gateway ended meanwhile, or it is
- * under way.
+ * Returns the outcome of a change. One without a recorded status may have happened: its gateway
+ * ended during it, or it is in progress.
  */
 const outcomeOf = (status: number | null): AnswerOf<typeof entrySchema>["outcome"] =>
   status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused";
@@ -61,7 +61,7 @@ function limitOf(text: string | null): number {
   });
 }
 
-/** The id that a parameter names, by what such ids look like. */
+/** Returns the id of a parameter, checked against the form of such ids. */
 function idIn(
   query: URLSearchParams,
   param: string,
@@ -72,7 +72,7 @@ function idIn(
   throw new GatewayError("bad_request", `${param}: is no id.`, { param });
 }
 
-/** What entries say they were, such as `PATCH /keys/:hash`. */
+/** Returns a text that entries contain, such as `PATCH /keys/:hash`. */
 const textIn = (query: URLSearchParams, param: string): string | undefined =>
   idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
 
@@ -129,7 +129,7 @@ const cellsOf = ({
 
 const tableRowsMax = 10_000;
 
-/** Everything that meets the filters as one table, the newest first. */
+/** Returns everything that meets the filters as one table, newest first. */
 async function table(
   query: AuditQuery,
   { security, endpointPaths }: Dependencies,

@@ -17,7 +17,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** A key that was not used for so long is worth a question. */
+/** Days without use after which a key should be reviewed. */
 const idleDays = 90;
 
 const findings = ["no_expiry", "unused", "no_spending_limit"] as const;
@@ -111,7 +111,9 @@ function managementCredential(key: ManagementKey, facts: Facts): CredentialObjec
   };
 }
 
-/** Lists every credential of the workspace with what matters to its security; never a secret. */
+/**
+ * Lists every credential of the workspace with what matters to its security, never with its secret.
+ */
 export const listCredentials = defineEndpoint({
   ...shared,
   method: "GET",
@@ -165,7 +167,7 @@ export const listCredentials = defineEndpoint({
   },
 });
 
-/** Changes what an LLM key demands of providers beside what its workspace does. */
+/** Changes what an LLM key requires of providers beyond its workspace's requirements. */
 export const changeKeyPrivacy = defineEndpoint({
   ...shared,
   method: "PATCH",

@@ -44,7 +44,7 @@ const newEntrySchema = z.object({
 
 const removalSchema = z.object({ confirm: confirmField });
 
-/** Lists the addresses that the workspace may be reached from. */
+/** Lists the addresses from which the workspace may be used. */
 export const listAllowedRanges = defineEndpoint({
   ...shared,
   method: "GET",
@@ -67,7 +67,7 @@ export const listAllowedRanges = defineEndpoint({
 });
 
 /**
- * Adds a range to the allowlist; from this answer on every other address is refused with
+ * Adds a range to the allowlist. From this answer on, every other address is refused with
  * `ip_not_allowed`.
  */
 export const addAllowedRange = defineEndpoint({
@@ -96,7 +96,7 @@ export const addAllowedRange = defineEndpoint({
   },
 });
 
-/** Takes an entry off the allowlist. */
+/** Removes an entry from the allowlist. */
 export const removeAllowedRange = defineEndpoint({
   ...shared,
   method: "DELETE",

@@ -7,14 +7,17 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, workspaceOf } from "../account/account-fields.ts";
 
-/** The public form of what a workspace or a key demands of providers. */
+/** The public form of what a workspace or a key requires of providers. */
 export const privacySchema = lazily(() =>
   z
     .object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) })
     .meta({ id: "PrivacySettings" }),
 );
 
-/** The public form of a workspace's own; keep_contents is there where the gateway has an archive. */
+/**
+ * The public form of a workspace's own settings; keep_contents is present where the gateway has an
+ * archive.
+ */
 const workspacePrivacySchema = lazily(() =>
   z
     .object({
@@ -25,7 +28,7 @@ const workspacePrivacySchema = lazily(() =>
     .meta({ id: "WorkspacePrivacySettings" }),
 );
 
-/** Changes to it; what is left out stays as it is. */
+/** Changes to the settings. Absent fields stay as they are. */
 export const privacyChangesSchema = z.strictObject({
   zdr: z.boolean("must be true or false").optional(),
   blocked_providers: z
@@ -34,7 +37,7 @@ export const privacyChangesSchema = z.strictObject({
     .optional(),
 });
 
-/** What a workspace or a key demands, as it is shown. */
+/** Returns the settings of a workspace or a key, as they are shown. */
 export const privacyObject = ({
   zdr,
   blockedProviders,
@@ -44,8 +47,8 @@ export const privacyObject = ({
 });
 
 /**
- * Changes as they are kept: providers by their ids, whichever name they were written by. A misspelt
- * name would block no provider, so it is refused. Throws `bad_request`.
+ * Returns changes in stored form, with providers by id, by any of their names. A
+ * misspelt name is refused, since it would block no provider. Throws `bad_request`.
  */
 export function privacyChanges(
   { inference }: Dependencies,
@@ -77,7 +80,7 @@ const workspacePrivacyChangesSchema = privacyChangesSchema.extend({
   keep_contents: z.boolean("must be true or false").optional(),
 });
 
-/** What a workspace demands, and whether its prompts and answers are kept. */
+/** Returns a workspace's requirements, and whether its prompts and answers are kept. */
 const workspacePrivacyObject = (
   privacy: Privacy,
   { insights }: Pick<Dependencies, "insights">,
@@ -101,7 +104,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** Shows what the workspace demands of every provider. */
+/** Shows what the workspace requires of every provider. */
 export const getPrivacy = defineEndpoint({
   ...shared,
   method: "GET",
@@ -112,7 +115,7 @@ export const getPrivacy = defineEndpoint({
     context.json(workspacePrivacyObject(deps.security.privacy.of(workspaceOf(context).id), deps)),
 });
 
-/** Changes what the workspace demands of every provider; the very next request is routed by it. */
+/** Changes what the workspace requires of every provider, in force for the very next request. */
 export const changePrivacy = defineEndpoint({
   ...shared,
   method: "PATCH",

@@ -18,7 +18,9 @@ import {
 } from "../account/account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 
-/** How fresh a session has to be where an account has no password to ask for. */
+/**
+ * Milliseconds for which a session counts as fresh, where an account has no password to ask for.
+ */
 const freshMs = 15 * 60_000;
 
 const methodSchema = lazily(() =>
@@ -63,7 +65,7 @@ export const listSignInMethods = defineEndpoint({
   },
 });
 
-/** Takes one way to sign in away, never the last one. */
+/** Removes one way to sign in, never the last one. */
 export const unlinkSignInMethod = defineEndpoint({
   ...forSessions,
   method: "DELETE",
@@ -84,8 +86,8 @@ export const unlinkSignInMethod = defineEndpoint({
 });
 
 /**
- * An unlocked screen is not enough to take over an account: its password, or a session that has
- * just begun, proves whose it is.
+ * Throws unless the caller proves to own the account, by its password or a session that has just
+ * begun: an unlocked screen is not enough to take over an account.
  */
 async function assertOwner(
   context: RequestContext<unknown, SessionCaller>,
@@ -138,8 +140,8 @@ export async function assertNothingLeft(
 }
 
 /**
- * Deletes a user, ends the apps that they connected, and revokes the management keys that they made
- * in organisations that go on.
+ * Deletes a user, ends the apps that they connected, and revokes the management keys that they
+ * created in organisations that remain.
  */
 export async function deleteWithKeys(
   context: RequestContext<unknown>,
@@ -216,7 +218,7 @@ const emailSchema = z.strictObject({
   password: passwordField.optional().describe("Of the account, where it has one."),
 });
 
-/** Sends a link to another address; the account has it once the link was used. */
+/** Sends a link to a new address, which becomes the account's once the link was used. */
 export const changeEmail = defineEndpoint({
   ...forSessions,
   base: "root",

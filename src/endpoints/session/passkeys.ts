@@ -17,7 +17,7 @@ const anybody = { access: { open: true } } as const;
 const signedIn = { access: { session: true }, tag: "Account" } as const;
 
 /**
- * What the browser's WebAuthn gives, as JSON (Web Authentication Level 3, section 5.1.8); the
+ * What the browser's WebAuthn returns, as JSON (Web Authentication Level 3, section 5.1.8); the
  * library checks it.
  */
 const credentialField = z.looseObject({ id: z.string() });
@@ -52,13 +52,10 @@ const passkeyObject = (
   created_at: passkey.createdAt?.toISOString() ?? null,
 });
 
-/**
- * What a browser's WebAuthn is asked with, as it wants it (Web Authentication Level 3, sections 5.4
- * and 5.5).
- */
+/** The options of a browser's WebAuthn call (Web Authentication Level 3, sections 5.4 and 5.5). */
 const optionsSchema = z.looseObject({ challenge: z.string() });
 
-/** What a browser needs to make a passkey. */
+/** Returns the options for creating a passkey. */
 export const passkeyRegistrationOptions = defineEndpoint({
   ...shared,
   ...signedIn,
@@ -77,7 +74,7 @@ export const passkeyRegistrationOptions = defineEndpoint({
 
 const registrationSchema = z.object({ response: credentialField, name: nameField.optional() });
 
-/** Adds the passkey that a browser made. */
+/** Adds the passkey that a browser created. */
 export const addPasskey = defineEndpoint({
   ...shared,
   ...signedIn,
@@ -97,7 +94,7 @@ export const addPasskey = defineEndpoint({
   },
 });
 
-/** What a browser needs to prove that it has a passkey. */
+/** Returns the options for signing in with a passkey. */
 export const passkeySignInOptions = defineEndpoint({
   ...shared,
   ...anybody,
@@ -117,7 +114,7 @@ export const passkeySignInOptions = defineEndpoint({
 
 const assertionSchema = z.object({ response: credentialField });
 
-/** Begins a session with a passkey. */
+/** Starts a session with a passkey. */
 export const signInWithPasskey = defineEndpoint({
   ...shared,
   ...anybody,

@@ -21,7 +21,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** A token as links carry it. */
+/** The token of a link. */
 export const linkTokenField = z
   .string("is required and must be a text")
   .min(1, "is required and must be a text")
@@ -73,7 +73,7 @@ export const resetPassword = defineEndpoint({
   },
 });
 
-/** Sends a link that proves whose the address of the account is. */
+/** Sends a link that confirms the address of the account. */
 export const sendVerification = defineEndpoint({
   ...forSessions,
   base: "root",

@@ -21,7 +21,7 @@ import {
 import { signedIn, signedInSchema } from "./sign-in.ts";
 import { answerWith, attemptOf, delegate } from "./sign-in-flow.ts";
 
-/** Shows who is signed in, and where. */
+/** Shows who is signed in, and in which workspace. */
 export const getSession = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -31,7 +31,7 @@ export const getSession = defineEndpoint({
   description: "A session that is used is prolonged once a day, by this route; its cookie with it.",
   response: currentSessionSchema,
   async handle(context, deps: Dependencies) {
-    // The library prolongs the session where that is due, and writes the cookie again.
+    // The library prolongs the session where that is due, and sets the cookie again.
     const { cookies } = await delegate(context, deps, { method: "GET", path: "/get-session" });
     return answerWith(
       context,
@@ -51,7 +51,7 @@ const changeSchema = z.strictObject({
   name: nameField.optional().describe("What the user is called."),
 });
 
-/** Chooses the workspace that the session works in, or renames the user. */
+/** Sets the session's active workspace, or renames the user. */
 export const changeSession = defineEndpoint({
   ...forSessions,
   method: "PATCH",
@@ -133,7 +133,7 @@ export const revokeSession = defineEndpoint({
   },
 });
 
-/** Ends every session of the user but the one that asks. */
+/** Ends every session of the user except the calling one. */
 export const revokeOtherSessions = defineEndpoint({
   ...forSessions,
   method: "DELETE",
@@ -155,7 +155,7 @@ const passwordSchema = z.object({
   new_password: newPasswordField,
 });
 
-/** Changes the password; every other session ends, and this one goes on under a new cookie. */
+/** Changes the password. Every other session ends, and this one continues under a new cookie. */
 export const changePassword = defineEndpoint({
   ...forSessions,
   base: "root",

@@ -16,22 +16,22 @@ import type { Dependencies } from "../dependencies.ts";
  * answer.
  */
 
-/** The outcome of a sign-in: a session, or a question for the code of a second factor. */
+/** The outcome of a sign-in: a session, or a request for the code of a second factor. */
 export type SignInOutcome =
   | { kind: "signed-in"; answer: DelegatedAnswer; caller: SessionCaller }
   | { kind: "second-factor"; answer: DelegatedAnswer };
 
-/** The code of an authenticator app, or one of the codes that were given with it. */
+/** The code of an authenticator app, or one of its backup codes. */
 export type SecondFactor = { code: string } | { backupCode: string };
 
-/** By which a browser is known as one that an account was signed in with. */
+/** The cookie that identifies a browser as one that an account was signed in with. */
 const deviceCookie = "switchyard.device";
 const deviceSeconds = 365 * 86_400;
-/** Whose second factor is waited for. */
+/** The cookie that names the account whose second factor is awaited. */
 const stepCookie = "switchyard.second_step";
 const stepSeconds = 600;
 
-/** A second factor is asked for in place of a session. */
+/** The library's answer that asks for a second factor in place of a session. */
 const challengeSchema = z.object({ twoFactorRedirect: z.literal(true) });
 
 const redirectSchema = z.object({ url: z.string() });
@@ -50,17 +50,14 @@ function setCookie(
   return `${name}=${value}; Max-Age=${seconds}; Path=/; HttpOnly;${publicUrl().startsWith("https:") ? " Secure;" : ""} SameSite=Lax`;
 }
 
-/** The attempt that a request is, as it is counted. */
+/** Returns the attempt of a request, as it is counted. */
 export const attemptOf = (context: RequestContext<unknown>, email?: string): Attempt => ({
   address: context.clientAddress(),
   device: cookieOf(context, deviceCookie),
   email,
 });
 
-/**
- * Signs in with e-mail and password. Throws what the library refuses with, and
- * `rate_limit_exceeded`.
- */
+/** Signs in with e-mail and password. Throws the library's refusals, and `rate_limit_exceeded`. */
 export async function signInWithPassword(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -105,7 +102,7 @@ export async function signInWithSecondFactor(
   return { ...outcome, answer: { ...outcome.answer, cookies: [...outcome.answer.cookies, ended] } };
 }
 
-/** Signs in with what a browser answered to the options of a passkey. */
+/** Signs in with a browser's answer to the options of a passkey. */
 export async function signInWithPasskeyAnswer(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -117,8 +114,8 @@ export async function signInWithPasskeyAnswer(
 }
 
 /**
- * Comes back from an OpenID provider: the answer sends the browser on, with a session where that
- * provider proved who it is.
+ * Handles the return from an OpenID provider. The answer redirects the browser, with a session
+ * where that provider proved the person's identity.
  */
 export async function finishProviderSignIn(
   context: RequestContext<unknown>,
@@ -132,7 +129,7 @@ export async function finishProviderSignIn(
   });
   if (sessionCookieIn(answer) !== undefined)
     return (await succeeded(context, deps, { by, answer })).answer;
-  // Linking a provider comes back here too, without a new session.
+  // Linking a provider returns here too, without a new session.
   if (answer.location?.includes("error=") !== true) return answer;
   // Repeated attempts for one address do not fill the log.
   await deps.people.throttle.count({ address: context.clientAddress(), purpose: "provider" });
@@ -148,8 +145,8 @@ export const signOutOf = (
   delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
 
 /**
- * The address of the account whose password was given in this browser and whose second factor is
- * missing; undefined without one.
+ * Returns the address of the account whose password was entered in this browser and whose second
+ * factor is missing; undefined without one.
  */
 export const pendingSecondFactor = (
   context: RequestContext<unknown>,
@@ -157,8 +154,8 @@ export const pendingSecondFactor = (
 ): string | undefined => unsealed(deps, cookieOf(context, stepCookie));
 
 /**
- * Begins to sign in at an OpenID provider: the address that the browser goes to, with the cookies
- * of this attempt.
+ * Starts to sign in at an OpenID provider: returns the address for the browser, with the cookies of
+ * this attempt.
  */
 export async function beginProviderSignIn(
   context: RequestContext<unknown>,
@@ -184,7 +181,7 @@ export async function beginProviderSignIn(
   return { answer, url: redirectSchema.parse(answer.body).url };
 }
 
-/** The way of signing in, as the audit log has it. */
+/** The way of signing in, as the audit log names it. */
 interface Way {
   action: string;
   email?: string;
@@ -229,7 +226,7 @@ async function succeeded(
   return { kind: "signed-in", caller, answer: { ...answer, cookies: [...answer.cookies, device] } };
 }
 
-/** The session cookie that an answer sets, unless it takes it away. */
+/** Returns the session cookie that an answer sets, unless it deletes it. */
 function sessionCookieIn({ cookies }: DelegatedAnswer): string | undefined {
   const line = cookies.find(
     (each) => each.startsWith(`${brand.sessionCookie}=`) && !/max-age=0/i.test(each),
@@ -237,7 +234,7 @@ function sessionCookieIn({ cookies }: DelegatedAnswer): string | undefined {
   return line?.slice(brand.sessionCookie.length + 1).split(";")[0] || undefined;
 }
 
-/** A code that was read over a shoulder opens nothing a second time. */
+/** Throws for a code that was used before, so that one which was observed is useless. */
 async function assertFirstUse(
   { people }: Dependencies,
   { caller: { user, session }, code }: { caller: SessionCaller; code: string },
@@ -251,8 +248,8 @@ async function assertFirstUse(
 }
 
 /**
- * Writes an attempt into the log of the account's workspace; into the operators' where no one has
- * that address.
+ * Audits an attempt in the account's workspace, or in the operator's where the address has no
+ * account.
  */
 async function writeDown(
   context: RequestContext<unknown>,
@@ -293,8 +290,8 @@ function sealed(deps: Dependencies, email: string): string {
 }
 
 /**
- * The e-mail of whom the second factor is waited for; undefined where the password was not given,
- * or too long ago.
+ * Returns the e-mail of the account whose second factor is awaited; undefined where the password
+ * was not entered, or too long ago.
  */
 function unsealed(deps: Dependencies, cookie: string | undefined): string | undefined {
   const [email = "", ends = "", seal = ""] = cookie?.split(".") ?? [];
@@ -306,17 +303,17 @@ function unsealed(deps: Dependencies, cookie: string | undefined): string | unde
   return holds ? Buffer.from(email, "base64url").toString() : undefined;
 }
 
-/** What a route asks of the library for sign-in. */
+/** A request of a route to the sign-in library. */
 export interface Delegated {
   method: "GET" | "POST";
-  /** Below `identityPath`. */
+  /** The path below `identityPath`. */
   path: string;
   body?: Readonly<Record<string, unknown>>;
-  /** The library is not told of a session that the browser has: it is to begin one. */
+  /** Whether the browser's session is hidden from the library, which is to start one. */
   withoutSession?: boolean;
 }
 
-/** What the library answered: its cookies, where it sends the browser, and its JSON. */
+/** The library's answer: its cookies, its redirect, and its JSON. */
 export interface DelegatedAnswer {
   status: number;
   cookies: readonly string[];
@@ -349,8 +346,8 @@ const refusalSchema = z
   .catch({});
 
 /**
- * Asks the library as the browser would have. Throws `GatewayError` where the library refuses, and
- * for pages of others.
+ * Calls the library as the browser would have. Throws `GatewayError` where the library refuses, and
+ * for pages of other origins.
  */
 export async function delegate(
   context: RequestContext<unknown>,
@@ -388,8 +385,8 @@ const withoutSessionCookie = (cookies: string): string =>
     .join("; ");
 
 /**
- * The guard has checked the origin, so the library gets ours; the address is the one that this
- * gateway saw.
+ * Returns the headers for the library. The guard has checked the origin, so it is set to this
+ * service's, and the address to the one that this gateway saw.
  */
 function headersFor(
   context: RequestContext<unknown>,
@@ -411,7 +408,7 @@ function headersFor(
 
 function refusalOf(status: number, body: unknown): GatewayError {
   const { message, code } = refusalSchema.parse(body);
-  // 2026-11: the library answers 500 to credentials of a browser that do not hold.
+  // 2026-11: the library answers 500 to invalid credentials from a browser.
   const known = code === "FAILED_TO_VERIFY_REGISTRATION" ? "bad_request" : codes[status];
   if (known === undefined) {
     return new GatewayError(
@@ -423,7 +420,10 @@ function refusalOf(status: number, body: unknown): GatewayError {
   return new GatewayError(known, message ?? "Signing in was refused.", { metadata });
 }
 
-/** An answer to the browser with what the library set; of secrets it has the cookie alone. */
+/**
+ * Returns the answer to the browser with what the library set. Of secrets it contains only the
+ * cookie.
+ */
 export function answerWith(
   context: RequestContext<unknown>,
   { cookies, location, status }: DelegatedAnswer,

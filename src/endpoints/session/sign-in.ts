@@ -21,7 +21,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** A page of ours to come back to: a path, or a URL at the public one. */
+/** A page of this service to return to: a path, or a URL at the public address. */
 const returnField = z.string().max(2_000).optional();
 
 const signInSchema = z.object({
@@ -30,16 +30,16 @@ const signInSchema = z.object({
   remember_me: z.boolean().optional(),
 });
 
-/** Who has signed in, as it is answered; the library tells more. */
+/** The signed-in user, as it is returned; the library returns more. */
 export const signedInSchema = z.object({
   user: z.object({ id: z.string(), name: z.string(), email: z.string() }),
 });
 
-/** A user as the library describes one, with our field names. */
+/** Returns a user of the library under this API's field names. */
 export const signedIn = (body: unknown): z.infer<typeof signedInSchema> =>
   signedInSchema.parse(body);
 
-/** The answer where there is nothing to tell. */
+/** The answer of a route that returns no data. */
 export const successSchema = z.object({ success: z.literal(true) });
 
 const secondFactorSchema = lazily(() =>
@@ -49,7 +49,7 @@ const secondFactorSchema = lazily(() =>
   }),
 );
 
-/** Begins a session with e-mail and password. */
+/** Starts a session with e-mail and password. */
 export const signInByPassword = defineEndpoint({
   ...shared,
   method: "POST",
@@ -96,7 +96,7 @@ const providerBody = ({
 
 const redirectTo = (body: unknown): { url: string } => z.object({ url: z.string() }).parse(body);
 
-/** Begins to sign in at an OIDC provider; the answer says where the browser goes. */
+/** Starts to sign in at an OIDC provider; the answer says where the browser goes. */
 export const signInWithProvider = defineEndpoint({
   ...shared,
   method: "POST",
@@ -120,7 +120,7 @@ export const signInWithProvider = defineEndpoint({
   },
 });
 
-/** Where an OIDC provider sends the browser back to. */
+/** Handles the browser's return from an OIDC provider. */
 export const providerCallback = defineEndpoint({
   ...shared,
   method: "GET",

@@ -49,8 +49,8 @@ const signUpSchema = z.object({
 });
 
 /**
- * Makes an account and begins its first session; undefined where a link was sent instead, which
- * proves whose address it is. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
+ * Creates an account and starts its first session. Undefined where a link was sent instead, to
+ * confirm the address. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>,
@@ -84,8 +84,8 @@ function entitlementOf({
 }
 
 /**
- * Makes an account: the owner's by the link of the terminal, others by invitation or where sign-up
- * is open.
+ * Creates an account: the owner's by the link from the terminal, others by invitation or where
+ * sign-up is open.
  */
 export const signUp = defineEndpoint({
   ...shared,
@@ -112,7 +112,7 @@ export const signUp = defineEndpoint({
   },
 });
 
-/** Says how one can sign in here. */
+/** Lists the sign-in methods that are available. */
 export const signInMethods = defineEndpoint({
   ...shared,
   method: "GET",
@@ -141,28 +141,29 @@ export const signInMethods = defineEndpoint({
 /** An invitation that can be accepted now. */
 export type OpenInvitation = Invitation & { organizationName: string };
 
-/** What a person who opens the link of an invitation can do there. */
+/** What a person who opens the link of an invitation can do. */
 export type JoinState =
   | { kind: "closed" }
   /** Accepted already, by the person who opens it. */
   | { kind: "joined"; organization: Organization }
-  /** Signed in with the account that is invited: one button. */
+  /** Signed in with the invited account: one button. */
   | { kind: "accept"; invitation: OpenInvitation }
   /** Signed in with another account. */
   | { kind: "other-account"; invitation: OpenInvitation; visitor: SessionCaller }
   /**
-   * Not signed in: makes an account or signs in. Which of them fits the address is not revealed.
+   * Not signed in: create an account or sign in. Whether the address has an account is not
+   * revealed.
    */
   | { kind: "identify"; invitation: OpenInvitation };
 
-/** What became of accepting. */
+/** The outcome of accepting. */
 type JoinOutcome =
   | { kind: "joined"; organization: Organization; answer: DelegatedAnswer | undefined }
   | { kind: "second-factor"; answer: DelegatedAnswer };
 
 /**
- * What the link of an invitation leads to for the browser that asks; `joinedId` is the organisation
- * that accepting ended at.
+ * Returns what the link of an invitation leads to for this browser. `joinedId` is the organisation
+ * that was just joined.
  */
 export async function joinStateOf(
   context: RequestContext<unknown>,
@@ -205,8 +206,8 @@ export async function joinAsVisitor(
 }
 
 /**
- * Signs in with the password of the account that is invited, and accepts unless a second factor is
- * wanted first.
+ * Signs in with the password of the invited account, and accepts unless a second factor is required
+ * first.
  */
 export async function joinWithPassword(
   context: RequestContext<unknown>,
@@ -221,7 +222,7 @@ export async function joinWithPassword(
   });
 }
 
-/** Gives the second factor, and accepts. */
+/** Takes the second factor, and accepts. */
 export async function joinWithSecondFactor(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -243,10 +244,7 @@ async function joinAfter(
   return { kind: "joined", organization: await accept(context, deps, { token, caller }), answer };
 }
 
-/**
- * Adds a member, and writes it into the logs of the organisation and of the workspace that they
- * are in.
- */
+/** Adds a member, and audits it in the organisation and in the member's own workspace. */
 async function accept(
   context: RequestContext<unknown>,
   { people, security }: Dependencies,

@@ -38,7 +38,7 @@ const factorSchema = z
     },
   );
 
-/** Gives the second factor after the password, and begins the session. */
+/** Takes the second factor after the password, and starts the session. */
 export const signInWithCode = defineEndpoint({
   base: "root",
   access: { open: true },
@@ -65,7 +65,7 @@ export const signInWithCode = defineEndpoint({
   },
 });
 
-/** Asks the library for something of the account, counted as an attempt to prove whose it is. */
+/** Makes a request for the account to the library, counted as an attempt to prove its ownership. */
 async function counted(
   context: RequestContext<unknown, SessionCaller>,
   deps: Dependencies,
@@ -85,7 +85,7 @@ const passwordSchema = z.strictObject({
 
 const setUpSchema = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
 
-/** Begins to set up an authenticator app; in force once a code of it was given. */
+/** Starts to set up an authenticator app, which is in force once a code of it was entered. */
 export const beginTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",
@@ -126,7 +126,7 @@ export const confirmTwoFactor = defineEndpoint({
   },
 });
 
-/** Makes other backup codes; those before are dead. */
+/** Replaces the backup codes; earlier ones stop working. */
 export const renewBackupCodes = defineEndpoint({
   ...shared,
   method: "POST",
@@ -146,7 +146,7 @@ export const renewBackupCodes = defineEndpoint({
   },
 });
 
-/** Takes the second factor away. */
+/** Removes the second factor. */
 export const endTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",

@@ -18,8 +18,8 @@ import { inferenceBodyBytesMax, readCall, type CallReader } from "../read-call.t
 import { responsesReader } from "./responses.ts";
 
 /**
- * As of a response, but for `input`, which may be left out where `previous_response_id` has the
- * conversation.
+ * Reads requests like those for responses, except that `input` may be omitted where
+ * `previous_response_id` names the conversation.
  */
 const compactReader: CallReader = {
   ...responsesReader,
@@ -41,7 +41,7 @@ const usageSchema = lazily(() =>
   }),
 );
 
-/** What is read of the answer that holds the summary. */
+/** The members of the summarising answer that are read. */
 const answerSchema = z.looseObject({
   id: z.string(),
   created_at: z.int(),

@@ -36,7 +36,7 @@ import {
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
 import { responseEventSchema } from "../stream-events.ts";
 
-/** Whose response an answer is. */
+/** Returns the owner of a response. */
 const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): ResponseOrigin => ({
   id,
   workspaceId: caller.workspace.id,
@@ -44,7 +44,7 @@ const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): Respo
   createdAtMs,
 });
 
-/** Serves a call and keeps its response before the client hears of its end. */
+/** Serves a call and stores its response before the client receives its end. */
 async function answerStored(
   context: RequestContext,
   {
@@ -55,7 +55,7 @@ async function answerStored(
 ): Promise<Answer> {
   const { inference, clock, responses: store } = dependencies;
   const origin = originOf(call, clock.nowMs());
-  // It was answered and paid for, so it is handed over even where it could not be kept.
+  // The answer was given and paid for, so it is returned even if it could not be stored.
   const keep = (record: ResponseRecord): Promise<void> =>
     keepResponse(store, { request, origin, record, endedAtMs: clock.nowMs() }).catch(
       (error: unknown) => inference.observer.responseNotKept(error, origin.id),
@@ -70,7 +70,7 @@ async function answerStored(
   return wholeResponse(context, { served, call, text });
 }
 
-/** Responses in OpenAI's dialect, whole or streamed, on any model of the catalog. */
+/** Serves OpenAI's Responses dialect, whole or streamed, on any model of the catalog. */
 export const responses = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/responses",
@@ -123,7 +123,10 @@ export const responses = defineEndpoint<Dependencies>({
   },
 });
 
-/** The text that a job is run from: backends that were named by header are named in the body. */
+/**
+ * Returns the text that a job is run from. Providers that were named by header are named in the
+ * body.
+ */
 function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
   if (forcedProviders === undefined) return text;
   const provider = {
@@ -135,10 +138,10 @@ function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
 }
 
 /**
- * Queues a background response, durable before it is answered, and answers its record or its
- * events. What no provider could serve, or the caller could not bear, is refused at once. `sent` is
- * the request as it came, which is run again from its own text; `call` has the conversation that it
- * continues.
+ * Queues a background response, which is durable before it is answered, and returns its record or
+ * its events. A request that no provider could serve, or that the caller cannot pay for, is refused
+ * at once. `sent` is the request as it was received, from whose text it is run later; `call`
+ * contains the conversation that it continues.
  */
 async function queueResponse(
   context: RequestContext,
@@ -191,8 +194,8 @@ export const responsesReader: CallReader = {
 };
 
 /**
- * The call with everything that is to be answered as its input, since no provider knows what is
- * stored here.
+ * Returns the call with the whole conversation as its input, since no provider knows what is stored
+ * here.
  */
 export function withConversation(call: ChatCall, conversation: readonly ResponseItem[]): ChatCall {
   const { presetId, dialectHeaders, signatures, nowSeconds } = call;

@@ -27,7 +27,7 @@ interface Services {
   responses: ResponseStore;
 }
 
-/** The call of a job: always streamed, so that it can be followed. */
+/** Returns the call of a job, which is always streamed, so that it can be followed. */
 async function callOfJob(
   job: BackgroundJob,
   { inference, responses }: Services,
@@ -72,7 +72,7 @@ async function callOfJob(
 }
 
 /**
- * Does the work of background responses: the same inference as for any other, its events handed to
+ * Runs background responses: with the same inference as any other request, passing its events to
  * the job.
  */
 export const runBackground =
@@ -94,7 +94,7 @@ export const runBackground =
     signal.throwIfAborted();
   };
 
-/** Keeps what a cancelled response delivered, and what that used and cost. */
+/** Stores what a cancelled response delivered, with its usage and cost. */
 async function recordCancelled(
   stream: RelayedStream,
   { sink, createdAtMs }: { sink: BackgroundSink; createdAtMs: number },

@@ -73,7 +73,7 @@ const storedResponseSchema = lazily(() =>
     .meta({ id: "StoredResponse" }),
 );
 
-/** A stored response, or the events of a background one from a sequence number on. */
+/** Returns a stored response, or the events of a background one from a sequence number on. */
 export const getStoredResponse = defineEndpoint<Dependencies>({
   ...shared,
   method: "GET",
@@ -124,8 +124,8 @@ function streamOf(
 }
 
 /**
- * Stops a background response. One that has ended is answered as it is, so that cancelling twice is
- * no error.
+ * Stops a background response. One that has ended is returned as it is, so that cancelling twice is
+ * not an error.
  */
 export const cancelStoredResponse = defineEndpoint<Dependencies>({
   ...shared,
@@ -147,7 +147,7 @@ export const cancelStoredResponse = defineEndpoint<Dependencies>({
   },
 });
 
-/** Deletes a stored response with its events; one that is under way is stopped first. */
+/** Deletes a stored response with its events; one that is in progress is stopped first. */
 export const deleteStoredResponse = defineEndpoint<Dependencies>({
   ...shared,
   method: "DELETE",
@@ -183,7 +183,7 @@ const itemsQuerySchema = z.object({
     ),
 });
 
-/** The input items of a stored response, page by page; those of responses before it are theirs. */
+/** Lists the input items of a stored response, page by page, without those of earlier responses. */
 export const listInputItems = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/responses/:id/input_items",
@@ -212,16 +212,17 @@ export const listInputItems = defineEndpoint<Dependencies>({
 });
 
 /**
- * The answer to an id that the caller's workspace does not have, even if another one has it.
+ * Returns the error for an id that the caller's workspace does not have, even if another one has
+ * it.
  */
 const responseNotFound = (id: string): GatewayError =>
   new GatewayError("not_found", `Response with id '${id}' not found.`);
 
-/** Workspace of the caller; these endpoints take LLM keys only. */
+/** Returns the workspace of the caller; these endpoints accept LLM keys only. */
 const workspaceOf = ({ caller }: RequestContext<undefined>): string =>
   (caller as LlmKeyCaller).workspace.id;
 
-/** The response that a request names, if the caller's workspace has it. */
+/** Returns the response that a request names, if the caller's workspace has it. */
 async function requestedResponse(
   context: RequestContext<undefined>,
   { responses }: Dependencies,
@@ -232,17 +233,17 @@ async function requestedResponse(
   return response;
 }
 
-/** A JSON response out of text that is JSON already. */
+/** Returns a JSON response from text that is JSON already. */
 const jsonTextResponse = ({ headers }: RequestContext<undefined>, text: string): Reply =>
   new Reply(text, { headers: { "content-type": "application/json", ...headers } });
 
-/** A comment, which every client passes over (WHATWG HTML, section 9.2.6). */
+/** A comment, which every client ignores (WHATWG HTML, section 9.2.6). */
 const pingFrame = ": ping\n";
 
 /**
- * The frames of a source, with pings while it is silent. With `atOnce` one goes ahead of them: the
- * head of an answer leaves with its first byte, and the next event of a response may be long in
- * coming.
+ * Returns the frames of a source, with pings while it is silent. With `atOnce` one ping precedes
+ * them: the head of an answer is sent with its first byte, and the next event of a response may
+ * take long.
  */
 export function withPings(
   source: FrameSource,
@@ -251,7 +252,7 @@ export function withPings(
   const wait = new FrameWait(keepAlive, pingFrame);
   let pulled: Promise<string | undefined> | undefined;
   let headDue = atOnce;
-  /** What came while a ping was on its way stays in `pulled` for the next wait. */
+  /** What came while a ping was being sent stays in `pulled` for the next wait. */
   const give = (frames: string | undefined): void => {
     if (frames === undefined) wait.end();
     if (!wait.isOpen) return;
@@ -280,7 +281,8 @@ export function withPings(
 const metadataFrame = `event: ${brand.metadataEvent}\n`;
 
 /**
- * The frames without the metadata event, for clients that break on it; the record tells the same.
+ * Returns the frames without the metadata event, for clients that fail on it; the record has the
+ * same data.
  */
 export const withoutMetadataEvent = (source: FrameSource): FrameSource => ({
   async next() {
