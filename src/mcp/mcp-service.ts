@@ -7,24 +7,24 @@ import type { SessionCaller } from "../identity/people/sessions.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 
-/** Who calls tools: an LLM key, a management key or a connected app. */
+/** A caller of tools: an LLM key, a management key or a connected app. */
 export type ToolCaller = Extract<Caller, { kind: "llm-key" | "management-key" | "connection" }>;
 
-/** A caller, and what it is to the service. */
+/** A caller, and its relation to the service. */
 export interface KnownCaller {
   caller: ToolCaller;
-  /** The workspace whose management keys are operators'. */
+  /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
   /** The operator whose LLM key calls; undefined for every other credential. */
   operator: SessionCaller | undefined;
 }
 
-/** Scope by which endpoints of operators accept management keys. */
+/** The scope that management keys need for endpoints of operators. */
 const operatorScope = "write:management-keys";
 
 /**
- * Whether a caller runs the service: an operator's own LLM key, or a management key of the first
- * workspace with the scope.
+ * Returns whether a caller is an operator: by an operator's own LLM key, or a management key of the
+ * first workspace with the scope.
  */
 const isOperator = ({ caller, operatorWorkspaceId, operator }: KnownCaller): boolean =>
   operator !== undefined ||
@@ -32,7 +32,7 @@ const isOperator = ({ caller, operatorWorkspaceId, operator }: KnownCaller): boo
     caller.kind === "management-key" &&
     coversScope(caller.key.scopes, operatorScope));
 
-/** Whether a caller may use a tool; those that it may not are left out of its list. */
+/** Returns whether a caller may use a tool; tools that it may not use are left out of its list. */
 export function mayUse(
   { scope, operators }: Pick<Tool, "scope" | "operators">,
   known: KnownCaller,
@@ -47,7 +47,7 @@ export function mayUse(
   );
 }
 
-/** The refusal of a caller that lacks the scope of a tool, with the way out. */
+/** Builds the refusal of a caller that lacks the scope of a tool, saying how to get it. */
 export function permissionDenied(
   { name, scope }: Pick<Tool, "name" | "scope">,
   { caller }: KnownCaller,
@@ -74,14 +74,14 @@ const toolCallSchema = z.object({
 /** One request to the MCP server, whose caller is known. */
 export interface McpRequest {
   known: KnownCaller;
-  /** What tool calls are given. */
+  /** The context of tool calls. */
   tools: ToolContext;
 }
 
-/** Makes the server that answers one request. */
+/** Builds the server that answers one request. */
 export type BuildMcpServer = (sdk: McpSdk, request: McpRequest) => Server | McpServer;
 
-/** The tools, and what makes the server that offers them. */
+/** The tools, and the function that builds the server that offers them. */
 interface ServedTools {
   tools: readonly Tool[];
   build: BuildMcpServer;
@@ -92,18 +92,18 @@ interface Loaded {
   sdk: McpSdk;
   modern: McpHttpHandler;
   build: BuildMcpServer;
-  /** Names of the tools that are not for operators alone. */
+  /** The names of the tools that are not restricted to operators. */
   openTools: ReadonlySet<string>;
 }
 
 /**
- * MCP over HTTP: stateless, so that any gateway answers any request, in both generations of the
- * protocol.
+ * MCP over HTTP. It is stateless, so that any gateway answers any request, in both generations of
+ * the protocol.
  */
 export class McpService {
   readonly endpoints: readonly ToolEndpoint[];
   private readonly loaded: () => Promise<Loaded>;
-  /** Requests that are served, by what the SDK hands through. */
+  /** The requests being served, by the object that the SDK passes through. */
   private readonly served = new WeakMap<object, McpRequest>();
   private modern: McpHttpHandler | undefined;
 
@@ -119,7 +119,7 @@ export class McpService {
     this.loaded = lazily(() => this.load(loadTools));
   }
 
-  /** Whether the answer to a message depends on whether its caller is an operator. */
+  /** Returns whether the answer to a message depends on whether its caller is an operator. */
   async concernsOperators(message: unknown): Promise<boolean> {
     const { openTools } = await this.loaded();
     const call = toolCallSchema.safeParse(message);
@@ -143,7 +143,7 @@ export class McpService {
     return transport.handleRequest(request, { authInfo, parsedBody });
   }
 
-  /** Ends streams that are open. */
+  /** Ends open streams. */
   async close(): Promise<void> {
     await this.modern?.close();
   }

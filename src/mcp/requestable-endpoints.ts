@@ -4,8 +4,8 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import type { ToolEndpoint } from "./tool.ts";
 
 /**
- * Endpoints that operators may call through a tool: those of accounts and of administration. There
- * is no inference over MCP.
+ * Returns the endpoints that operators may call through a tool: those of accounts and of
+ * administration. There is no inference over MCP.
  */
 export const requestable = (endpoints: readonly ToolEndpoint[]): ToolEndpoint[] =>
   endpoints.filter(
@@ -13,10 +13,12 @@ export const requestable = (endpoints: readonly ToolEndpoint[]): ToolEndpoint[] 
       base === "api" && access.managementScope !== undefined && counting === "at-door",
   );
 
-/** Whether calling an endpoint changes something. */
+/** Returns whether calling an endpoint changes something. */
 export const isDangerous = ({ method }: Pick<ToolEndpoint, "method">): boolean => method !== "GET";
 
-/** The values of a pattern's parameters in a path; undefined where the path is another one. */
+/**
+ * Returns the values of a pattern's parameters in a path; undefined where the path does not match.
+ */
 function paramsIn(pattern: string, path: string): Record<string, string> | undefined {
   const [wanted, given] = [pattern.split("/"), path.split("/")];
   if (wanted.length !== given.length) return undefined;
@@ -41,8 +43,8 @@ function decoded(value: string): string {
 }
 
 /**
- * The endpoint at a path, written with or without the API's base. Throws `not_found` naming the
- * closest.
+ * Returns the endpoint at a path, written with or without the API's base. Throws `not_found` that
+ * names the closest.
  */
 export function findRequestable(
   endpoints: readonly ToolEndpoint[],
@@ -60,7 +62,7 @@ export function findRequestable(
       const params = paramsIn(endpoint.path, plain);
       return params === undefined ? [] : [{ endpoint, params }];
     })
-    // A path that is written out goes before one with parameters.
+    // A literal path takes precedence over one with parameters.
     .sort((one, other) => Object.keys(one.params).length - Object.keys(other.params).length)[0];
   if (found !== undefined) return found;
   const closest = closestName(

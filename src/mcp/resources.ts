@@ -8,18 +8,18 @@ import type { McpSdk, ToolContext } from "./tool.ts";
 
 /** Resources of a page of `resources/list`. */
 const pageSize = 200;
-/** Values of one completion at most (MCP, "Completion"). */
+/** The most values of one completion (MCP, "Completion"). */
 const completionsMax = 100;
 
 const scheme = brand.productName.toLowerCase();
 
-/** A kind of resource: what may be read, and how one is read by its id. */
+/** A kind of resource: how to list its resources, and to read one by its id. */
 interface ResourceKind {
   title: string;
   description: string;
   mimeType: string;
   list(context: ToolContext): Promise<{ id: string; title: string; description?: string }[]>;
-  /** The text of one; undefined where the caller sees none of this id. */
+  /** Returns the text of one; undefined where the caller sees none with this id. */
   read(context: ToolContext, id: string): Promise<string | undefined>;
 }
 
@@ -77,15 +77,15 @@ const concepts: ResourceKind = {
 };
 
 /**
- * Kinds by the place in their URIs. Both are what tools without a scope show, so that every
- * credential may read them.
+ * The kinds by their place in URIs. Both are what tools without a scope show, so every credential
+ * may read them.
  */
 const kinds: Readonly<Record<string, ResourceKind>> = { models, concepts };
 
 const templateOf = (place: string): string => `${scheme}://${place}/{+id}`;
 const uriOf = (place: string, id: string): string => `${scheme}://${place}/${encodeURI(id)}`;
 
-/** The kind and the id that a URI names; undefined for any other URI. */
+/** Returns the kind and the id of a URI; undefined for any other URI. */
 function parseUri(uri: string): { kind: ResourceKind; id: string } | undefined {
   const [, place = "", encoded = ""] =
     new RegExp(`^${scheme}://([a-z]+)/(.{1,400})$`).exec(uri) ?? [];
@@ -97,7 +97,7 @@ function parseUri(uri: string): { kind: ResourceKind; id: string } | undefined {
   }
 }
 
-/** Every resource that a caller sees. */
+/** Returns every resource that a caller sees. */
 async function listAll(context: ToolContext): Promise<Resource[]> {
   const lists = await Promise.all(
     Object.entries(kinds).map(async ([place, { list, mimeType }]) =>
@@ -112,7 +112,7 @@ async function listAll(context: ToolContext): Promise<Resource[]> {
   return lists.flat();
 }
 
-/** Ids that go on from what was typed, those that begin with it first. */
+/** Returns ids that complete what was typed, those that begin with it first. */
 function completions(
   ids: readonly string[],
   typed: string,
@@ -130,7 +130,7 @@ function completions(
 
 const noCompletions = { values: [], total: 0, hasMore: false };
 
-/** Answers everything about resources, and completes their ids. */
+/** Serves resources, and completes their ids. */
 export function serveResources(
   server: Server,
   {

@@ -21,20 +21,20 @@ const promptSchema = z.looseObject({
 });
 const listSchema = z.looseObject({ data: z.array(promptSchema) });
 
-/** A prompt as MCP names it: clients make commands of the names. */
+/** A prompt as MCP names it: clients turn the names into commands. */
 interface NamedPrompt {
   name: string;
   title: string;
   description?: string;
-  /** Id of the prompt's record. */
+  /** The id of the prompt's record. */
   id: string;
 }
 
 type Ask = Pick<ToolContext, "ask">;
 
 /**
- * The newest prompts of the caller's workspace that are not private; none for callers without the
- * scope.
+ * Returns the newest prompts of the caller's workspace that are not private; none for callers
+ * without the scope.
  */
 async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
   const { data } = listSchema.parse(
@@ -47,7 +47,8 @@ async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
   const slugs = shown.map(({ title }) => slugFrom(title) || "prompt");
   return shown.map(({ id, title, description }, index) => {
     const slug = slugs[index] ?? "prompt";
-    // Prompts of one title get a suffix from their id, which no change of another prompt moves.
+    // Prompts with the same title get a suffix from their id, which stays the same when another
+    // prompt changes.
     const name =
       slugs.filter((each) => each === slug).length === 1 ? slug : `${slug}-${id.slice(-8)}`;
     return { id, name, title, ...(description === null ? {} : { description }) };
@@ -55,8 +56,7 @@ async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
 }
 
 /**
- * The text of a prompt by the name that `workspacePrompts` gives it; undefined where it gives none
- * such.
+ * Returns the text of a prompt by its name from `workspacePrompts`; undefined where there is none.
  */
 async function promptText(
   { ask }: Ask,
@@ -73,7 +73,7 @@ async function promptText(
   };
 }
 
-/** Answers `prompts/list` and `prompts/get`. */
+/** Serves `prompts/list` and `prompts/get`. */
 function servePrompts(
   server: Server,
   { sdk: { ProtocolError, ProtocolErrorCode }, tools }: { sdk: McpSdk; tools: Ask },
@@ -102,7 +102,7 @@ export interface ToolServerOptions {
   version: string;
   tools: readonly Tool[];
   endpoints: readonly ToolEndpoint[];
-  /** Receives what a tool threw that is no refusal. */
+  /** Receives errors of a tool that are no refusals. */
   onError(error: unknown): void;
 }
 
@@ -110,11 +110,11 @@ const instructions =
   `Tools of ${brand.productName}, an inference gateway: choose models, read usage and credits, and administer API keys. ` +
   "Money is in USD. A key's secret is shown once, by create_key; do not repeat it.";
 
-/** A schema as JSON Schema; unknown members stay allowed, since answers may grow. */
+/** Returns a schema as JSON Schema. Unknown members stay allowed, since answers may grow. */
 const jsonSchemaOf = (schema: z.ZodType): Record<string, unknown> =>
   z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
-/** A JSON Schema of an object, as MCP wants it of results; undefined for any other. */
+/** Returns the JSON Schema of an object, as MCP requires it of results; undefined for any other. */
 function objectSchema(schema: z.ZodType | undefined): ListedTool["outputSchema"] {
   const found = schema && jsonSchemaOf(schema);
   // A schema with a name is a reference to its definition beside it.
@@ -123,7 +123,7 @@ function objectSchema(schema: z.ZodType | undefined): ListedTool["outputSchema"]
     : undefined;
 }
 
-/** A tool as `tools/list` shows it. */
+/** Returns a tool as `tools/list` shows it. */
 function listedTool(
   { name, title, description, effect, input, output, endpoint }: Tool,
   endpoints: readonly ToolEndpoint[],
@@ -173,7 +173,7 @@ export class ToolServer {
     this.toolsByName = new Map(options.tools.map((tool) => [tool.name, tool]));
   }
 
-  /** A server for one request. */
+  /** Returns a server for one request. */
   build(sdk: McpSdk, request: McpRequest): Server {
     const { Server: SdkServer, ProtocolError, ProtocolErrorCode } = sdk;
     const server = new SdkServer(
@@ -202,8 +202,8 @@ export class ToolServer {
   }
 
   /**
-   * The same where a failure of the gateway, whose message the SDK would send, is logged and
-   * answered in general words.
+   * Wraps a handler so that a failure of the gateway, whose message the SDK would send, is logged
+   * and answered in general words.
    */
   private withSafeErrors(
     { ProtocolError, ProtocolErrorCode }: McpSdk,

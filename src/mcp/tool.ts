@@ -4,7 +4,7 @@ import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { Endpoint } from "../access/define-endpoint.ts";
 
-/** What tools know of a REST endpoint: its declaration, and not its handler. */
+/** What tools know of a REST endpoint: its declaration, without its handler. */
 export type ToolEndpoint = Pick<
   Endpoint<never>,
   | "method"
@@ -20,11 +20,11 @@ export type ToolEndpoint = Pick<
   | "response"
 >;
 
-/** The name of an endpoint, such as `GET /keys/:hash`. */
+/** Returns the name of an endpoint, such as `GET /keys/:hash`. */
 export const endpointName = ({ method, path }: Pick<ToolEndpoint, "method" | "path">): string =>
   `${method} ${path}`;
 
-/** The SDK of the protocol, which is loaded when the first client comes. */
+/** The SDK of the protocol, which is loaded when the first client connects. */
 export type McpSdk = typeof import("@modelcontextprotocol/server");
 
 /**
@@ -33,59 +33,62 @@ export type McpSdk = typeof import("@modelcontextprotocol/server");
  */
 export interface ToolContext {
   /**
-   * Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses
-   * it.
+   * Calls a REST endpoint for the caller and returns its body. Throws the `GatewayError` that
+   * refuses it.
    */
   ask(call: InnerCall): Promise<unknown>;
-  /** The same with the status of the answer. */
+  /** Does the same, and returns the status as well. */
   request(call: InnerCall): Promise<InnerAnswer>;
-  /** Wall time in milliseconds. */
+  /** Returns the wall time in milliseconds. */
   nowMs(): number;
-  /** Endpoints of the REST API. */
+  /** The endpoints of the REST API. */
   endpoints: readonly ToolEndpoint[];
 }
 
 /**
- * What a call does to the account: `nothing` reads, `adds` makes something new, `destroys` ends or
- * changes what was there.
+ * What a call does to the account: `nothing` reads, `adds` creates something, `destroys` ends or
+ * changes something.
  */
 type ToolEffect = "nothing" | "adds" | "destroys";
 
 interface ToolFacts {
-  /** Name on the wire. */
+  /** The name on the wire. */
   name: string;
-  /** Name for people. */
+  /** The name for people. */
   title: string;
   description: string;
   /**
-   * Scope that management keys and connected apps need; null where any credential may call the
-   * tool. LLM keys hold no scopes.
+   * The scope that management keys and connected apps need; null where any credential may call the
+   * tool. LLM keys have no scopes.
    */
   scope: Scope | null;
-  /** For operators of the service alone; others neither see nor call it. */
+  /** Whether only operators of the service may see and call it. */
   operators?: true;
   effect: ToolEffect;
   /**
    * The REST endpoint that the tool corresponds to, such as `GET /keys`. The result has its schema
-   * unless `output` says otherwise.
+   * unless `output` is given.
    */
   endpoint?: string;
-  /** Schema of the result, where it is not that of `endpoint`. An object, as MCP wants it. */
+  /**
+   * The schema of the result, where it differs from that of `endpoint`. It has to be an object, as
+   * MCP requires.
+   */
   output?: z.ZodType;
 }
 
-/** A tool as the registry holds it. */
+/** A tool in the registry. */
 export interface Tool extends ToolFacts {
   input: z.ZodObject;
   /**
-   * Checks the arguments and does the work. Throws `bad_request` naming the argument that is wrong.
+   * Checks the arguments and runs the tool. Throws `bad_request` that names the invalid argument.
    */
   call(given: Readonly<Record<string, unknown>>, context: ToolContext): Promise<unknown>;
 }
 
 /**
- * The argument by which a client names a call that makes or ends something, beside the header of
- * the same meaning.
+ * The argument with which a client identifies a call that creates or ends something, like the
+ * header of the same meaning.
  */
 export const idempotencyField = {
   idempotency_key: z

@@ -1,6 +1,6 @@
 import { bodyCharactersMax } from "./open-hub.ts";
 
-/** What made a conversation: the playground, or responses that are stored. */
+/** What created a conversation: the playground, or stored responses. */
 type ConversationSource = "playground" | "responses";
 
 /** Rows of conversations. */
@@ -38,9 +38,9 @@ export interface Message {
   createdAtMs: number;
 }
 
-/** A conversation of one person. Times in milliseconds. */
+/** A conversation of one person. Times are in milliseconds. */
 export interface Conversation {
-  /** `cnv_` id. */
+  /** A `cnv_` id. */
   id: string;
   title: string;
   starred: boolean;
@@ -51,15 +51,15 @@ export interface Conversation {
   updatedAtMs: number;
 }
 
-/** A message that is to be kept. */
+/** A message to be stored. */
 export type NewMessage = Pick<Message, "role" | "content"> & { model?: string | null | undefined };
 
-/** A response that was stored, as far as conversations are concerned. */
+/** A stored response, as far as conversations need it. */
 export interface KeptResponse {
   id: string;
   workspaceId: string;
   personId: string;
-  /** The key that asked, whose privacy settings hold. */
+  /** The key that asked, whose privacy settings apply. */
   keyId: string;
   previousResponseId: string | null;
   model: string;
@@ -68,7 +68,7 @@ export interface KeptResponse {
 
 const titleCharacters = 80;
 
-/** A title out of the first message. */
+/** Returns a title from the first message. */
 export const titleOf = (messages: readonly NewMessage[]): string => {
   const first = messages.find(({ role }) => role === "user") ?? messages[0];
   const line = (first?.content ?? "")
@@ -78,8 +78,8 @@ export const titleOf = (messages: readonly NewMessage[]): string => {
 };
 
 /**
- * The text of an item of the Responses dialect; undefined for one that is no message, or has no
- * text.
+ * Returns the message of an item of the Responses dialect; undefined for one that is no message, or
+ * has no text.
  */
 export function messageOf(
   item: Readonly<Record<string, unknown>>,

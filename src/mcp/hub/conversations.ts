@@ -19,13 +19,13 @@ export interface ConversationsOptions {
   database: Kysely<ConversationTables>;
   index: SearchIndex;
   clock: Clock;
-  /** How long they are kept after their last message. */
+  /** Days for which they are kept after their last message. */
   keepDays: number;
-  /** Whether a workspace or a key demands zero data retention. */
+  /** Returns whether a workspace or a key requires zero data retention. */
   keepsNothing(ownerId: string): boolean;
 }
 
-/** Messages that a conversation and conversations that a person may have. */
+/** The most messages of a conversation, and the most conversations of a person. */
 const messagesMax = 1_000;
 const conversationsMax = 5_000;
 const indexedCharactersMax = 500_000;
@@ -40,8 +40,8 @@ const noConversation = (): GatewayError =>
   );
 
 /**
- * Conversations, each seen by its person alone. Nothing is kept where the workspace says so, or
- * under zero data retention.
+ * Conversations, each visible only to its person. Nothing is stored where the workspace has turned
+ * that off, or under zero data retention.
  */
 export class Conversations {
   private readonly options: ConversationsOptions;
@@ -53,7 +53,7 @@ export class Conversations {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** Whether a workspace keeps conversations, by its own setting. */
+  /** Returns whether a workspace keeps conversations, by its own setting. */
   async keeps(workspaceId: string): Promise<boolean> {
     const row = await this.options.database
       .selectFrom("conversation_settings")
@@ -64,8 +64,8 @@ export class Conversations {
   }
 
   /**
-   * Turns the keeping of a workspace's conversations on or off; those that are there stay until
-   * they are deleted.
+   * Turns the keeping of a workspace's conversations on or off. Existing ones stay until they are
+   * deleted.
    */
   async setKeeping(workspaceId: string, keep: boolean): Promise<void> {
     const values = { keep: keep ? 1 : 0, updated_at_ms: this.options.clock.nowMs() };
@@ -76,7 +76,7 @@ export class Conversations {
       .execute();
   }
 
-  /** The person's conversations, the one with the newest message first. */
+  /** Returns the person's conversations, the one with the newest message first. */
   async list(
     person: Person,
     {
@@ -111,13 +111,16 @@ export class Conversations {
     }));
   }
 
-  /** The person's conversation with this id. Throws `not_found`. */
+  /** Returns the person's conversation with this id. Throws `not_found`. */
   async find(person: Person, id: string): Promise<Conversation> {
     await this.written(person);
     return this.read(person, id);
   }
 
-  /** Resolves once what was to be kept before is kept: responses are kept beside their requests. */
+  /**
+   * Resolves once earlier responses are stored in their conversations, which happens beside their
+   * requests.
+   */
   private written({ workspaceId }: Person): Promise<void> {
     return this.mutex.run(workspaceId, async () => undefined);
   }
@@ -130,7 +133,7 @@ export class Conversations {
     return conversationOf(row);
   }
 
-  /** Messages of a conversation, oldest first. */
+  /** Returns the messages of a conversation, oldest first. */
   async messages(id: string): Promise<Message[]> {
     const rows = await this.options.database
       .selectFrom("conversation_messages")
@@ -148,7 +151,7 @@ export class Conversations {
   }
 
   /**
-   * Keeps a new conversation. Throws `conflict` where none are kept, or the person has too many.
+   * Stores a new conversation. Throws `conflict` where none are kept, or the person has too many.
    */
   create(
     person: Person,
@@ -203,7 +206,7 @@ export class Conversations {
     });
   }
 
-  /** Renames a conversation, stars it or takes the star back. Throws `not_found`. */
+  /** Renames, stars or unstars a conversation. Throws `not_found`. */
   async change(
     person: Person,
     id: string,
@@ -224,7 +227,7 @@ export class Conversations {
     return this.find(person, id);
   }
 
-  /** Deletes a conversation. Throws `not_found`. Responses that are stored stay. */
+  /** Deletes a conversation. Throws `not_found`. Stored responses stay. */
   async remove(person: Person, id: string): Promise<void> {
     await this.find(person, id);
     await this.options.database
@@ -232,7 +235,7 @@ export class Conversations {
       .execute((transaction) => this.removeAll(transaction, [id]));
   }
 
-  /** Keeps a stored response in the conversation that it continues, or begins one with it. */
+  /** Adds a stored response to the conversation that it continues, or starts one with it. */
   async keepResponse({
     id: responseId,
     previousResponseId,
@@ -273,7 +276,8 @@ export class Conversations {
   }
 
   /**
-   * Takes what a response brought out of its conversation; one that is empty by that is deleted.
+   * Removes a response's messages from their conversation; a conversation that becomes empty is
+   * deleted.
    */
   forgetResponse(workspaceId: string, responseId: string): Promise<void> {
     return this.mutex.run(workspaceId, () =>
@@ -301,7 +305,7 @@ export class Conversations {
     );
   }
 
-  /** Deletes what is older than conversations are kept, message by message. */
+  /** Deletes messages that are past the retention of conversations. */
   async purge(): Promise<void> {
     const { database, clock, keepDays } = this.options;
     const beforeMs = clock.nowMs() - keepDays * dayMs;

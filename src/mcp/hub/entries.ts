@@ -22,10 +22,10 @@ import {
 import type { EntryQuery, EntryStore, EntryVersion } from "./entry-store.ts";
 import { readSkill } from "./skill-document.ts";
 
-/** Bytes of files beside documents that a workspace may keep. */
+/** The most bytes of files beside documents in a workspace. */
 const workspaceFileBytesMax = 100_000_000;
 
-/** Entries that a workspace and a hub may have. */
+/** The most entries of a workspace, and of a hub. */
 const entriesMax = 5_000;
 const hubItemsMax = 1_000;
 
@@ -43,7 +43,8 @@ const nouns: Readonly<Record<EntryKind, string>> = {
 };
 
 /**
- * A new entry. Its slug comes from its name where none is named; a prompt outside of hubs has none.
+ * A new entry. Its slug is derived from its name where none is given; a prompt outside of hubs has
+ * none.
  */
 export interface NewEntry {
   kind: EntryKind;
@@ -57,14 +58,14 @@ export interface NewEntry {
   sourceRef?: string | undefined;
 }
 
-/** What may be changed of an entry; what is left out stays. */
+/** The fields of an entry that may be changed; absent ones stay as they are. */
 export interface EntryChanges {
   content?: Partial<EntryContent>;
   visibility?: Visibility | undefined;
   slug?: string | undefined;
 }
 
-/** A list as callers ask for it. */
+/** The query of a list. */
 export type ListQuery = Omit<EntryQuery, "after"> & { cursor?: string | undefined };
 
 const placeOf = ({ createdAtMs, id }: Entry): { atMs: number; id: string } => ({
@@ -94,8 +95,8 @@ function bundleOf(files: readonly SkillFile[], nowMs: number): FileBundle | null
 }
 
 /**
- * What others see of an entry that has just been written: prompts once an operator has approved
- * them, all else at once.
+ * Returns the public state of an entry that has just been written: prompts become public once an
+ * operator has approved them, everything else at once.
  */
 function publicState(
   entry: Pick<Entry, "kind" | "visibility" | "version" | "publicVersion">,
@@ -106,9 +107,7 @@ function publicState(
     : { status: null, publicVersion: entry.version };
 }
 
-/**
- * Prompts, skills, knowledge documents and plugins: made, changed, starred, forked and reviewed.
- */
+/** Creates, changes, stars, forks and reviews prompts, skills, knowledge documents and plugins. */
 export class Entries {
   readonly store: EntryStore;
   private readonly clock: Clock;
@@ -121,14 +120,20 @@ export class Entries {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** The entry with this id and kind. Throws `not_found`, also for what the caller may not see. */
+  /**
+   * Returns the entry with this id and kind. Throws `not_found`, also for entries that the caller
+   * may not see.
+   */
   async find(caller: HubCaller, id: string, kind?: EntryKind): Promise<Entry> {
     const entry = mayBeId(id) ? await this.store.find(caller, id) : undefined;
     if (entry === undefined || (kind !== undefined && entry.kind !== kind)) throw noEntry(kind);
     return entry;
   }
 
-  /** Entries that the caller sees, newest first. Throws `bad_request` for a cursor that is none. */
+  /**
+   * Returns entries that the caller sees, newest first. Throws `bad_request` for a malformed
+   * cursor.
+   */
   async list(caller: HubCaller, { cursor, ...query }: ListQuery): Promise<Page<Entry>> {
     const after = cursor === undefined ? undefined : readCursor(cursor);
     const found = await this.store.list(caller, { ...query, after, limit: query.limit + 1 });
@@ -136,8 +141,8 @@ export class Entries {
   }
 
   /**
-   * Versions of an entry, newest first: all of them for its workspace, the published one for
-   * others. Throws `not_found`.
+   * Returns versions of an entry, newest first: all of them for its workspace, the published one
+   * for others. Throws `not_found`.
    */
   async versions(caller: HubCaller, id: string, kind?: EntryKind): Promise<EntryVersion[]> {
     const entry = await this.find(caller, id, kind);
@@ -186,7 +191,7 @@ export class Entries {
   }
 
   /**
-   * Changes an entry; other content makes a new version. Throws `not_found`, `forbidden`,
+   * Changes an entry; different content creates a new version. Throws `not_found`, `forbidden`,
    * `duplicate_slug` and `bad_request`.
    */
   change(
@@ -230,7 +235,7 @@ export class Entries {
     await this.store.remove([id]);
   }
 
-  /** Stars an entry or takes the star back. Throws `not_found`. */
+  /** Stars or unstars an entry. Throws `not_found`. */
   async setStar(
     caller: HubCaller,
     id: string,
@@ -241,10 +246,7 @@ export class Entries {
     return this.find(caller, id, kind);
   }
 
-  /**
-   * Copies an entry into the caller's workspace, private unless it is said otherwise. Throws
-   * `not_found`.
-   */
+  /** Copies an entry into the caller's workspace, by default as private. Throws `not_found`. */
   async fork(
     caller: HubCaller,
     id: string,
@@ -282,12 +284,12 @@ export class Entries {
     return this.create(caller, { kind, content, files, visibility, forkedFrom: id });
   }
 
-  /** Files beside a skill's document. */
+  /** Returns the files beside a skill's document. */
   async filesOf({ bundle }: Pick<Entry, "bundle">): Promise<SkillFile[]> {
     return bundle === null ? [] : await this.store.files.read(bundle);
   }
 
-  /** Prompts that wait for a review, or that had one, the longest waiting first. */
+  /** Returns prompts that await a review, or that had one, the longest waiting first. */
   async reviewList(query: {
     status: ReviewStatus;
     cursor?: string | undefined;
@@ -302,8 +304,8 @@ export class Entries {
   }
 
   /**
-   * Approves the newest version of a public prompt, or rejects it; what was approved already is
-   * withdrawn by that. Throws `not_found`, and `conflict` where the prompt is not public or has
+   * Approves or rejects the newest version of a public prompt; a rejection also withdraws an
+   * approved version. Throws `not_found`, and `conflict` where the prompt is not public or has
    * another version by now.
    */
   review(
@@ -380,7 +382,7 @@ export class Entries {
     return { ...entry, slug };
   }
 
-  /** With the slug that was asked for, or the first one that is free. */
+  /** Inserts an entry with the requested slug, or the first free one. */
   private async insertWithSlug(
     entry: Entry,
     files: readonly SkillFile[],

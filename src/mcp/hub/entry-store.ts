@@ -14,12 +14,12 @@ import {
 import type { SearchIndex } from "./search-index.ts";
 
 /**
- * Which entries a list has. `own`: the workspace's; `public`: everyone's; `starred`: what the
- * person starred of both.
+ * The entries of a list. `own`: the workspace's; `public`: everyone's; `starred`: those of both
+ * that the person starred.
  */
 export type EntryScope = "own" | "public" | "starred";
 
-/** A part of a list of entries, newest first. */
+/** The query of a list of entries, newest first. */
 export interface EntryQuery {
   scope: EntryScope;
   kind?: EntryKind | undefined;
@@ -39,7 +39,7 @@ export interface EntryVersion extends EntryContent {
   createdAtMs: number;
 }
 
-/** Versions that an entry keeps; the oldest are dropped first. */
+/** The most versions of an entry; the oldest are dropped first. */
 const versionsMax = 100;
 
 const details = ({
@@ -77,15 +77,14 @@ const contentOf = (row: ContentRow): EntryContent => ({
   body: row.body,
 });
 
-/** What is searched of an entry. */
+/** Returns the searchable text of an entry. */
 const searchedText = ({ title, description, category, tags, body }: EntryContent): string =>
   [title, description ?? "", category ?? "", tags.join(" "), body].join("\n");
 
 type Database = Kysely<HubTables>;
 
 /**
- * Entries at rest. Reads give what a caller may see and nothing else, in the version that this
- * caller sees.
+ * Stores entries. Reads return only what a caller may see, in the version that this caller sees.
  */
 export class EntryStore {
   readonly database: Database;
@@ -98,7 +97,7 @@ export class EntryStore {
     this.search = search;
   }
 
-  /** The entry with this id; undefined where there is none that the caller sees. */
+  /** Returns the entry with this id; undefined where the caller sees none. */
   async find(caller: HubCaller, id: string): Promise<Entry | undefined> {
     const row = await this.shown(caller)
       .where("e.id", "=", id)
@@ -107,7 +106,7 @@ export class EntryStore {
     return row && entryOf(row);
   }
 
-  /** The entry of a hub with this id or slug. */
+  /** Returns the entry of a hub with this id or slug. */
   async findInHub(
     caller: HubCaller,
     { hubId, name }: { hubId: string; name: string },
@@ -120,7 +119,7 @@ export class EntryStore {
     return row && entryOf(row);
   }
 
-  /** Entries that the caller sees, newest first. */
+  /** Returns entries that the caller sees, newest first. */
   async list(
     caller: HubCaller,
     { scope, kind, hubId, search, tag, category, status, after, limit }: EntryQuery,
@@ -147,8 +146,8 @@ export class EntryStore {
   }
 
   /**
-   * Prompts of every workspace by the state of their review, the longest waiting first, in their
-   * newest version.
+   * Returns prompts of every workspace by review status in their newest version, the longest
+   * waiting first.
    */
   async reviewList({
     status,
@@ -166,7 +165,7 @@ export class EntryStore {
     );
   }
 
-  /** The entry with this id for an operator, regardless of its visibility. */
+  /** Returns the entry with this id for an operator, regardless of its visibility. */
   async findForReview(id: string): Promise<Entry | undefined> {
     const row = await this.rows({ personId: "", workspaceId: "" })
       .whereRef("v.version", "=", "e.version")
@@ -175,7 +174,7 @@ export class EntryStore {
     return row && entryOf(row);
   }
 
-  /** Versions of an entry, newest first. */
+  /** Returns versions of an entry, newest first. */
   async versions(id: string): Promise<EntryVersion[]> {
     const rows = await this.database
       .selectFrom("hub_versions")
@@ -241,7 +240,7 @@ export class EntryStore {
     });
   }
 
-  /** Stores what changed of an entry; a new version where `content` says so. */
+  /** Writes a changed entry, with a new version where `newVersion` says so. */
   update(entry: Entry, { newVersion }: { newVersion: boolean }): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
       await transaction
@@ -270,7 +269,7 @@ export class EntryStore {
     });
   }
 
-  /** Writes what the entries of a hub are to others once the hub has another visibility. */
+  /** Updates the public state of a hub's entries after its visibility changed. */
   async followHub(
     transaction: Transaction<HubTables>,
     { hubId, visibility }: { hubId: string; visibility: Visibility },
@@ -303,7 +302,7 @@ export class EntryStore {
     for (const row of rows) await this.indexPublic(transaction, entryOf(row));
   }
 
-  /** Deletes entries with their versions, stars and places in the search. */
+  /** Deletes entries with their versions, stars and search entries. */
   async remove(ids: readonly string[], transaction?: Transaction<HubTables>): Promise<void> {
     if (ids.length === 0) return;
     if (transaction === undefined)
@@ -315,7 +314,7 @@ export class EntryStore {
     for (const id of ids) await this.search.remove(transaction, { ownerId: id });
   }
 
-  /** Stars an entry or takes the star back; the same twice is done once. */
+  /** Stars or unstars an entry; repeating it has no further effect. */
   setStar(
     { personId, workspaceId }: HubCaller,
     { id, starred, nowMs }: { id: string; starred: boolean; nowMs: number },
@@ -366,7 +365,7 @@ export class EntryStore {
     await this.indexPublic(transaction, entry);
   }
 
-  /** Puts the published version into the search of others; takes it out where there is none. */
+  /** Indexes the published version for others, or removes it where there is none. */
   private async indexPublic(
     transaction: Transaction<HubTables>,
     { id, publicVersion }: Entry,
@@ -411,8 +410,8 @@ export class EntryStore {
   }
 
   /**
-   * Entries in the version that a caller sees: the newest one of the own workspace's, the published
-   * one of others'.
+   * Selects entries in the version that a caller sees: the newest one of the own workspace's, the
+   * published one of others'.
    */
   private shown(caller: HubCaller, scope?: EntryScope) {
     const shownVersion =
@@ -426,7 +425,10 @@ export class EntryStore {
     return sql<SqlBool>`(e.workspace_id = ${workspaceId} and (e.visibility <> 'private' or e.person_id = ${personId}))`;
   }
 
-  /** What everyone sees: what is public and was published, unless its workspace was blocked. */
+  /**
+   * Returns the condition of what everyone sees: published public entries whose workspace is not
+   * blocked.
+   */
   private open(): Expression<SqlBool> {
     return sql<SqlBool>`(e.visibility = 'public' and e.public_version is not null and not exists (
       select 1 from workspaces w where w.id = e.workspace_id and w.blocked_at_ms is not null))`;
@@ -436,7 +438,10 @@ export class EntryStore {
     return sql<SqlBool>`(${this.own(caller)} or ${this.open()})`;
   }
 
-  /** Own entries are searched in their newest version, others in the published one. */
+  /**
+   * Returns the condition of a search: own entries by their newest version, others by the published
+   * one.
+   */
   private found(
     { workspaceId }: HubCaller,
     scope: EntryScope,

@@ -14,7 +14,7 @@ interface EntryFileTables {
   };
 }
 
-/** Files beside skills' documents at rest. */
+/** Stores files beside skills' documents. */
 export class EntryFiles {
   private readonly database: Kysely<EntryFileTables>;
 
@@ -22,7 +22,7 @@ export class EntryFiles {
     this.database = database;
   }
 
-  /** Files of a bundle, by path. */
+  /** Returns the files of a bundle, by path. */
   async read({ id }: FileBundle): Promise<SkillFile[]> {
     const rows = await this.database
       .selectFrom("hub_files")
@@ -33,7 +33,7 @@ export class EntryFiles {
     return rows.map(({ path, data }) => ({ path, data: Buffer.from(data, "base64") }));
   }
 
-  /** Bytes of all files that a workspace keeps. */
+  /** Returns the bytes of all files of a workspace. */
   async bytesOf(workspaceId: string): Promise<number> {
     const { bytes } = await this.database
       .selectFrom("hub_files")
@@ -124,32 +124,32 @@ export interface HubTables extends EntryFileTables {
   workspaces: { id: string; blocked_at_ms: number | null };
 }
 
-/** What a hub holds. Prompts and skills exist outside of hubs, too. */
+/** The kinds of entries of a hub. Prompts and skills exist outside of hubs, too. */
 export const entryKinds = ["prompt", "skill", "kb", "plugin"] as const;
 export type EntryKind = (typeof entryKinds)[number];
 
-/** Who sees a record: its person, its workspace, or everyone. */
+/** Who can see a record: its person, its workspace, or everyone. */
 export const visibilities = ["private", "workspace", "public"] as const;
 export type Visibility = (typeof visibilities)[number];
 
-/** Where the review of a public prompt is; null for what is not reviewed. */
+/** The review status of a public prompt; null for what is not reviewed. */
 export const reviewStatuses = ["pending_review", "approved", "rejected"] as const;
 export type ReviewStatus = (typeof reviewStatuses)[number];
 
 /** A file beside a skill's document. */
 export interface SkillFile {
-  /** Path inside the skill's folder, with slashes. */
+  /** The path inside the skill's folder, with slashes. */
   path: string;
   data: Buffer;
 }
 
-/** The files beside a skill's document, without what they hold. */
+/** The files beside a skill's document, without their contents. */
 export interface FileBundle {
   id: string;
   files: readonly { path: string; bytes: number }[];
 }
 
-/** What one version of an entry says. */
+/** The content of one version of an entry. */
 export interface EntryContent {
   title: string;
   description: string | null;
@@ -164,22 +164,22 @@ export interface EntryContent {
 }
 
 /**
- * A prompt, skill, knowledge document or plugin, in the version that its reader sees. Times in
+ * A prompt, skill, knowledge document or plugin, in the version that its reader sees. Times are in
  * milliseconds.
  */
 export interface Entry extends EntryContent {
-  /** `prm_`, `skl_`, `kbd_` or `plg_` id. */
+  /** A `prm_`, `skl_`, `kbd_` or `plg_` id. */
   id: string;
   kind: EntryKind;
   workspaceId: string;
   personId: string;
   hubId: string | null;
-  /** Slug of the hub that holds it. */
+  /** The slug of the hub that contains it. */
   hubSlug: string | null;
   slug: string | null;
   visibility: Visibility;
   status: ReviewStatus | null;
-  /** The version that this is. */
+  /** The number of this version. */
   version: number;
   /** The version that other workspaces see; null where they see none. */
   publicVersion: number | null;
@@ -199,7 +199,7 @@ export interface Entry extends EntryContent {
 
 /** A collection of entries. */
 export interface Hub {
-  /** `hub_` id. */
+  /** A `hub_` id. */
   id: string;
   workspaceId: string;
   personId: string;
@@ -207,24 +207,24 @@ export interface Hub {
   name: string;
   description: string | null;
   visibility: Visibility;
-  /** Entries that its reader sees. */
+  /** The number of entries that its reader sees. */
   itemCount: number;
   createdAtMs: number;
   updatedAtMs: number;
 }
 
-/** Who reads and writes here, and for whom. */
+/** Who reads and writes here, and for which workspace. */
 export interface HubCaller {
   workspaceId: string;
-  /** The person, or the management key where it was made by no person. */
+  /** The person, or the management key where no person created it. */
   personId: string;
-  /** Whether the records of the workspace's other people may be changed, too. */
+  /** Whether the caller may also change records of the workspace's other people. */
   administers: boolean;
 }
 
 /**
- * The hub caller that an administering caller is. A management key acts for the person who made it,
- * an app for the one who granted.
+ * Returns the hub caller of an administering caller. A management key acts for the person who
+ * created it, an app for the one who granted it.
  */
 export function hubCallerOf(caller: AccountCaller): HubCaller {
   const personId =
@@ -239,8 +239,8 @@ export function hubCallerOf(caller: AccountCaller): HubCaller {
 type Owned = { workspaceId: string; personId: string; visibility: Visibility };
 
 /**
- * Whether a caller may change a record: its person may, and unless it is private, so may the
- * administrators of its workspace.
+ * Returns whether a caller may change a record: its person may and, unless it is private, so may
+ * the administrators of its workspace.
  */
 export const mayChange = (
   caller: HubCaller,
@@ -263,8 +263,8 @@ export function assertMayChange(caller: HubCaller, owned: Owned): void {
 }
 
 /**
- * A slug out of a name: lower-case letters, digits and single dashes; empty where the name has none
- * of them.
+ * Returns a slug for a name: lower-case letters, digits and single dashes; empty where the name has
+ * none of them.
  */
 export const slugFrom = (name: string): string =>
   name
@@ -280,11 +280,11 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** The place after a record in a list that is ordered by a time and an id. */
+/** Returns the cursor of a record in a list that is ordered by time and id. */
 const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string =>
   `${atMs.toString(36)}.${id}`;
 
-/** The place that a cursor names. Throws `bad_request`. */
+/** Parses a cursor. Throws `bad_request`. */
 export function readCursor(cursor: string): { atMs: number; id: string } {
   const [, time, id] = /^([0-9a-z]{1,9})\.([a-z]{3}_[0-9a-f]{32})$/.exec(cursor) ?? [];
   if (time !== undefined && id !== undefined) return { atMs: Number.parseInt(time, 36), id };
@@ -293,7 +293,10 @@ export function readCursor(cursor: string): { atMs: number; id: string } {
   });
 }
 
-/** A page out of what was found, where one more than wanted was asked for. */
+/**
+ * Returns a page of what was found, given one more record than the page holds if there is a next
+ * page.
+ */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,

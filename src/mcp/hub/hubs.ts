@@ -20,13 +20,13 @@ import {
 import type { EntryStore } from "./entry-store.ts";
 import type { SearchIndex } from "./search-index.ts";
 
-/** Hubs that a workspace may have. */
+/** The most hubs of a workspace. */
 const hubsMax = 200;
 
-/** What may be changed of a hub; what is left out stays. */
+/** The fields of a hub that may be changed; absent ones stay as they are. */
 export type HubChanges = Partial<Pick<Hub, "slug" | "name" | "description" | "visibility">>;
 
-/** A part of a list of hubs, newest first. */
+/** The query of a list of hubs, newest first. */
 export interface HubQuery {
   scope: "own" | "public";
   search?: string | undefined;
@@ -59,8 +59,8 @@ export class Hubs {
   }
 
   /**
-   * The hub with this slug or id: the own workspace's before a public one of another. Throws
-   * `not_found`.
+   * Returns the hub with this slug or id; the own workspace's takes precedence over a public one of
+   * another. Throws `not_found`.
    */
   async find(caller: HubCaller, slug: string): Promise<Hub> {
     if (!/^[\w-]{1,100}$/.test(slug)) throw noHub();
@@ -74,7 +74,7 @@ export class Hubs {
     return hubOf(row);
   }
 
-  /** The hubs of the workspace, or everyone's public ones. */
+  /** Returns the hubs of the workspace, or everyone's public ones. */
   async list(caller: HubCaller, { scope, search, cursor, limit }: HubQuery): Promise<Page<Hub>> {
     let query = this.shown(caller).where(scope === "own" ? own(caller) : open);
     if (search !== undefined) {
@@ -143,8 +143,8 @@ export class Hubs {
   }
 
   /**
-   * Changes a hub; its entries have its visibility from then on. Throws `not_found`, `forbidden`
-   * and `duplicate_slug`.
+   * Changes a hub. Its entries follow its visibility. Throws `not_found`, `forbidden` and
+   * `duplicate_slug`.
    */
   change(caller: HubCaller, slug: string, changes: HubChanges): Promise<Hub> {
     return this.mutex.run(caller.workspaceId, async () => {
@@ -159,7 +159,7 @@ export class Hubs {
     });
   }
 
-  /** Deletes a hub and its entries; gives the hub. Throws `not_found` and `forbidden`. */
+  /** Deletes a hub and its entries; returns the hub. Throws `not_found` and `forbidden`. */
   async remove(caller: HubCaller, slug: string): Promise<Hub> {
     const hub = await this.find(caller, slug);
     assertMayChange(caller, hub);
@@ -180,8 +180,8 @@ export class Hubs {
   }
 
   /**
-   * The hub that a caller may add to: everyone's of its workspace who sees it. Throws `not_found`
-   * and `forbidden`.
+   * Returns the hub that a caller may add to: anyone in its workspace who can see it may. Throws
+   * `not_found` and `forbidden`.
    */
   async findToAddTo(caller: HubCaller, slug: string): Promise<Hub> {
     const hub = await this.find(caller, slug);
@@ -195,7 +195,7 @@ export class Hubs {
     return hub;
   }
 
-  /** The item of a hub with this id or slug. Throws `not_found`. */
+  /** Returns the item of a hub with this id or slug. Throws `not_found`. */
   async findItem(
     caller: HubCaller,
     { slug, item }: { slug: string; item: string },
@@ -210,8 +210,8 @@ export class Hubs {
   }
 
   /**
-   * Whether a caller may change an item: its author, that of its hub, and the administrators
-   * of the workspace.
+   * Returns whether a caller may change an item: its author, its hub's author, and the
+   * administrators of the workspace may.
    */
   mayChangeItem = (caller: HubCaller, { hub, entry }: { hub: Hub; entry: Entry }): boolean =>
     mayChange(caller, entry) || mayChange(caller, hub);

@@ -27,27 +27,27 @@ import {
   type ArchiveFile,
 } from "./skill-document.ts";
 
-/** Characters of a body. */
+/** The most characters of a body. */
 export const bodyCharactersMax = 100_000;
 const titleCharactersMax = 200;
 const descriptionCharactersMax = 2_000;
 
 /**
- * Control characters, ends of lines and marks that turn the direction of a text: what a line that
- * is shown to people must not hold.
+ * Matches control characters, line ends and direction marks, which a line that is shown to people
+ * must not contain.
  */
 export const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A document that is to be kept. */
+/** A document to be stored. */
 export interface NewDocument {
   kind: EntryKind;
   body: string;
   name?: string | undefined;
   slug?: string | undefined;
   tags?: readonly string[] | undefined;
-  /** Slug of the hub that gets it. */
+  /** The slug of the hub that receives it. */
   hub?: string | undefined;
-  /** Of a document outside of hubs; those of a hub have its visibility. */
+  /** The visibility of a document outside of hubs; in a hub it follows the hub's. */
   visibility?: Visibility | undefined;
   sourceRef?: string | undefined;
   /** Files beside a skill's document. */
@@ -59,7 +59,7 @@ export interface HubOptions {
   database: Kysely<HubTables>;
   kind: StorageKind;
   clock: Clock;
-  /** Ranges of the operator's own networks that skills may be imported from. */
+  /** Ranges of the operator's own networks from which skills may be imported. */
   importNetworks: readonly string[];
   resolve?: AddressGuard["resolve"];
 }
@@ -67,7 +67,10 @@ export interface HubOptions {
 const wrongBody = (problem: string): GatewayError =>
   new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
 
-/** A text as one line of so many characters, out of a document that anyone may have written. */
+/**
+ * Returns a text as one line of at most this many characters, from a document that anyone may have
+ * written.
+ */
 const lineOf = (text: string, charactersMax: number): string =>
   Array.from(text.replace(unprintable, " ")).slice(0, charactersMax).join("").toWellFormed().trim();
 
@@ -78,7 +81,7 @@ function assertKept(body: string): void {
   if (!body.isWellFormed()) throw wrongBody("must not hold half a character.");
 }
 
-/** What a document says of itself, with the name and the tags that it is given. */
+/** Returns the content of a document, with the name and the tags that it is given. */
 async function contentOf({
   kind,
   body,
@@ -112,12 +115,12 @@ async function contentOf({
   };
 }
 
-/** Prompts, skills and hubs, and what reads and writes them. */
+/** Prompts, skills and hubs, and the operations on them. */
 export class HubLibrary {
   readonly entries: Entries;
   readonly hubs: Hubs;
   private readonly fetcher: DocumentFetcher;
-  /** A workspace imports one skill at a time. */
+  /** Serialises imports: a workspace imports one skill at a time. */
   private readonly imports = new KeyedMutex();
 
   constructor(parts: { entries: Entries; hubs: Hubs; fetcher: DocumentFetcher }) {
@@ -127,7 +130,7 @@ export class HubLibrary {
   }
 
   /**
-   * Keeps a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`,
+   * Stores a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`,
    * `duplicate_slug` and `conflict`.
    */
   async add(caller: HubCaller, document: NewDocument): Promise<Entry> {
@@ -148,7 +151,7 @@ export class HubLibrary {
     return this.entries.create(caller, { kind, content, files, visibility, slug, hub, sourceRef });
   }
 
-  /** What a document says once parts of it are changed; a new body is read again. */
+  /** Returns the content of an entry with some fields changed; a new body is parsed again. */
   async changedContent(
     { kind, title, tags, body: bodyNow }: Entry,
     {
@@ -162,7 +165,7 @@ export class HubLibrary {
       ...(tagsWanted === undefined ? {} : { tags: tagsWanted }),
     };
     if (body === undefined || body === bodyNow) return given;
-    // A prompt is described by itself, not by the front matter of its text.
+    // A prompt's front matter is part of its text and does not describe it.
     if (kind === "prompt") {
       assertKept(body);
       return { ...given, body };
@@ -198,7 +201,10 @@ export class HubLibrary {
     });
   }
 
-  /** A zip archive of a skill: its folder with `SKILL.md` and its files, as agents take it. */
+  /**
+   * Returns a zip archive of a skill: its folder with `SKILL.md` and its files, as agents expect
+   * it.
+   */
   async exportSkill(entry: Entry): Promise<Uint8Array<ArrayBuffer>> {
     return zipOf(await this.skillFiles(entry, entry.slug ?? "skill"));
   }
@@ -212,7 +218,7 @@ export class HubLibrary {
   }
 
   /**
-   * A zip archive of a hub: a folder for each kind, and one for each skill in it. Throws
+   * Returns a zip archive of a hub: a folder for each kind, and one for each skill in it. Throws
    * `not_found`, and `conflict` where its skills' files are too large together.
    */
   async exportHub(caller: HubCaller, slug: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -242,10 +248,10 @@ export class HubLibrary {
   }
 }
 
-/** Bytes of files beside documents that an archive of a hub has at most. */
+/** The most bytes of files beside documents in an archive of a hub. */
 const exportedBytesMax = 25_000_000;
 
-/** Items of a hub that an archive has, the newest ones; as many as a hub may hold. */
+/** The most items in an archive of a hub, newest first; as many as a hub may contain. */
 const exportedMax = 1_000;
 
 /** Builds the hub. */

@@ -2,18 +2,18 @@ import { sql, type QueryExecutorProvider, type RawBuilder, type SqlBool } from "
 import type { StorageKind } from "../../platform/storage/storage.ts";
 
 /**
- * Whose copy of a text is searched: the newest one in its workspace, the published one elsewhere,
- * or a person's conversation.
+ * The copy of a text that is searched: the newest one in its workspace, the published one
+ * elsewhere, or a person's conversation.
  */
 export type Audience = "workspace" | "public" | "conversation";
 
-/** Which text is meant: the record that it belongs to, and whose copy. */
+/** A text: the record that it belongs to, and which copy. */
 export interface TextReference {
   ownerId: string;
   audience: Audience;
 }
 
-/** Scripts that are written without spaces: each of their characters is a word of its own. */
+/** Matches scripts that are written without spaces, in which each character counts as a word. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 const wordCharactersMax = 64;
@@ -21,8 +21,8 @@ const wordsMax = 20_000;
 const searchedWordsMax = 16;
 
 /**
- * The words of a text, each once: without accents, in lower case. Done here and not by the engines,
- * whose parsers differ, so that SQLite and Postgres find the same.
+ * Returns the distinct words of a text, without accents and in lower case. They are split here and
+ * not by the engines, whose parsers differ, so that SQLite and Postgres find the same.
  */
 function wordsOf(text: string, most = wordsMax): string[] {
   const plain = text
@@ -39,8 +39,7 @@ function wordsOf(text: string, most = wordsMax): string[] {
 }
 
 /**
- * Finds records by the words of their texts: every word that is looked for has to begin one of the
- * text.
+ * Finds records by the words of their texts: every word of the query has to begin one of the text.
  */
 export class SearchIndex {
   private readonly kind: StorageKind;
@@ -49,7 +48,7 @@ export class SearchIndex {
     this.kind = kind;
   }
 
-  /** Puts a text in place of the one that was there. */
+  /** Replaces the indexed text of a record. */
   async put(
     database: QueryExecutorProvider,
     reference: TextReference,
@@ -72,7 +71,7 @@ export class SearchIndex {
     );
   }
 
-  /** Takes a text out; every copy of it where no audience is named. */
+  /** Removes a text; every copy of it where no audience is named. */
   async remove(
     database: QueryExecutorProvider,
     { ownerId, audience }: { ownerId: string; audience?: Audience },
@@ -87,8 +86,8 @@ export class SearchIndex {
   }
 
   /**
-   * Whether the text of the record in a column has every word of a search; of a search without any
-   * word, none has.
+   * Returns the condition that the text of the record in a column has every word of a query. A
+   * query without words matches none.
    */
   matches(
     column: string,

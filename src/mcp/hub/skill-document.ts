@@ -9,20 +9,20 @@ import type { SkillFile } from "./entry.ts";
 import { GitError } from "./git/packfile.ts";
 import { gitSource, readSkillFolder } from "./git/skill-folder.ts";
 
-/** What the front matter of a skill names it by. */
+/** The members of a skill's front matter that name it. */
 interface SkillHead {
   name: string;
   description: string;
 }
 
-/** A file of an archive: its path inside, with slashes, and what it holds. */
+/** A file of an archive: its path inside, with slashes, and its content. */
 export interface ArchiveFile {
   path: string;
   data: string | Uint8Array;
 }
 
 const headBytesMax = 16 * 1024;
-/** Agent Skills (agentskills.io/specification): at most so many characters. */
+/** The most characters of a name (agentskills.io/specification). */
 const nameCharactersMax = 64;
 const descriptionCharactersMax = 1_024;
 const namePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -31,8 +31,8 @@ const wrong = (problem: string): GatewayError =>
   new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
 
 /**
- * The YAML between the two lines of dashes that a document begins with; undefined where it does
- * not.
+ * Returns the YAML between the two lines of dashes at the beginning of a document; undefined where
+ * there is none.
  */
 function frontMatterOf(body: string): string | undefined {
   const [, head] =
@@ -42,15 +42,15 @@ function frontMatterOf(body: string): string | undefined {
 }
 
 /**
- * Members of a document's front matter; none where it has no front matter, or one that is no YAML
- * mapping.
+ * Returns the members of a document's front matter; none where it has no front matter, or one that
+ * is not a YAML mapping.
  */
 export async function frontMatterMembers(body: string): Promise<Readonly<Record<string, unknown>>> {
   const head = frontMatterOf(body);
   if (head === undefined) return {};
   const { parse } = await import("yaml");
   try {
-    // Aliases are refused: a few of them in each other unfold to gigabytes.
+    // Aliases are refused: a few nested ones expand to gigabytes.
     const members: unknown = parse(head, { maxAliasCount: 0, schema: "core", logLevel: "silent" });
     return typeof members === "object" && members !== null && !Array.isArray(members)
       ? { ...members }
@@ -63,8 +63,8 @@ export async function frontMatterMembers(body: string): Promise<Readonly<Record<
 }
 
 /**
- * The head of a `SKILL.md`, as Agent Skills have it. Throws `bad_request` where the document is no
- * skill.
+ * Parses the head of a `SKILL.md`, as Agent Skills define it. Throws `bad_request` where the
+ * document is no skill.
  */
 export async function readSkill(body: string): Promise<SkillHead> {
   if (frontMatterOf(body) === undefined) {
@@ -91,8 +91,8 @@ export async function readSkill(body: string): Promise<SkillHead> {
 }
 
 /**
- * A name out of a document that was given none: `name` or `title` of its front matter, or its first
- * heading.
+ * Returns a name from a document that was given none: `name` or `title` of its front matter, or its
+ * first heading.
  */
 export async function titleIn(body: string): Promise<string | undefined> {
   const { name, title } = await frontMatterMembers(body);
@@ -103,7 +103,7 @@ export async function titleIn(body: string): Promise<string | undefined> {
     .slice(0, 200);
 }
 
-/** A zip archive of files, the same bytes for the same files. */
+/** Returns a zip archive of files; the same bytes for the same files. */
 export async function zipOf(files: readonly ArchiveFile[]): Promise<Uint8Array<ArrayBuffer>> {
   const { strToU8, zipSync } = await import("fflate");
   const mtime = new Date(1980, 0, 1);
@@ -117,7 +117,7 @@ export async function zipOf(files: readonly ArchiveFile[]): Promise<Uint8Array<A
   );
 }
 
-/** Bytes of a document that is fetched, and how long all of it may take. */
+/** The most bytes of a fetched document, and the milliseconds for the whole import. */
 const importBytesMax = 400_000;
 const patienceMs = 10_000;
 const gitPatienceMs = 20_000;
@@ -127,8 +127,8 @@ const refused = (problem: string): GatewayError =>
   new GatewayError("bad_request", `source_ref: ${problem}`, { param: "source_ref" });
 
 /**
- * Forges and where each serves a file of a repository as it is, at its default branch unless a ref
- * is named.
+ * Known forges, and where each serves a raw file of a repository, at its default branch unless a
+ * ref is named.
  */
 const forges: Readonly<
   Record<string, (repository: string, file: { ref: string; path: string }) => string>
@@ -145,13 +145,13 @@ const forges: Readonly<
 
 const documentName = "SKILL.md";
 
-/** The file inside a repository that a folder or a file names. */
+/** Returns the file inside a repository that the path of a folder or file means. */
 const skillFile = (path: string): string =>
   /\.(md|markdown)$/i.test(path) ? path : [path, documentName].filter(Boolean).join("/");
 
 /**
- * The address of the document that a source names: a page of a repository at a known forge becomes
- * the file itself, anything else is taken as it is. Throws `bad_request`.
+ * Returns the address of the document that a source names. A page of a repository at a known forge
+ * becomes the raw file; any other address is used as it is. Throws `bad_request`.
  */
 export function documentUrl(source: string): string {
   const url = URL.canParse(source) ? new URL(source) : undefined;
@@ -178,8 +178,8 @@ const asking = {
 };
 
 /**
- * Fetches public documents: over TLS, from public addresses, every redirect looked at, bounded in
- * bytes and time.
+ * Fetches public documents: over TLS, from public addresses, checking every redirect, with bounds
+ * on bytes and time.
  */
 export class DocumentFetcher {
   private readonly guard: AddressGuard;
@@ -189,8 +189,8 @@ export class DocumentFetcher {
   }
 
   /**
-   * The skill behind an address: with its files where that names a folder of a Git repository, else
-   * the document alone. Throws `bad_request` that never quotes what the other side said.
+   * Returns the skill at an address: with its files where that names a folder of a Git repository,
+   * or else the document alone. Throws `bad_request` that never quotes what the other side sent.
    */
   async fetch(source: string): Promise<{ body: string; files: readonly SkillFile[] }> {
     const folder = gitSource(source);

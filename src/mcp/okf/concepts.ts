@@ -4,7 +4,7 @@ import { errorCatalog, type ErrorFacts } from "../../platform/kernel/errors.ts";
 import type { ToolEndpoint, ToolContext } from "../tool.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 
-/** Kinds of concepts. */
+/** The kinds of concepts. */
 export const conceptTypes = ["model", "provider", "endpoint", "error", "term"] as const;
 
 /**
@@ -12,7 +12,7 @@ export const conceptTypes = ["model", "provider", "endpoint", "error", "term"] a
  * required.
  */
 interface Concept {
-  /** Type and name, such as `error/insufficient_balance`. */
+  /** The type and name, such as `error/insufficient_balance`. */
   id: string;
   type: (typeof conceptTypes)[number];
   title: string;
@@ -24,7 +24,8 @@ interface Concept {
 }
 
 /**
- * A concept as it is sent. Values of the front matter are written as JSON, which YAML 1.2 contains.
+ * Returns a concept as it is sent. Values of the front matter are written as JSON, which is a
+ * subset of YAML 1.2.
  */
 export function conceptDocument({ id, type, title, description, facts, body }: Concept): string {
   const front = Object.entries({
@@ -40,7 +41,7 @@ export function conceptDocument({ id, type, title, description, facts, body }: C
   return ["---", ...front, "---", "", `# ${title}`, "", body, ""].join("\n");
 }
 
-/** Words of the service that its answers and documents use, each with what it means. */
+/** Words of the service that its answers and documents use, with their meanings. */
 const meanings: Readonly<Record<string, string>> = {
   attempt: "One request to one provider. A request that falls back has several attempts.",
   "BYOK key":
@@ -81,7 +82,7 @@ const faults: Readonly<Record<ErrorFacts["fault"], string>> = {
   upstream: "the provider",
 };
 
-/** Concepts of the error codes, from the table that answers are made from. */
+/** Concepts of the error codes, from the table that answers are built from. */
 const errorConcepts: readonly Concept[] = Object.entries(errorCatalog).map(
   ([code, { status, type, retry, fault }]) => ({
     id: `error/${code}`,
@@ -103,7 +104,7 @@ const endpointSlug = ({ method, path }: ToolEndpoint): string =>
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-|-$/g, "");
 
-/** Concepts of the API's endpoints, from the route table. */
+/** Returns the concepts of the API's endpoints, from the route table. */
 const endpointConcepts = (endpoints: readonly ToolEndpoint[]): Concept[] =>
   endpoints
     .filter(({ base }) => base === "api")
@@ -138,7 +139,7 @@ const modelsSchema = z.looseObject({
   ),
 });
 
-/** Concepts of the models that the caller can reach. */
+/** Returns the concepts of the models that the caller can reach. */
 async function modelConcepts({ ask }: ToolContext): Promise<Concept[]> {
   const { data } = modelsSchema.parse(
     await ask({ endpoint: "GET /models", query: { presets: "0" } }),
@@ -178,7 +179,7 @@ const providersSchema = z.looseObject({
   ),
 });
 
-/** Concepts of the providers. */
+/** Returns the concepts of the providers. */
 async function providerConcepts({ ask }: ToolContext): Promise<Concept[]> {
   const { data } = providersSchema.parse(await ask({ endpoint: "GET /providers" }));
   return data.map(({ id, name, description, status, model_count: models, endpoints }) => ({
@@ -195,7 +196,9 @@ async function providerConcepts({ ask }: ToolContext): Promise<Concept[]> {
   }));
 }
 
-/** Every concept, as the caller may see it; facts are read where the service itself reads them. */
+/**
+ * Returns every concept, as the caller may see it. Facts are read from the service's own sources.
+ */
 export async function conceptsFor(context: ToolContext): Promise<Concept[]> {
   const [models, providers] = await Promise.all([
     modelConcepts(context),

@@ -21,7 +21,7 @@ const totalsOf = (lines: readonly Line[]) => ({
   requests: sum(lines, ({ requests }) => requests),
   errors: sum(lines, ({ errors }) => errors),
   tokens: sum(lines, ({ tokens }) => tokens),
-  // Sums of binary fractions: to the nano-dollar, which is what is counted.
+  // The sums are binary fractions, so they are rounded to the nano-dollar, the unit of counting.
   cost: Math.round(sum(lines, ({ cost }) => cost) * 1e9) / 1e9,
 });
 
@@ -32,7 +32,7 @@ const totalsSchema = z.looseObject({
   cost: z.number(),
 });
 
-/** Shows what the workspace used. */
+/** Shows the workspace's usage. */
 export const getUsage = defineTool({
   name: "get_usage",
   title: "Show usage",

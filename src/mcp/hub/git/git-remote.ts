@@ -3,7 +3,7 @@ import type { AddressGuard } from "../../../platform/notify/public-address.ts";
 import { brand } from "../../../platform/kernel/brand.ts";
 import { GitError, readPack, type GitObjects, type ObjectFormat } from "./packfile.ts";
 
-/** Bounds of what a repository may send. */
+/** Bounds on what a repository may send. */
 const advertisementBytesMax = 64_000;
 const refsBytesMax = 64_000;
 const packBytesMax = 8_000_000;
@@ -12,7 +12,7 @@ const redirectsMax = 3;
 
 const agent = `${brand.productName.toLowerCase()}-hub`;
 
-/** What an object is asked for: without the contents of files, where the server can leave them out. */
+/** The objects that are requested, without the contents of files where the server can omit them. */
 interface Wanted {
   ids: readonly string[];
   /** Commits whose history is cut off. */
@@ -20,7 +20,7 @@ interface Wanted {
   withoutBlobs?: boolean;
 }
 
-/** What a server said of itself. */
+/** What a server reported about itself. */
 interface Server {
   /** The repository's address, after redirects. */
   url: string;
@@ -29,8 +29,8 @@ interface Server {
 }
 
 /**
- * A public repository, read over smart HTTP in protocol version 2 (git, gitprotocol-v2). Every
- * address is judged by the guard, every answer is bounded. Throws `GitError`.
+ * A public repository, read over smart HTTP in protocol version 2 (git, gitprotocol-v2). The guard
+ * checks every address, and every answer is bounded. Throws `GitError`.
  */
 export class GitRemote {
   private readonly guard: AddressGuard;
@@ -43,12 +43,12 @@ export class GitRemote {
     this.signal = signal;
   }
 
-  /** Whether contents of files can be left out of an answer. */
+  /** Whether the server can omit contents of files from an answer. */
   get filters(): boolean {
     return this.server.filters;
   }
 
-  /** Asks a repository what it speaks. */
+  /** Requests a repository's capabilities. */
   static async open(url: string, guard: AddressGuard, signal: AbortSignal): Promise<GitRemote> {
     let address = `${url}/info/refs?service=git-upload-pack`;
     for (let redirects = 0; redirects <= redirectsMax; redirects += 1) {
@@ -68,7 +68,10 @@ export class GitRemote {
     throw new GitError(`redirects more than ${redirectsMax} times`);
   }
 
-  /** The commit that a branch, a tag or a commit's id names; without a name, the default branch's. */
+  /**
+   * Returns the commit of a branch, a tag or a commit id; without a name, that of the default
+   * branch.
+   */
   async resolve(ref: string | undefined): Promise<string> {
     if (ref !== undefined && isObjectId(ref, this.server.format)) return ref;
     const names = ref === undefined ? ["HEAD"] : [`refs/heads/${ref}`, `refs/tags/${ref}`];
@@ -89,7 +92,7 @@ export class GitRemote {
     throw new GitError(ref === undefined ? "has no commit" : "has no such branch or tag");
   }
 
-  /** Fetches objects, with those that they consist of. */
+  /** Fetches objects, including those that they consist of. */
   async fetch({ ids, shallow = false, withoutBlobs = false }: Wanted): Promise<GitObjects> {
     const { format, filters } = this.server;
     const answer = await this.command("fetch", {
@@ -143,7 +146,7 @@ const headers = {
   "user-agent": `git/2.0 ${agent}`,
 } as const;
 
-/** Where a redirect of the first request leads; the repository has moved as a whole. */
+/** Returns the repository's address after a redirect of the first request. */
 function redirected(from: string, location: string | null): string {
   const to = new URL(location ?? "", from);
   const suffix = "/info/refs";
@@ -173,7 +176,10 @@ const isObjectId = (text: string, format: ObjectFormat): boolean =>
 const flush = "0000";
 const delimiter = "0001";
 
-/** A line of the protocol: its length with itself in four hexadecimal digits, then its bytes. */
+/**
+ * Returns a line of the protocol: its length including itself in four hexadecimal digits, then its
+ * bytes.
+ */
 const packet = (text: string): string =>
   (Buffer.byteLength(text) + 4).toString(16).padStart(4, "0") + text;
 
@@ -181,7 +187,7 @@ type Line = Buffer;
 
 const textOf = (line: Line): string => line.toString("utf8").replace(/\n$/, "");
 
-/** Lines of an answer; what only parts them is left out. */
+/** Returns the lines of an answer, without separators. */
 function readLines(bytes: Buffer): Line[] {
   const lines: Line[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -196,7 +202,10 @@ function readLines(bytes: Buffer): Line[] {
   return lines;
 }
 
-/** The packfile in the answer to `fetch`: lines of its section whose first byte says what they are. */
+/**
+ * Returns the packfile in the answer to `fetch`, from the lines of its section, whose first byte
+ * says what they carry.
+ */
 function packOf(lines: readonly Line[]): Buffer {
   const start = lines.findIndex((line) => textOf(line) === "packfile");
   if (start < 0) throw new GitError("sent no packfile");
@@ -208,7 +217,7 @@ function packOf(lines: readonly Line[]): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** The bytes of an answer. Throws `GitError` where there are more than allowed. */
+/** Reads the bytes of an answer. Throws `GitError` where there are more than allowed. */
 async function readBytes(response: Response, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

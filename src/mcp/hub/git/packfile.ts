@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { inflateSync, type InputType, type Zlib } from "node:zlib";
 
-/** The two hash functions that repositories name their objects by. */
+/** The two hash functions by which repositories name their objects. */
 export type ObjectFormat = "sha1" | "sha256";
 
 type ObjectType = "commit" | "tree" | "blob" | "tag";
@@ -12,10 +12,10 @@ export interface GitObject {
   data: Buffer;
 }
 
-/** Objects by their hexadecimal id, as computed from what they hold. */
+/** Objects by their hexadecimal id, computed from their content. */
 export type GitObjects = Map<string, GitObject>;
 
-/** What a pack may unpack to. Small packs may unfold to gigabytes. */
+/** Bounds on what a pack unpacks to. Small packs may expand to gigabytes. */
 export interface PackLimits {
   objects: number;
   /** Of one object. */
@@ -24,7 +24,9 @@ export interface PackLimits {
   bytes: number;
 }
 
-/** Why a repository cannot be read; the message quotes nothing that the other side sent. */
+/**
+ * Thrown where a repository cannot be read. The message quotes nothing that the other side sent.
+ */
 export class GitError extends Error {}
 
 const damaged = (): GitError => new GitError("sent a damaged packfile");
@@ -40,11 +42,11 @@ const typeByNumber: Readonly<Record<number, ObjectType>> = {
 const offsetDelta = 6;
 const referenceDelta = 7;
 
-/** The id of an object. */
+/** Returns the id of an object. */
 export const objectId = ({ type, data }: GitObject, format: ObjectFormat): string =>
   createHash(format).update(`${type} ${data.length}\0`).update(data).digest("hex");
 
-/** An object that is written as its difference from another one. */
+/** An object that is stored as its difference from another one. */
 interface Delta {
   at: number;
   base: number | string;
@@ -61,8 +63,8 @@ const inflatedWithEngine = (
   };
 
 /**
- * Reads a packfile (git, gitformat-pack), versions 2 and 3. Every object gets the id of what it
- * really holds, so that a wrong one cannot take the place of another. Throws `GitError`.
+ * Reads a packfile (git, gitformat-pack), versions 2 and 3. Every object's id is computed from its
+ * content, so that a forged one cannot replace another. Throws `GitError`.
  */
 export function readPack(pack: Buffer, format: ObjectFormat, limits: PackLimits): GitObjects {
   return new PackReader(pack, format, limits).read();
@@ -120,7 +122,10 @@ class PackReader {
     this.keep(start, { type: name, data: this.inflate(size) });
   }
 
-  /** Type and unpacked size of an entry: four bits of the size in the first byte, then seven each. */
+  /**
+   * Reads the type and unpacked size of an entry: four bits of the size in the first byte, then
+   * seven in each.
+   */
   private readHead(): { type: number; size: number } {
     const first = this.byte();
     let size = first & 15;
@@ -133,7 +138,7 @@ class PackReader {
     return { type: (first >> 4) & 7, size };
   }
 
-  /** How far before an entry its base begins. */
+  /** Reads how far before an entry its base begins. */
   private readDistance(): number {
     let byte = this.byte();
     let distance = byte & 0x7f;
@@ -150,7 +155,7 @@ class PackReader {
     return this.pack[this.at++] ?? 0;
   }
 
-  /** Unpacks what begins here, which has to have exactly the size that was declared. */
+  /** Unpacks the data at the current position, which has to have exactly the declared size. */
   private inflate(size: number): Buffer {
     this.count(size);
     let unpacked: { buffer: Buffer; engine: Zlib };
@@ -175,7 +180,7 @@ class PackReader {
     this.byId.set(objectId(object, this.format), object);
   }
 
-  /** Builds the objects that were sent as differences, each once its base is there. */
+  /** Builds the objects that were sent as differences, each once its base exists. */
   private resolveDeltas(): void {
     while (this.deltas.length > 0) {
       const waiting: Delta[] = [];
@@ -224,7 +229,7 @@ function readSize(from: Buffer, reader: { at: number }): number {
   }
 }
 
-/** The next piece of a delta's result: a part of the base, or bytes of its own. */
+/** Reads the next piece of a delta's result: a part of the base, or bytes of its own. */
 function readPiece(changes: Buffer, reader: { at: number }, base: Buffer): Buffer {
   const code = nextByte(changes, reader);
   if (code === 0) throw damaged();

@@ -5,27 +5,29 @@ import { GitRemote } from "./git-remote.ts";
 
 /** A folder of a repository at one of its commits. */
 export interface GitSource {
-  /** Address of the repository, as `git clone` takes it. */
+  /** The address of the repository, as `git clone` accepts it. */
   repository: string;
-  /** Branch, tag or commit; the default branch where it is left out. */
+  /** A branch, tag or commit; absent means the default branch. */
   ref?: string;
-  /** Path of the folder; empty for the repository itself. */
+  /** The path of the folder; empty for the repository itself. */
   folder: string;
 }
 
-/** A skill as a folder has it. */
+/** A skill in a folder. */
 export interface SkillFolder {
   document: Buffer;
   files: readonly SkillFile[];
 }
 
-/** Files beside the document, bytes of one and of all of them. */
+/** The most files beside the document, and the most bytes of one and of all of them. */
 const skillFilesMax = 100;
 const skillFileBytesMax = 512_000;
 const skillBytesMax = 2_000_000;
 
 const documentName = "SKILL.md";
-/** Folders of a skill that are taken with all that they hold (agentskills.io/specification). */
+/**
+ * The folders of a skill that are imported with all they contain (agentskills.io/specification).
+ */
 const foldersTaken = ["scripts", "references", "assets"];
 const depthMax = 8;
 const entriesMax = 5_000;
@@ -34,9 +36,9 @@ const entriesMax = 5_000;
 const shortPages = ["github.com", "codeberg.org", "bitbucket.org"];
 
 /**
- * The folder of a repository that an address names: `https://host/path.git#ref:folder`, with
- * `git+` before it also without `.git`; or a page of a forge that shows a folder or its SKILL.md.
- * Undefined for any other address.
+ * Returns the folder of a repository that an address names: `https://host/path.git#ref:folder`,
+ * with `git+` before it also without `.git`; or a page of a forge that shows a folder or its
+ * SKILL.md. Undefined for any other address.
  */
 export function gitSource(address: string): GitSource | undefined {
   const isNamed = address.startsWith("git+");
@@ -52,7 +54,7 @@ export function gitSource(address: string): GitSource | undefined {
   return page && source(`${url.origin}${page.repository}.git`, page.ref, decoded(page.folder));
 }
 
-/** The parts of a page's path: GitLab's, Gitea's, and those of hosts that are known. */
+/** Returns the parts of a page's path: GitLab's, Gitea's, and those of known hosts. */
 function pageOf(
   host: string,
   path: string,
@@ -70,7 +72,7 @@ function pageOf(
     : { repository: known, ref: knownRef, folder: knownFolder };
 }
 
-/** A source; undefined where the path names another file than the document. */
+/** Returns a source; undefined where the path names a file other than the document. */
 function source(repository: string, ref: string, path: string): GitSource | undefined {
   const parts = path.split("/").filter(Boolean);
   if (parts.at(-1) === documentName) parts.pop();
@@ -87,8 +89,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Reads a skill out of a repository: its document, the files beside it, and those of the folders
- * that skills have. Throws `GitError`.
+ * Reads a skill from a repository: its document, the files beside it, and those of the folders of a
+ * skill. Throws `GitError`.
  */
 export async function readSkillFolder(
   { repository, ref, folder }: GitSource,
@@ -128,7 +130,7 @@ class FolderReader {
     this.objects = objects;
   }
 
-  /** Files of a skill's folder at a commit. */
+  /** Returns the files of a skill's folder at a commit. */
   entries(commit: string, folder: string): FileEntry[] {
     const text = this.object(commit, "commit").data.toString("latin1");
     let tree = /^tree ([0-9a-f]+)\n/.exec(text)?.[1];
@@ -173,7 +175,10 @@ class FolderReader {
 const isFolder = ({ mode }: TreeEntry): boolean => mode === modes.folder;
 const isShown = ({ name }: TreeEntry): boolean => !name.startsWith(".");
 
-/** Entries of a tree: mode, a space, the name, a zero byte and the id's bytes, one after another. */
+/**
+ * Parses the entries of a tree: mode, a space, the name, a zero byte and the id's bytes, one after
+ * another.
+ */
 function treeEntries(data: Buffer, idLength: number): TreeEntry[] {
   const entries: TreeEntry[] = [];
   for (let at = 0; at < data.length; ) {
@@ -191,7 +196,7 @@ function treeEntries(data: Buffer, idLength: number): TreeEntry[] {
   return entries;
 }
 
-/** A name that means the same file wherever an archive with it is unpacked. */
+/** Returns a name that means the same file wherever an archive with it is unpacked, or throws. */
 function soundName(name: string): string {
   const isSound =
     name.length > 0 &&
@@ -210,7 +215,10 @@ function fileOf({ mode, name, id }: TreeEntry, path: string): FileEntry {
   return { path: `${path}${soundName(name)}`, id };
 }
 
-/** The files, once they are few enough and no two of them would be unpacked to the same place. */
+/**
+ * Returns the files, after checking that they are few enough and that no two would be unpacked to
+ * the same place.
+ */
 function bounded(entries: FileEntry[]): FileEntry[] {
   if (entries.length > skillFilesMax + 1)
     throw new GitError(`has a skill of more than ${skillFilesMax} files beside SKILL.md`);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows what went wrong, and where. */
+/** Shows errors across the service. */
 export const adminErrorsOverview = defineTool({
   name: "admin_errors_overview",
   title: "What went wrong",

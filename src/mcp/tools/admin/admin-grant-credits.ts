@@ -2,7 +2,7 @@ import { z } from "zod";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { defineTool, idempotencyField } from "../../tool.ts";
 
-/** Gives a person's workspace credits. */
+/** Grants credits to a person's workspace. */
 export const adminGrantCredits = defineTool({
   name: "admin_grant_credits",
   title: "Grant credits",

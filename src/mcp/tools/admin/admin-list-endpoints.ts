@@ -3,7 +3,7 @@ import { shownPath } from "../../../http/endpoint.ts";
 import { isDangerous, requestable } from "../../requestable-endpoints.ts";
 import { defineTool, type ToolEndpoint } from "../../tool.ts";
 
-/** Endpoints whose fields are shown as well: a longer list would be mostly schemas. */
+/** The most endpoints that are listed with their fields: a longer list would be mostly schemas. */
 const detailedMax = 12;
 
 const fieldsOf = ({ query, body }: ToolEndpoint) => ({
@@ -15,7 +15,7 @@ const fieldsOf = ({ query, body }: ToolEndpoint) => ({
     : { body: z.toJSONSchema(body, { io: "input", unrepresentable: "any" }) }),
 });
 
-/** Lists what admin_request can ask. */
+/** Lists the endpoints that admin_request can call. */
 export const adminListEndpoints = defineTool({
   name: "admin_list_endpoints",
   title: "List administration endpoints",

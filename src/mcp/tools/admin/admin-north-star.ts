@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows the figures that the service is steered by. */
+/** Shows the key figures of the service's growth. */
 export const adminNorthStar = defineTool({
   name: "admin_north_star",
   title: "North-star figures",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows the whole service at a glance. */
+/** Shows an overview of the whole service. */
 export const adminOverview = defineTool({
   name: "admin_overview",
   title: "Service overview",

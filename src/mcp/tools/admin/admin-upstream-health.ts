@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows how providers do. */
+/** Shows the health of providers. */
 export const adminUpstreamHealth = defineTool({
   name: "admin_upstream_health",
   title: "Health of providers",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows what the whole service served. */
+/** Shows the usage of the whole service. */
 export const adminUsageSummary = defineTool({
   name: "admin_usage_summary",
   title: "Usage of the service",

@@ -5,7 +5,7 @@ export const tagsField = {
   tags: z.array(z.string()).optional().describe("At most 20 words, in lower case."),
 };
 
-/** Who sees a record. */
+/** Returns the argument for who can see a record. */
 export const visibilityOf = (standard: string) => ({
   visibility: z
     .enum(["private", "workspace", "public"])

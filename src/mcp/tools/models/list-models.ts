@@ -5,7 +5,7 @@ import { defineTool } from "../../tool.ts";
 
 const perMillion = z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() });
 
-/** What tools read of a model object; everything else in it passes. */
+/** The members of a model object that tools read; all others pass through. */
 export const modelSchema = z.looseObject({
   id: z.string(),
   category: z.string(),
@@ -21,7 +21,10 @@ export const modelSchema = z.looseObject({
 /** The models' own schema is checked where the answer is written. */
 const answerSchema = z.looseObject({ data: z.custom<readonly ModelObject[]>(Array.isArray) });
 
-/** The cheapest first; models that cost nothing before those whose provider bills its own price. */
+/**
+ * Compares models by price, cheapest first; free ones come before those whose provider bills its
+ * own price.
+ */
 const byPrice = (one: ModelObject, other: ModelObject): number =>
   priceOf(one).blendedPer1m - priceOf(other).blendedPer1m || one.id.localeCompare(other.id);
 
