@@ -14,20 +14,20 @@ import {
 } from "./jobs/document-job-store.ts";
 import { DocumentJobRunner, DocumentJobs } from "./jobs/document-jobs.ts";
 
-/** What works on documents, ready to be started. */
+/** The parts that process documents, ready to start. */
 export interface Documents {
   converter: DocumentConverter;
   jobs: DocumentJobs;
-  /** Takes up the jobs that an earlier process has left. */
+  /** Resumes the jobs that an earlier process left. */
   start(): Promise<void>;
-  /** Takes up what another gateway has left that died. */
+  /** Resumes jobs of a gateway that died. */
   takeUp(): Promise<void>;
-  /** Begins nothing more and lets go of who waits. */
+  /** Starts nothing more and answers waiting callers. */
   drain(): void;
   stop(): Promise<void>;
 }
 
-/** What documents are worked on with. */
+/** What documents are processed with. */
 export interface DocumentParts {
   database: Kysely<DocumentJobTables>;
   upstream: UpstreamClient;
@@ -36,18 +36,22 @@ export interface DocumentParts {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Told of each deletion of old jobs, and whether it went well. */
+  /** Called after each deletion of old jobs, with whether it succeeded. */
   onRetention(ok: boolean): void;
-  /** What one of several gateways does alone; absent where there is only one. */
+  /** The leases of work that one of several gateways does; absent where there is only one. */
   leases?: Leases | undefined;
-  /** Where several gateways share the database, whether this one does what is done once. */
+  /**
+   * Returns whether this gateway, among several on the database, runs the jobs that run once;
+   * absent where there is one.
+   */
   isLeader?: (() => boolean) | undefined;
-  /** Changes for tests. */
+  /** Overrides for tests. */
   converterPool?: Partial<ConverterPoolOptions> | undefined;
 }
 
 /**
- * Builds what converts files here, and what has documents parsed by providers. Nothing is started.
+ * Builds the converter of files, and the jobs of documents that providers parse. Nothing is
+ * started.
  */
 export function openDocuments({
   database,

@@ -12,16 +12,16 @@ import type { createIsomorphicCanvasFactory, getDocumentProxy } from "unpdf";
 import { dirname, join } from "node:path";
 import type { Page, RecognizeOptions, Worker } from "tesseract.js";
 
-/** Words that Tesseract itself believes in so little (percent) are specks and rules. */
+/** The confidence, in percent, below which Tesseract's words are specks and rules. */
 const confidenceMin = 20;
 
-/** Bullets are among the signs that it does not believe in. */
+/** Matches bullets, which are among the signs of low confidence. */
 const bulletPattern = /^[^\p{L}\p{N}]$/u;
 
 /**
- * Rows lower than this many pixels, as on screens, are read again at twice the size: in a trial,
- * type of 9 to 20 pixels then had no wrong words where it had some, while larger type has more of
- * them the more it is enlarged.
+ * Rows lower than this many pixels, as on screens, are read again at twice the size. In a trial,
+ * type of 9 to 20 pixels then had no wrong words where it had some before, while larger type has
+ * more of them the more it is enlarged.
  */
 const smallHeight = 22;
 const enlargement = 2;
@@ -32,8 +32,8 @@ export class Recognizer {
   private worker: Promise<Worker> | undefined;
 
   /**
-   * The words of a PNG, after it was turned upright. Throws `RefusedFile` when the engine cannot
-   * read it.
+   * Returns the words of a PNG, after turning it upright. Throws `RefusedFile` when the engine
+   * cannot read it.
    */
   async read(png: Uint8Array): Promise<Fragment[]> {
     const fragments = await this.recognize(png);
@@ -78,19 +78,22 @@ export class Recognizer {
 }
 
 /**
- * How Tesseract looks at a page: as one block, whose rows go all the way, or as columns that it
- * tells apart. The latter loses cells of tables and, now and then, everything on a page that lies
- * askew; the former mixes columns whose rows do not meet. So a page is read as a block first, and
- * again where that shows columns.
+ * Tesseract's page modes: one block, whose rows extend across the page, or columns that it detects.
+ * The latter loses cells of tables and, now and then, everything on a skewed page; the former mixes
+ * columns whose rows are not aligned. So a page is read as a block first, and again where that
+ * shows columns.
  */
 const pageModes = { block: "6", columns: "3" } as const;
 
-/** Words that the second reading finds, as part of those of the first, for it to be believed. */
+/**
+ * The share of the second reading's words that have to occur in the first for the second to be
+ * used.
+ */
 const columnWordsMin = 0.95;
 
 /**
- * The language data comes from its package, so that nothing is fetched and nothing is kept in a
- * cache.
+ * Starts the engine. The language data comes from its package, so that nothing is downloaded and
+ * nothing is cached.
  */
 async function startWorker(): Promise<Worker> {
   const { createWorker, OEM } = await import("tesseract.js");
@@ -108,8 +111,7 @@ function fragmentsOf({ blocks }: Page): Fragment[] {
     .flatMap((paragraph) => paragraph.lines);
   return lines.flatMap(({ words, rowAttributes, bbox }) => {
     const size = rowAttributes.rowHeight || bbox.y1 - bbox.y0;
-    // The row's middle is taken for that of each word, since low and tall letters would move it up
-    // and down.
+    // The row's middle is used for each word, since low and tall letters would move it up and down.
     const [top, bottom] = [bbox.y0, bbox.y1];
     return words
       .filter(
@@ -123,16 +125,15 @@ function fragmentsOf({ blocks }: Page): Fragment[] {
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type CanvasFactory = Awaited<ReturnType<typeof createIsomorphicCanvasFactory>>;
 
-/**
- * A page with fewer visible characters is taken for a picture with a stamp or a page number on it.
- */
+/** A page with fewer visible characters counts as a picture with a stamp or a page number on it. */
 const textCharactersMin = 12;
 
-/** More pieces of text than any page has. */
+/** The most pieces of text of a page: more than any real page has. */
 const fragmentsMax = 50_000;
 
 /**
- * A point is a 72nd of an inch; pages are drawn at 200 dots an inch, and never larger than this.
+ * Pixels per point. A point is a 72nd of an inch, and pages are drawn at 200 dpi, up to a largest
+ * size.
  */
 const renderScale = 200 / 72;
 const renderPixelsMax = 10_000_000;
@@ -146,9 +147,7 @@ interface PdfReading {
   onPage(): void;
 }
 
-/**
- * What each page says: its own text, or what is read of those that have none. Throws `RefusedFile`.
- */
+/** Reads each page: its own text, or a picture of those that have none. Throws `RefusedFile`. */
 async function readPdf(
   bytes: Uint8Array,
   { limits, readPicture, onPage }: PdfReading,
@@ -201,7 +200,8 @@ async function openPdf(
     ...(CanvasFactory !== undefined && { CanvasFactory }),
   };
   try {
-    // PDF.js takes the bytes away and wants no `Buffer`, so it gets a copy that is none.
+    // PDF.js takes ownership of the bytes and rejects a `Buffer`, so it gets a copy in a plain
+    // array.
     return await open(new Uint8Array(bytes), options);
   } catch (error) {
     const encrypted = error instanceof Error && error.name === "PasswordException";
@@ -213,8 +213,8 @@ async function openPdf(
 }
 
 /**
- * Opens a document with what draws its pages, which takes longer to load than what reads their
- * text.
+ * Opens a document with the parts that draw its pages, which take longer to load than those that
+ * read text.
  */
 async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Promise<Pdf> {
   const { createIsomorphicCanvasFactory: create } = await loaded(import("unpdf"));
@@ -224,7 +224,7 @@ async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Prom
   });
 }
 
-/** What is wrong with a page makes the document damaged. */
+/** Converts an error on a page to the refusal of a damaged document. */
 async function orDamaged<Result>(work: Promise<Result>, number: number): Promise<Result> {
   return work.catch((error: unknown) => {
     throw new RefusedFile(`Page ${number} of the document is damaged.`, { cause: error });
@@ -243,7 +243,7 @@ async function pageText(pdf: Pdf, number: number): Promise<Fragment[]> {
   );
 }
 
-/** A piece of text from PDF.js, turned into the page's own upright view. */
+/** Returns a piece of text from PDF.js, in the page's own upright coordinates. */
 function fragmentOf(
   { str, transform, width }: { str: string; transform: unknown[]; width: number },
   view: number[],
@@ -264,8 +264,8 @@ function fragmentOf(
 }
 
 /**
- * Whether a page has text that can be read; signs without a meaning come from fonts that do not
- * tell their letters.
+ * Returns whether a page has readable text. Fonts without a character mapping yield meaningless
+ * signs.
  */
 function hasText(fragments: readonly Fragment[]): boolean {
   const text = fragments
@@ -276,7 +276,7 @@ function hasText(fragments: readonly Fragment[]): boolean {
   return text.length >= textCharactersMin && unreadable < text.length / 4;
 }
 
-/** A page as a picture, and its pixels for each point. */
+/** Draws a page, and returns the picture with its pixels per point. */
 async function drawPage(pdf: Pdf, number: number): Promise<{ png: Uint8Array; scale: number }> {
   const { renderPageAsImage } = await loaded(import("unpdf"));
   const page = await orDamaged(pdf.getPage(number), number);
@@ -291,9 +291,7 @@ async function drawPage(pdf: Pdf, number: number): Promise<{ png: Uint8Array; sc
   return { png: new Uint8Array(await orDamaged(drawn, number)), scale };
 }
 
-/**
- * Converts a file of untrusted bytes. Throws what went wrong where it is not the file.
- */
+/** Converts an untrusted file. Throws errors that the file did not cause. */
 export async function convert(
   task: ConversionTask,
   { recognizer, onPage }: { recognizer: Pick<Recognizer, "read">; onPage(): void },
@@ -342,16 +340,19 @@ async function pagesOf(
 /** A page that was read, or its picture where a provider is to read it. */
 type ReadPage = { fragments: Fragment[] } | { jpeg: Uint8Array };
 
-/** What is done with a page that is a PNG. Throws `RefusedFile`. */
+/** Processes a page that is a PNG. Throws `RefusedFile`. */
 type ReadPicture = (png: Uint8Array) => Promise<ReadPage>;
 
-/** Models scale larger pictures down themselves: A4 at 200 dots an inch has 2,339 rows. */
+/**
+ * The longest side, in pixels, of a picture for a model. Models scale larger ones down themselves;
+ * A4 at 200 dpi has 2,339 rows.
+ */
 const sideMax = 2_400;
 
-/** JPEG at this quality shows no marks around letters. */
+/** A JPEG quality without visible artefacts around letters. */
 const quality = 90;
 
-/** A page's PNG as a model is to see it: not larger than is of use, and as a JPEG. */
+/** Converts a page's PNG to a JPEG for a model, no larger than useful. */
 async function pageJpeg(png: Uint8Array): Promise<Uint8Array> {
   const picture = new Bun.Image(png);
   const { width, height } = await picture.metadata();

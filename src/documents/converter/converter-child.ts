@@ -3,9 +3,9 @@ import { MissingPart, type ConversionReport, type ConversionTask } from "./conve
 import { convert, Recognizer } from "./convert.ts";
 
 /**
- * A process of its own for untrusted bytes: a decoder that crashes, hangs or is taken
- * over takes nothing with it. It gets one task at a time over the channel to its parent, and ends
- * with it.
+ * Entry point of a child process that converts untrusted files, so that a decoder that crashes,
+ * hangs or is exploited takes nothing else with it. It receives one task at a time over the channel
+ * to its parent, and ends with the channel.
  */
 const recognizer = new Recognizer();
 
@@ -22,8 +22,7 @@ async function work(task: ConversionTask): Promise<void> {
   }
 }
 
-// Chat goes before scans; 5 of 19 steps leave them a quarter
-// of a busy processor.
+// Chat has priority over scans; 5 of 19 niceness steps leave them a quarter of a busy processor.
 setPriority(5);
 process.on("message", (task: ConversionTask) => void work(task));
 process.on("disconnect", () => process.exit(0));

@@ -11,32 +11,32 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../platform/kernel/clock.ts";
 
-/** How a conversion ended. */
+/** The outcome of a conversion. */
 export type Conversion =
   | { kind: "converted"; markdown: string; pages: number }
   /** At least one page is left to be read, as the task asked for. */
   | { kind: "prepared"; pages: PreparedPage[] }
   /** The file cannot be converted; `message` is for the caller. */
   | { kind: "refused"; message: string }
-  /** The cause is not certain, so that another try may help; `message` is for the log. */
+  /** The cause is uncertain, so another attempt may succeed; `message` is for the log. */
   | { kind: "failed"; reason: "crashed" | "timed_out" | "busy" | "abandoned"; message: string }
   /** The installation cannot convert such files; `message` is for the log. */
   | { kind: "unfit"; message: string };
 
-/** How the pool is built; times in milliseconds. */
+/** The options of the pool. Times are in milliseconds. */
 export interface ConverterPoolOptions {
-  /** Path of the script that children run. */
+  /** The path of the script that children run. */
   script: string;
   childrenMax: number;
-  /** Files that may wait for a child; further ones are turned away. */
+  /** The most files that may wait for a child; further ones are refused. */
   waitingMax: number;
-  /** A child that reports nothing for so long is ended. */
+  /** The time without a report after which a child is ended. */
   silenceMs: number;
-  /** A file may take so long altogether. */
+  /** The longest time for one file. */
   totalMs: number;
-  /** A child that has nothing to do is kept for so long. */
+  /** The time for which an idle child is kept. */
   idleMs: number;
-  /** Files after which a child is replaced, since what it took of memory it does not give back. */
+  /** Files after which a child is replaced, since it does not return memory. */
   filesPerChildMax: number;
   memoryKibMax: number;
 }
@@ -51,14 +51,14 @@ interface Child {
   process: ConverterProcess;
   filesDone: number;
   job: Job | undefined;
-  /** Ends the child: when it is silent for too long, or idle. */
+  /** Ends the child when it is silent for too long, or idle. */
   timer: ReturnType<typeof setTimeout> | undefined;
   totalTimer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /**
- * Child processes that convert files, started when they are needed and ended when they are not.
- * Whichever way a child ends, the file's caller gets an answer and the place is free again.
+ * Child processes that convert files, started when they are needed and ended when they are not. In
+ * whatever way a child ends, the file's caller gets an answer and its place is free again.
  */
 export class ConverterPool {
   private readonly options: ConverterPoolOptions;
@@ -70,15 +70,12 @@ export class ConverterPool {
     this.options = options;
   }
 
-  /** Children that run, busy or idle. */
+  /** The number of children, busy or idle. */
   get childCount(): number {
     return this.children.size;
   }
 
-  /**
-   * Converts a file as soon as a child is free. A file that waits is given up when its signal says
-   * so.
-   */
+  /** Converts a file as soon as a child is free. The signal gives up a file that waits. */
   convert(task: ConversionTask, signal?: AbortSignal): Promise<Conversion> {
     return new Promise((settle) => {
       if (this.closed || this.waiting.length >= this.options.waitingMax) {
@@ -96,7 +93,7 @@ export class ConverterPool {
     });
   }
 
-  /** Ends every child; what is under way or waiting is answered as failed. */
+  /** Ends every child. Files in progress or waiting are answered as failed. */
   close(): void {
     this.closed = true;
     for (const job of this.waiting.splice(0))
@@ -208,16 +205,16 @@ export class ConverterPool {
 
 /** What one child process is started with. */
 interface ConverterProcessOptions {
-  /** Path of the script that it runs. */
+  /** The path of the script that it runs. */
   script: string;
-  /** Memory that it may take, in KiB; kept where the system knows such limits. */
+  /** The most memory that it may take, in KiB; enforced where the system supports such limits. */
   memoryKibMax: number;
   onReport(report: ConversionReport): void;
-  /** It has ended, for any reason. */
+  /** Called when it has ended, for any reason. */
   onExit(reason: string): void;
 }
 
-/** Seconds on a processor after which the system ends a child that nothing else could end. */
+/** Processor seconds after which the system ends a child, as a last resort. */
 const processorSecondsMax = 1_800;
 
 /** One child process, which works on one file at a time. */
@@ -234,7 +231,7 @@ class ConverterProcess {
         stdin: "ignore",
         stdout: "ignore",
         stderr: "ignore",
-        // Nothing of the gateway's environment, so that a hijacked child finds no secrets there.
+        // Nothing of the gateway's environment, so that a hijacked child finds no secrets.
         env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
         cwd: dirname(script),
         serialization: "advanced",
@@ -245,11 +242,11 @@ class ConverterProcess {
           ),
       },
     );
-    // An idle child keeps no gateway from ending.
+    // An idle child must not keep the gateway from ending.
     this.child.unref();
   }
 
-  /** Hands a file over. Throws when the child is gone already. */
+  /** Passes a file to the child. Throws when the child has ended already. */
   start(task: ConversionTask): void {
     this.child.send(task);
   }
@@ -260,12 +257,12 @@ class ConverterProcess {
   }
 }
 
-/** The constant name by which answers say what converted them. */
+/** The constant name by which answers identify the converter. */
 export const converterModel = "switchyard/ocr-eng-1";
 
 /**
- * A page in A3 at 400 dots an inch has 31 million pixels; a page takes about two seconds to
- * recognize. Together with the times below they bound what one file can cost.
+ * Bounds of one file. An A3 page at 400 dpi has 31 million pixels, and recognising a page takes
+ * about two seconds. Together with the times below they limit what one file can cost.
  */
 const limits: ConversionLimits = {
   pixelsMax: 50_000_000,
@@ -275,7 +272,7 @@ const limits: ConversionLimits = {
 };
 
 const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
-  // Half of the processors: the other half is for requests for text.
+  // Half of the processors; the other half is for inference requests.
   childrenMax: Math.min(4, Math.max(2, Math.floor(availableParallelism() / 2))),
   // Each holds a file of up to 5 MiB.
   waitingMax: 32,
@@ -283,8 +280,7 @@ const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
   totalMs: 120_000,
   idleMs: 60_000,
   filesPerChildMax: 50,
-  // The engine reserves about 2.5 GB of this without using it; what is left for a file's pixels are
-  // 1.4 GB.
+  // The engine reserves about 2.5 GB of this without using it; 1.4 GB are left for a file's pixels.
   memoryKibMax: 4_000_000,
 };
 
@@ -293,7 +289,7 @@ interface ObservedConversion {
   format: FileFormat;
   outcome: Conversion["kind"];
   durationMs: number;
-  /** Why it did not succeed, where the file is not to blame; not for callers. */
+  /** Why it did not succeed, where the file is not at fault; not for callers. */
   trouble: string | undefined;
 }
 
@@ -301,14 +297,11 @@ interface ObservedConversion {
 interface DocumentConverterOptions {
   clock: Clock;
   onConverted(observed: ObservedConversion): void;
-  /** Changes for tests. */
+  /** Overrides for tests. */
   pool?: Partial<ConverterPoolOptions>;
 }
 
-/**
- * Reads the text of pictures and PDFs as Markdown, in child processes that are started when they
- * are first needed.
- */
+/** Converts pictures and PDFs to Markdown, in child processes that are started on first use. */
 export class DocumentConverter {
   private readonly options: DocumentConverterOptions;
   private readonly pool: ConverterPool;
@@ -319,15 +312,14 @@ export class DocumentConverter {
     this.pool = new ConverterPool({ script, ...poolDefaults, ...options.pool });
   }
 
-  /** Child processes that run, busy or idle. */
+  /** The number of child processes, busy or idle. */
   get childCount(): number {
     return this.pool.childCount;
   }
 
   /**
-   * Converts a file by what its bytes are; `signal` gives it up while it waits. With
-   * `leavesPictures` the pages that have no text of their own are only drawn, for a provider to
-   * read.
+   * Converts a file by the format of its bytes; `signal` gives it up while it waits. With
+   * `leavesPictures`, pages that have no text of their own are only drawn, for a provider to read.
    */
   async convert(
     bytes: Uint8Array,

@@ -6,16 +6,16 @@ import {
 } from "./converter-messages.ts";
 
 /**
- * Recognition gains nothing from more pixels, and takes time for each: A4 at 300 dpi has 8.7
+ * The most pixels that improve recognition, which takes time for each; A4 at 300 dpi has 8.7
  * million.
  */
 const usefulPixels = 10_000_000;
 
-/** PNGs live for a moment: writing them fast is worth more than writing them small. */
+/** PNGs live for a moment, so writing them fast matters more than their size. */
 const png = { compressionLevel: 1 };
 
 /**
- * A picture as PNGs, one for each of its pages: of a useful size, upright, and without
+ * Returns a picture as PNGs, one for each of its pages: of a useful size, upright, and without
  * transparency. Throws `RefusedFile`.
  */
 export async function normalPictures(
@@ -55,7 +55,7 @@ const tooManyPixels = (pixelsMax: number): string =>
 const scaleOf = (width: number, height: number): number =>
   Math.min(1, Math.sqrt(usefulPixels / (width * height)));
 
-/** What is transparent becomes white, as on paper: Tesseract would take it for black. */
+/** Puts a picture on white, since Tesseract would take transparency for black. */
 async function onWhite(bytes: Uint8Array): Promise<Uint8Array> {
   const colourType = bytes[25];
   if (colourType !== 4 && colourType !== 6) return bytes;
@@ -63,7 +63,7 @@ async function onWhite(bytes: Uint8Array): Promise<Uint8Array> {
   return sharp(bytes).flatten({ background: "#ffffff" }).png(png).toBuffer();
 }
 
-/** Sharp reads what Bun does not: TIFF. It also lays upon white what Bun has decoded. */
+/** Loads Sharp, which reads TIFF, which Bun does not, and puts on white what Bun has decoded. */
 async function loadSharp() {
   const { default: sharp } = await loaded(import("sharp"));
   sharp.concurrency(1);
@@ -109,9 +109,9 @@ async function tiffPages(
 }
 
 /**
- * Whether a picture ends before its pixels do, where decoders would fill up what is missing with
- * grey: a page whose lower half is missing reads as a page that says less. Other formats than these
- * are refused by their decoders.
+ * Returns whether a picture's data ends early. Decoders fill missing pixels with grey, so a page
+ * whose lower half is missing would be read as a page that says less. Decoders refuse such files in
+ * formats other than these.
  */
 export function isCut(format: FileFormat, bytes: Uint8Array): boolean {
   if (format === "jpeg") return isCutJpeg(bytes);
@@ -121,15 +121,15 @@ export function isCut(format: FileFormat, bytes: Uint8Array): boolean {
 const [startOfScan, endOfImage] = [0xda, 0xd9];
 
 /**
- * Markers without a segment: restarts, the picture's beginning, and a byte kept for old coders
- * (ITU-T T.81, B.1.1.3).
+ * Returns whether a marker has no segment: restarts, the start of the picture, and a byte kept for
+ * old coders (ITU-T T.81, B.1.1.3).
  */
 const standsAlone = (marker: number): boolean =>
   (marker >= 0xd0 && marker <= 0xd8) || marker === 0x01;
 
 /**
- * A JPEG is whole when its end is marked; thumbnails in its segments have ends of their own, so
- * they are leapt over.
+ * Returns whether a JPEG lacks its end marker. Segments are skipped, since thumbnails in them have
+ * end markers of their own.
  */
 function isCutJpeg(bytes: Uint8Array): boolean {
   let at = 2;
@@ -137,7 +137,7 @@ function isCutJpeg(bytes: Uint8Array): boolean {
     const marker = bytes[at] === 0xff ? (bytes[at + 1] ?? 0) : 0;
     if (marker === endOfImage) return false;
     if (marker === 0xff || marker === 0) {
-      // A fill byte, a byte of a scan, or something that belongs to nothing.
+      // A fill byte, a byte of a scan, or stray data.
       at += 1;
     } else if (standsAlone(marker)) {
       at += 2;
@@ -155,11 +155,11 @@ const lengthAt = (bytes: Uint8Array, at: number): number =>
 
 const [imageSeparator, extensionIntroducer] = [0x2c, 0x21];
 
-/** Bytes of a colour table, by the flags that say whether there is one. */
+/** Returns the bytes of a colour table, by the flags that say whether there is one. */
 const tableBytes = (flags: number): number =>
   (flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1);
 
-/** Where a chain of blocks ends (GIF89a, 15); beyond the bytes where it does not. */
+/** Returns where a chain of blocks ends (GIF89a, 15); beyond the data where it does not. */
 function endOfBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length) {
@@ -170,7 +170,7 @@ function endOfBlocks(bytes: Uint8Array, start: number): number {
   return bytes.length + 1;
 }
 
-/** A GIF is whole when the blocks of its first picture end; what follows is not read. */
+/** Returns whether the blocks of a GIF's first picture end early. Later pictures are not read. */
 function isCutGif(bytes: Uint8Array): boolean {
   let at = 13 + tableBytes(bytes[10] ?? 0);
   while (at < bytes.length) {

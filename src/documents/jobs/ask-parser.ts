@@ -10,14 +10,17 @@ import { UpstreamFailure } from "../../inference/upstream/upstream-failure.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ParseFailure } from "./document-job-store.ts";
 
-/** Largest result that is relayed (contract: "Limits"), and what is read of a refusal, in bytes. */
+/**
+ * The largest result that is relayed (contract: "Limits"), and the most that is read of a refusal,
+ * in bytes.
+ */
 const resultBytesMax = 8 * 1024 * 1024;
 const refusalBytesMax = 64 * 1024;
 
-/** How long a provider is asked to hold a request until its job is done, in seconds. */
+/** Seconds for which a provider is asked to hold a request until its job is done. */
 const waitSeconds = 60;
 
-/** What a provider answers: the result, that it is still at it, or that it will not. */
+/** A provider's answer: the result, that it is still working, or that it refuses. */
 export type ParserAnswer =
   | { kind: "completed"; text: string; pages: number | null }
   | { kind: "running" }
@@ -26,16 +29,18 @@ export type ParserAnswer =
 /** One request to a provider that parses documents. */
 export interface ParserQuestion {
   credential: DocumentCredential;
-  /** Id of the job: a provider that sees it again continues rather than begins. */
+  /**
+   * The id of the job. A provider that receives it again continues the job rather than starting it.
+   */
   jobId: string;
   bodyText: string;
   signal: AbortSignal;
 }
 
 /**
- * Asks a provider in the dialect `documents-parse`, which is this service's own: `POST
- * /documents/parse` with the client's body, 200 with the result, 202 while it is not there. Never
- * rejects, but when `signal` has ended it.
+ * Sends a document to a provider in the dialect `documents-parse`, which is this service's own:
+ * `POST /documents/parse` with the client's body, 200 with the result, 202 while it is not ready.
+ * Rejects only when `signal` has ended it.
  */
 export async function askParser(
   upstream: UpstreamClient,
@@ -57,7 +62,7 @@ export async function askParser(
       body: bodyText,
       headers: { "idempotency-key": jobId },
       connectTimeoutMs: connectMs,
-      // A result begins when it is finished.
+      // A result begins only when it is finished.
       timeouts: { firstTokenMs: totalMs, idleMs, totalMs },
       abortScope: new AbortScope(() => signal, { aborts: true }),
     });
@@ -127,7 +132,7 @@ function failureOfTransport({ fault }: UpstreamFailure): ParseFailure {
   );
 }
 
-/** The code for a status of the provider, and whether the same request would meet it again. */
+/** The code for each status of the provider, and whether the same request would meet it again. */
 const byStatus: Readonly<Record<number, readonly [code: ErrorCode, final: boolean]>> = {
   400: ["invalid_request", true],
   401: ["upstream_401", false],
@@ -160,10 +165,10 @@ function failureOfStatus({ status, headers }: UpstreamResponse, text: string): P
   };
 }
 
-/** How a workspace's documents are parsed: where, and on whose key. */
+/** The provider that parses a workspace's documents, and the key for it. */
 export interface DocumentCredential {
   providerId: string;
-  /** Without a trailing slash; `/documents/parse` comes behind it. */
+  /** Without a trailing slash; `/documents/parse` is appended. */
   baseUrl: string;
   apiKey: string;
   /** Whose key it is. */
@@ -173,20 +178,19 @@ export interface DocumentCredential {
   proxy?: string | undefined;
 }
 
-/** The credential of a workspace; undefined when it has none. */
+/** Returns the credential of a workspace; undefined when it has none. */
 export type DocumentCredentialOf = (workspaceId: string) => DocumentCredential | undefined;
 
 /**
- * The caller's own key for a provider in clear; undefined when the workspace has none that may be
- * used now.
+ * Returns the caller's own key for a provider in the clear; undefined when the workspace has none
+ * that may be used now.
  */
 export type OwnKeyOf = (workspaceId: string, providerId: string) => string | undefined;
 
 /**
- * Looks for the workspace's own key at any provider that parses documents, simulated ones last,
- * then for a key that the operator has given such a provider. A caller with neither gets an error,
- * whether
- * or not something could be simulated.
+ * Returns a lookup of document credentials: the workspace's own key at any provider that parses
+ * documents, simulated ones last, or else a key that the operator has given such a provider. A
+ * caller with neither gets an error, even where parsing could be simulated.
  */
 export function documentCredentialLookup({
   catalog,

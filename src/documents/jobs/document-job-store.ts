@@ -3,7 +3,7 @@ import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 
-/** States of a job: waiting for its turn, at the provider, and its two ends. */
+/** The states of a job: waiting, at the provider, and its two ends. */
 type DocumentJobStatus = "queued" | "running" | "completed" | "failed";
 
 /** Why a job has failed, as its caller sees it. */
@@ -18,21 +18,21 @@ export interface ParseFailure {
   final: boolean;
 }
 
-/** One request to have a document parsed, and what became of it. */
+/** A request to parse a document, and its outcome. */
 export interface DocumentJob {
-  /** `job_` id; also the key under which the provider is asked. */
+  /** A `job_` id, which is also the key that the provider receives. */
   id: string;
   workspaceId: string;
-  /** SHA-256 of the request's body, in hexadecimal. */
+  /** The SHA-256 of the request's body, in hexadecimal. */
   bodyHash: string;
   createdAtMs: number;
   status: DocumentJobStatus;
-  /** Slug of the provider that was asked; null before that. */
+  /** The slug of the provider that was called; null before that. */
   providerId: string | null;
-  /** Pages of the document; null while it is not known. */
+  /** The pages of the document; null while unknown. */
   pages: number | null;
   failure: ParseFailure | null;
-  /** Whether the failure was answered once; after that a repeated request is a new try. */
+  /** Whether the failure was answered once. After that, a repeated request is a new attempt. */
   failureTold: boolean;
 }
 
@@ -40,10 +40,10 @@ export interface DocumentJob {
 export interface NewDocumentJob {
   id: string;
   workspaceId: string;
-  /** The caller's own, or the job's id. */
+  /** The caller's own key, or the job's id. */
   idempotencyKey: string;
   bodyHash: string;
-  /** The request's body, as it came. */
+  /** The request's body, as it was received. */
   bodyText: string;
   createdAtMs: number;
 }
@@ -67,14 +67,14 @@ export interface DocumentJobTables {
   };
 }
 
-/** What a job is worked off from. */
+/** What is needed to run a job. */
 export interface TakenJob {
   workspaceId: string;
   createdAtMs: number;
   bodyText: string;
 }
 
-/** How a job has ended; `text` is the provider's answer as it came. */
+/** How a job has ended; `text` is the provider's answer as it was received. */
 export type JobEnd = { endedAtMs: number; providerId: string | null } & (
   | { kind: "completed"; text: string; pages: number | null }
   | { kind: "failed"; failure: ParseFailure }
@@ -94,23 +94,23 @@ const headColumns = [
 
 type Head = Pick<DocumentJobTables["document_jobs"], (typeof headColumns)[number]>;
 
-/** The condition of the partial index, in its very words. */
+/** The condition of the partial index, word for word. */
 const underWay = sql<boolean>`status in ('queued', 'running')`;
 
 const leaseOf = (id: string): string => `document:${id}`;
 
-/** Document jobs at rest. What callers ask for is looked up within their workspace. */
+/** Stores document jobs. Callers' requests are looked up within their workspace. */
 export class DocumentJobStore {
   private readonly database: Kysely<DocumentJobTables>;
   private readonly leases: Leases | undefined;
 
-  /** With leases, jobs of other gateways that live are left alone. */
+  /** With leases, jobs of other live gateways are left alone. */
   constructor(database: Kysely<DocumentJobTables>, leases?: Leases) {
     this.database = database;
     this.leases = leases;
   }
 
-  /** Keeps a queued job; false when the workspace has used its key before. */
+  /** Stores a queued job. Returns false when the workspace has used its key before. */
   async insert({
     id,
     workspaceId,
@@ -142,7 +142,7 @@ export class DocumentJobStore {
     return inserted !== undefined;
   }
 
-  /** The workspace's job of a key; undefined when it has none. */
+  /** Returns the workspace's job of a key; undefined when it has none. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<DocumentJob | undefined> {
     const row = await this.database
       .selectFrom("document_jobs")
@@ -153,7 +153,7 @@ export class DocumentJobStore {
     return row === undefined ? undefined : jobOf(row);
   }
 
-  /** A job by its id; undefined when it is gone. */
+  /** Returns a job by its id; undefined when it was deleted. */
   async find(id: string): Promise<DocumentJob | undefined> {
     const row = await this.database
       .selectFrom("document_jobs")
@@ -163,7 +163,10 @@ export class DocumentJobStore {
     return row === undefined ? undefined : jobOf(row);
   }
 
-  /** The provider's answer to a completed job, as it came; undefined when it is gone. */
+  /**
+   * Returns the provider's answer to a completed job, as it was received; undefined when it was
+   * deleted.
+   */
   async resultText(id: string): Promise<string | undefined> {
     const row = await this.database
       .selectFrom("document_jobs")
@@ -174,8 +177,8 @@ export class DocumentJobStore {
   }
 
   /**
-   * Ids and workspaces of all jobs under way, oldest first; those that an earlier process was
-   * working on are queued again.
+   * Returns ids and workspaces of all unfinished jobs, oldest first. Those that an earlier process
+   * was working on are queued again.
    */
   async recover(): Promise<{ id: string; workspaceId: string }[]> {
     const rows = await this.database
@@ -200,20 +203,20 @@ export class DocumentJobStore {
     return open;
   }
 
-  /** Whether no gateway works on a job that is running. */
+  /** Returns whether a running job has no gateway working on it. */
   private async isLeftBehind(id: string): Promise<boolean> {
     if (this.leases === undefined) return true;
     return !this.leases.holds(leaseOf(id)) && (await this.leases.take(leaseOf(id)));
   }
 
-  /** Lets other gateways have a job. */
+  /** Releases a job for other gateways. */
   letGo(id: string): void {
     this.leases?.release(leaseOf(id));
   }
 
   /**
-   * Marks a job under way as running; undefined when it has ended or is gone, or another gateway
-   * has it.
+   * Marks an unfinished job as running; undefined when it has ended or was deleted, or another
+   * gateway has it.
    */
   async take(id: string): Promise<TakenJob | undefined> {
     if (this.leases !== undefined && !(await this.leases.take(leaseOf(id)))) return undefined;
@@ -229,7 +232,7 @@ export class DocumentJobStore {
       : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };
   }
 
-  /** Ends a job that is under way. Its body is needed again only where it may be retried. */
+  /** Ends an unfinished job. Its body is kept only where it may be retried. */
   async settle(id: string, end: JobEnd): Promise<void> {
     const outcome =
       end.kind === "completed"
@@ -252,7 +255,7 @@ export class DocumentJobStore {
       .execute();
   }
 
-  /** Queues a failed job for another try; nothing happens to others. */
+  /** Queues a failed job for another attempt; other jobs are not changed. */
   async requeue(id: string): Promise<void> {
     await this.database
       .updateTable("document_jobs")
@@ -263,7 +266,7 @@ export class DocumentJobStore {
       .execute();
   }
 
-  /** Deletes at most `limit` jobs that ended before a wall time, and tells how many went. */
+  /** Deletes at most `limit` jobs that ended before a wall time; returns how many. */
   async deleteEndedBefore({
     beforeMs,
     limit,
@@ -303,20 +306,25 @@ const jobOf = (row: Head): DocumentJob => ({
   failureTold: row.failure_told === 1,
 });
 
-/** How long a result can be picked up, and a key means the same job. */
+/** Milliseconds for which a result can be fetched, and a key means the same job. */
 const keptMs = dayMs;
 
 /** Jobs that one statement deletes: each may hold megabytes, and settlements wait behind it. */
 const deleteStepJobs = 20;
 
-/** Deletes document jobs a day after their end: documents are kept no longer than needed. */
+/**
+ * Deletes document jobs a day after their end, so that documents are kept no longer than needed.
+ */
 export class DocumentJobRetention {
   private readonly options: {
     jobs: DocumentJobStore;
     clock: Clock;
     onPurged(): void;
     onError(error: unknown): void;
-    /** Where several gateways share the database, whether this one does what is done once. */
+    /**
+     * Returns whether this gateway, among several on the database, runs the jobs that run once;
+     * absent where there is one.
+     */
     isLeader?: (() => boolean) | undefined;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -326,7 +334,7 @@ export class DocumentJobRetention {
     this.options = options;
   }
 
-  /** Purges every hour from now on. */
+  /** Starts to purge every hour. */
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
@@ -344,7 +352,7 @@ export class DocumentJobRetention {
     while ((await jobs.deleteEndedBefore({ beforeMs, limit: deleteStepJobs })) === deleteStepJobs);
   }
 
-  /** Resolves when a purge that is under way has ended. */
+  /** Stops; resolves when a purge in progress has ended. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.running;

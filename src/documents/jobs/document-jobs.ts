@@ -16,10 +16,10 @@ import type {
   TakenJob,
 } from "./document-job-store.ts";
 
-/** Jobs that a workspace may have under way; each holds a body in the database. */
+/** The most unfinished jobs of a workspace; each holds a body in the database. */
 const openJobsMax = 200;
 
-/** A request to have a document parsed. */
+/** A request to parse a document. */
 export interface ParseRequest {
   workspaceId: string;
   /** The caller's `Idempotency-Key`; undefined when it sent none. */
@@ -28,7 +28,7 @@ export interface ParseRequest {
   waitMs: number;
 }
 
-/** Where a job stands when its caller is answered. */
+/** The state of a job when its caller is answered. */
 export type ParseOutcome =
   | { kind: "completed"; job: DocumentJob; text: string }
   | { kind: "failed"; job: DocumentJob }
@@ -47,13 +47,13 @@ export class DocumentJobs {
     this.parts = parts;
   }
 
-  /** On whose key a workspace's documents are parsed; undefined when there is none. */
+  /** Returns the credential that parses a workspace's documents; undefined when there is none. */
   credentialOf(workspaceId: string): DocumentCredential | undefined {
     return this.parts.credentialOf(workspaceId);
   }
 
   /**
-   * Begins a job or finds the one that was begun, and waits for it. Throws `GatewayError`
+   * Starts a job or finds the one that was started, and waits for it. Throws `GatewayError`
    * `conflict` where the key has another body.
    */
   async parse(request: ParseRequest): Promise<ParseOutcome> {
@@ -101,8 +101,8 @@ export class DocumentJobs {
   }
 
   /**
-   * Goes on with a job: a reported failure that may pass is retried, and what no gateway works
-   * on is begun.
+   * Continues a job: a reported failure that may pass is retried, and a job that no gateway works
+   * on is started.
    */
   private async takeUp(job: DocumentJob, bodyHash: string): Promise<DocumentJob> {
     const { store, runner } = this.parts;
@@ -120,19 +120,19 @@ export class DocumentJobs {
 }
 
 /**
- * Jobs that run at once, altogether and for one workspace: a big batch of one leaves room for the
- * others.
+ * The most jobs that run concurrently, in all and for one workspace, so that a large batch of one
+ * leaves room for others.
  */
 const runningMax = 32;
 const runningOfWorkspaceMax = 8;
 
-/** A provider that answers at once that it is not done is not asked more often than this. */
+/** Milliseconds between requests to a provider that answers at once that it is not done. */
 const askEveryMs = 1_000;
 
-/** A job that its provider has not finished by then has failed. */
+/** Milliseconds after which a job that its provider has not finished has failed. */
 const jobMsMax = 30 * 60_000;
 
-/** What the runner works with. */
+/** The dependencies of the runner. */
 export interface DocumentJobRunnerOptions {
   jobs: DocumentJobStore;
   upstream: UpstreamClient;
@@ -147,14 +147,14 @@ interface ActiveJob {
   id: string;
   workspaceId: string;
   running: boolean;
-  /** Called when the job has ended here, and when it is not to be waited for any longer. */
+  /** Called when the job has ended here, and when waiting for it ends. */
   wake(): void;
   woken: Promise<void>;
 }
 
 /**
- * Works off document jobs, oldest first. A job that this process does not finish is taken up by the
- * next one; its provider knows it by its id and does not begin again.
+ * Runs document jobs, oldest first. A job that this process does not finish is continued by the
+ * next one; its provider knows it by its id and does not start again.
  */
 export class DocumentJobRunner {
   private readonly options: DocumentJobRunnerOptions;
@@ -167,20 +167,20 @@ export class DocumentJobRunner {
     this.options = options;
   }
 
-  /** Takes up what other processes have left. */
+  /** Resumes what other processes have left. */
   async start(): Promise<void> {
     for (const { id, workspaceId } of await this.options.jobs.recover())
       this.enqueue(id, workspaceId);
   }
 
-  /** Jobs of a workspace that wait for their turn or run. */
+  /** Returns how many jobs of a workspace wait or run. */
   openCountOf(workspaceId: string): number {
     let count = 0;
     for (const job of this.active.values()) if (job.workspaceId === workspaceId) count += 1;
     return count;
   }
 
-  /** Runs a stored job when its turn has come; nothing happens to one that is under way here. */
+  /** Runs a stored job when its turn comes. Does nothing for one that is already active here. */
   enqueue(id: string, workspaceId: string): void {
     if (this.draining || this.active.has(id)) return;
     let wake = (): void => undefined;
@@ -190,23 +190,20 @@ export class DocumentJobRunner {
   }
 
   /**
-   * Resolves when a job has ended or the time is over, and at once when the job is not under way
-   * here.
+   * Resolves when a job has ended or the time is over, and at once when the job is not active here.
    */
   async waitFor(id: string, ms: number): Promise<void> {
     const job = this.active.get(id);
     if (job !== undefined && ms > 0) await withinTime(ms, job.woken, undefined);
   }
 
-  /**
-   * Begins no more jobs and releases waiting callers with the answer that their jobs are under way.
-   */
+  /** Starts no more jobs and answers waiting callers that their jobs are in progress. */
   drain(): void {
     this.draining = true;
     for (const job of this.active.values()) job.wake();
   }
 
-  /** Breaks off what is running; the next process takes it up. */
+  /** Aborts what is running; the next process resumes it. */
   async stop(): Promise<void> {
     this.drain();
     this.stopping.abort();
@@ -252,7 +249,7 @@ export class DocumentJobRunner {
       await jobs.settle(id, { ...answer, providerId, endedAtMs: clock.nowMs() });
   }
 
-  /** Asks until there is an answer. Rejects when the process stops. */
+  /** Asks the provider until there is an answer. Rejects when the process stops. */
   private async answerTo(
     jobId: string,
     { workspaceId, bodyText }: TakenJob,
@@ -295,7 +292,7 @@ const tookTooLong = ours(
   "The document provider has not finished in time. Retry with the same Idempotency-Key.",
 );
 
-/** Resolves after the time; rejects when the signal says so. */
+/** Resolves after the time; rejects when the signal fires. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -7,14 +7,14 @@ import {
   type Segment,
 } from "./regions-of.ts";
 
-/** Heading levels that sizes are sorted into. */
+/** The heading levels that sizes are sorted into. */
 const levelsMax = 3;
 
 type Piece = Block | { kind: "table"; rows: string[][] };
 
 /**
- * Each page of a document as Markdown: headings by their size, lists, tables, and columns one after
- * the other.
+ * Returns each page of a document as Markdown: headings by size, lists, tables, and columns one
+ * after another.
  */
 export function markdownPages(pages: readonly (readonly Fragment[])[]): string[] {
   const bodySize = bodySizeOf(pages);
@@ -23,15 +23,15 @@ export function markdownPages(pages: readonly (readonly Fragment[])[]): string[]
   return pieces.map((page) => textOf(page, levelOf));
 }
 
-/** Pages one after the other, an empty line between them; those without text are left out. */
+/** Joins pages with an empty line in between; those without text are left out. */
 export const joinPages = (pages: readonly string[]): string =>
   pages.filter((text) => text !== "").join("\n\n");
 
-/** A document as Markdown. */
+/** Returns a document as Markdown. */
 export const markdownOf = (pages: readonly (readonly Fragment[])[]): string =>
   joinPages(markdownPages(pages));
 
-/** The size that most characters have. */
+/** Returns the size of most characters. */
 function bodySizeOf(pages: readonly (readonly Fragment[])[]): number {
   const sized = pages
     .flat()
@@ -52,8 +52,8 @@ function piecesOfRegion(region: Region, bodySize: number): Piece[] {
 }
 
 /**
- * The level of each size of heading: the largest is the first; sizes that are nearly the same are
- * one.
+ * Returns a function from the size of a heading to its level. The largest is the first; sizes that
+ * are nearly the same are one.
  */
 function headingLevels(pieces: readonly Piece[]): (size: number) => number {
   const sizes = pieces
@@ -86,41 +86,37 @@ function tableText(rows: readonly string[][]): string {
   return [head, `|${" --- |".repeat(columns)}`, ...body].join("\n");
 }
 
-/**
- * Text that Markdown leaves as it is: nothing in it begins a heading, a quotation, code or a tag.
- */
+/** Escapes text so that nothing in it starts a heading, a quotation, code or a tag in Markdown. */
 function plainText(text: string): string {
   return text.replace(/<(?=[a-z/!?])/gi, "\\<").replace(/^(?=#{1,6}\s|>|```|~~~)/, "\\");
 }
 
-/** A piece of running text as Markdown knows it. */
+/** A block of running text, in Markdown's terms. */
 type Block =
   | { kind: "paragraph"; text: string }
   | { kind: "heading"; text: string; size: number }
   | { kind: "item"; marker: string; text: string };
 
-/** Type that is so much larger than the text's is a heading's. */
+/** The factor by which a heading's type is larger than the text's. */
 const headingFactor = 1.18;
 const headingCharactersMax = 200;
 
 /**
- * A row that starts so much lower than its neighbours do, or than its own height, begins a
- * paragraph.
+ * The factor by which a row's distance exceeds its neighbours', or its own height, where a
+ * paragraph starts.
  */
 const looseFactor = 1.35;
 const pitchMax = 2.6;
 
-/** So few rows do not show how far apart rows stand here; single spacing is assumed of them. */
+/** The number of rows that is too small to show their spacing; single spacing is assumed. */
 const fewRows = 4;
 const pitchMaxOfFew = 1.9;
 
-/** Bullets, and the signs that Tesseract takes small round ones for. */
+/** Matches bullets, and the signs as which Tesseract reads small round ones. */
 const bulletPattern = /^(?:[•◦▪●○■□‣⁃∙·«»©®¢*+–—-]|\uf0b7|\u00b0)\s+(?=\S)/;
 const numberPattern = /^(?:\((\d{1,3}|[a-z])\)|(\d{1,3}|[a-z])[.)])\s+(?=\S)/;
 
-/**
- * The blocks of lines that stand below each other; `bodySize` is the size of the document's text.
- */
+/** Returns the blocks of lines below each other; `bodySize` is the size of the document's text. */
 function blocksOf(lines: readonly Segment[], bodySize: number): Block[] {
   const pitch =
     looseFactor *
@@ -158,7 +154,7 @@ function blockOf({ text, size }: Segment, bodySize: number): Block {
     : { kind: "item", marker: "-", text: `${label}) ${rest}` };
 }
 
-/** Whether a line goes on with the block before it. */
+/** Returns whether a line continues the block before it. */
 function continues({
   last,
   own,
@@ -184,22 +180,26 @@ function continues({
   return line.left <= previous.left + 1.2 * line.size;
 }
 
-/** A full sentence before, and a capital now: a new thought rather than the rest of the item. */
+/** Returns whether a line starts a new block: it has a capital after a full sentence. */
 const startsAnew = (line: Segment, previous: Segment): boolean =>
   /[.:!?]$/.test(previous.text) || /^\p{Lu}/u.test(line.text);
 
-/** Sizes of rows of one heading differ by what the letters in them happen to be. */
+/**
+ * Returns whether two sizes are those of one heading. Rows differ slightly by the letters in them.
+ */
 const isSameSize = (one: number, other: number): boolean =>
   Math.abs(one - other) <= 0.12 * Math.max(one, other);
 
-/** Two rows as running text: a word that was divided at the end of the first becomes whole. */
+/**
+ * Joins two rows of running text. A word that was hyphenated at the end of the first becomes whole.
+ */
 function joinedText(first: string, second: string): string {
   const divided = /\p{Ll}[-\u00ad\u2010]$/u.test(first) && /^\p{Ll}/u.test(second);
   return divided ? first.slice(0, -1) + second : `${first} ${second}`;
 }
 
 /**
- * The middle one of numbers, the smaller of two; Infinity of none, so that nothing is further
+ * Returns the median of numbers, the smaller of two; Infinity of none, so that nothing is further
  * apart.
  */
 export function medianOf(numbers: readonly number[]): number {

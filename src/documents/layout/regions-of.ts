@@ -1,5 +1,5 @@
 /**
- * A piece of text where it stands on a page, in any one unit of length from the upper left corner.
+ * A piece of text and its place on a page, in any one unit of length from the upper left corner.
  */
 export interface Fragment {
   text: string;
@@ -7,11 +7,11 @@ export interface Fragment {
   top: number;
   right: number;
   bottom: number;
-  /** Height of the type, which headings are recognised by. */
+  /** The height of the type, by which headings are recognised. */
   size: number;
 }
 
-/** A fragment where it stands on a page of another size. */
+/** Scales a fragment to a page of another size. */
 export const scaled = (
   { text, left, top, right, bottom, size }: Fragment,
   factor: number,
@@ -34,7 +34,7 @@ export interface Line {
   bottom: number;
 }
 
-/** The space that several pieces of text take together, and the largest of their sizes. */
+/** Returns the bounds of several pieces of text, and the largest of their sizes. */
 function boundsOf(pieces: readonly Fragment[]): Omit<Fragment, "text"> {
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity, size: 0 };
   for (const { left, top, right, bottom, size } of pieces) {
@@ -48,13 +48,15 @@ function boundsOf(pieces: readonly Fragment[]): Omit<Fragment, "text"> {
 }
 
 /**
- * Gaps as parts of the type's size: wider than any space between words, and as wide as the
+ * Gaps as fractions of the type's size: wider than any space between words, and as wide as the
  * narrowest of them.
  */
 const segmentGap = 1.3;
 const wordGap = 0.12;
 
-/** Rows that a fragment may still belong to; text comes nearly in order, so few are enough. */
+/**
+ * The most rows that a fragment may still belong to. Text comes nearly in order, so few are enough.
+ */
 const openRowsMax = 12;
 
 interface Row {
@@ -65,7 +67,10 @@ interface Row {
 
 const centreOf = ({ top, bottom }: Fragment): number => (top + bottom) / 2;
 
-/** The rows of a page from top to bottom, each cut where its gaps are wider than a space. */
+/**
+ * Returns the rows of a page from top to bottom, each divided where its gaps are wider than a
+ * space.
+ */
 export function linesOf(fragments: readonly Fragment[]): Line[] {
   const rows: Row[] = [];
   const inOrder = fragments
@@ -119,24 +124,24 @@ interface Gutter {
 
 interface Band {
   lines: Line[];
-  /** Upright strips without text, all the way down. */
+  /** Vertical strips without text, all the way down. */
   gutters: Gutter[];
 }
 
-/** A gutter is at least so wide, as part of the type's size. */
+/** The smallest width of a gutter, as a fraction of the type's size. */
 const gutterWidthMin = 0.5;
 
-/** Rows further apart than so many heights of a row belong to different bands. */
+/** The distance of rows, in row heights, from which they belong to different bands. */
 const bandGapMax = 3.5;
 
 /**
- * Columns of running text have this many words in a segment, and segments that fill so much of
- * their column.
+ * The words per segment of columns of running text, and the share of the column's width that the
+ * segments fill.
  */
 const proseWordsMin = 4;
 const proseFillMin = 0.6;
 
-/** The regions of a page, from top to bottom. */
+/** Returns the regions of a page, from top to bottom. */
 export function regionsOf(lines: readonly Line[]): Region[] {
   const regions: Region[] = [];
   let index = 0;
@@ -153,7 +158,7 @@ export function regionsOf(lines: readonly Line[]): Region[] {
   return regions;
 }
 
-/** A line outside of any band is read as a whole, with all its gaps. */
+/** Adds a line outside of any band, which is read as a whole with all its gaps. */
 function pushLine(regions: Region[], { segments }: Line): void {
   const line: Segment = { ...boundsOf(segments), text: segments.map(({ text }) => text).join(" ") };
   const last = regions.at(-1);
@@ -162,7 +167,8 @@ function pushLine(regions: Region[], { segments }: Line): void {
 }
 
 /**
- * The lines from one on that have a gutter in common; undefined when they are not enough to tell.
+ * Returns the lines from one on that have a gutter in common; undefined when they are too few to
+ * tell.
  */
 function bandFrom(lines: readonly Line[], start: number): Band | undefined {
   const first = lines[start] as Line;
@@ -195,7 +201,7 @@ function gapsOf({ segments }: Line): Gutter[] {
     .map((segment, index) => ({ left: (segments[index] as Segment).right, right: segment.left }));
 }
 
-/** What is left of a gutter beside the text of a row. */
+/** Returns what remains of a gutter beside the text of a row. */
 function withoutText(gutter: Gutter, segments: readonly Segment[]): Gutter[] {
   let parts = [gutter];
   for (const { left, right } of segments) {
@@ -213,8 +219,8 @@ function withoutText(gutter: Gutter, segments: readonly Segment[]): Gutter[] {
 }
 
 /**
- * Lines at the end that stand in one column alone say nothing of the band, unless its columns are
- * running text.
+ * Removes lines at the end that are in one column alone, unless the columns are running text: such
+ * lines may not belong to the band.
  */
 function trimmed(band: Band): Band {
   if (isProse(band)) return band;
