@@ -47,8 +47,8 @@ export const privacyObject = ({
 });
 
 /**
- * Returns changes in stored form, with providers by id, by any of their names. A
- * misspelt name is refused, since it would block no provider. Throws `bad_request`.
+ * Converts changes to stored form, in which providers are named by id. A misspelt name is refused,
+ * since it would block no provider. Throws `bad_request`.
  */
 export function privacyChanges(
   { inference }: Dependencies,

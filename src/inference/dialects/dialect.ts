@@ -18,36 +18,38 @@ import { asObject } from "./wire-fields.ts";
 
 /** How a client is answered in its own dialect. */
 export interface ResponseContext {
-  /** The request that is answered: what it asked to see or hide, and what a dialect echoes. */
+  /**
+   * The request that is answered: what it asked to see or hide, and what a dialect repeats of it.
+   */
   request?: CanonicalRequest;
   /** The gateway's own id of the answer, the same in every event; absent means the upstream's. */
   id?: string;
   /** The model's public name; absent means the upstream's. */
   model?: string;
-  /** The estimate of the input, for dialects that report it before the upstream does. */
+  /** The estimated input tokens, for dialects that report them before the upstream does. */
   inputTokens?: number;
-  /** What the gateway knows before the answer, for dialects that report it at its start. */
+  /** What the gateway knows before the answer, for dialects that report it at the start. */
   gateway?: Pick<GatewayFacts, "requestedModel" | "fallback">;
   /**
    * The request's body as its client wrote it, for dialects whose answers repeat it (Responses).
    */
   requestBody?: Readonly<Record<string, unknown>>;
   /**
-   * Unix time in seconds, for dialects that tell when an answer was finished; absent means when it
-   * was begun.
+   * Returns the Unix time in seconds, for dialects that report when an answer was finished; absent
+   * uses the time when it began.
    */
   nowSeconds?: () => number;
   /**
-   * The client breaks on events that its SDK does not know (`openai.responses.stream()`, which
-   * sends
-   * `X-Stainless-Helper-Method: stream`): the metadata stands in its last event instead of in one of its own.
+   * Whether the client fails on events that its SDK does not know (`openai.responses.stream()`,
+   * which sends `X-Stainless-Helper-Method: stream`), so that the metadata is part of its last
+   * event instead of an event of its own.
    */
   metadataInLastEvent?: boolean;
 }
 
-/** Canonical stream parts to one client's wire; one encoder serves one stream. */
+/** Encodes canonical stream parts for one client; one encoder serves one stream. */
 export interface StreamEncoder {
-  /** Whole SSE frames as text, in order; none when the part says nothing yet. */
+  /** Returns whole SSE frames as text, in order; none when the part yields none yet. */
   encode(part: StreamPart): string[];
 }
 
@@ -57,7 +59,7 @@ export interface StreamEncoder {
  */
 export type LossDetector = (part: ItemPart) => string | undefined;
 
-/** What an error body tells beside the error. */
+/** What an error body contains beside the error. */
 export interface ErrorContext {
   traceId: string;
 }
@@ -67,44 +69,50 @@ export interface ClientDialect {
   id: DialectId;
   /** The name of the surface in records. */
   recordedAs: string;
-  /** The field that bounds the output of an answer. */
+  /** The field that caps the output of an answer. */
   capField: "max_tokens" | "max_output_tokens";
-  /** Whole answers carry the gateway's metadata; absent means that headers do. */
+  /** Whether whole answers carry the gateway's metadata; absent means that headers do. */
   metadataInAnswer?: true;
-  /** A whole answer has no word for an end by the provider's failure, so that it is an error. */
+  /**
+   * Whether an answer that the provider broke off becomes an error, because a whole answer cannot
+   * express it.
+   */
   refusesBrokenAnswers?: true;
   /** Passes a request on to a route of the same dialect, with its bytes kept. */
   passThrough: PassThrough;
   /** Writes the settings of a preset into a request. */
   presetFields: PresetFields;
-  /** Reads what a request asks of routes and of holds. */
+  /** Reads what a request requires of routes and holds. */
   requirements: RequirementReader;
   /**
-   * Throws GatewayError `bad_request` whose `param` names the field, such as `messages[2].role`.
+   * Decodes a request. Throws GatewayError `bad_request` whose `param` names the field, such as
+   * `messages[2].role`.
    */
   decodeRequest(body: unknown): CanonicalRequest;
   encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
   createStreamEncoder(context?: ResponseContext): StreamEncoder;
   /**
-   * Detects what the encoders leave out of an answer; one detector serves one answer, whole or
-   * streamed.
+   * Creates a detector of what the encoders leave out of an answer; one detector serves one answer,
+   * whole or streamed.
    */
   createLossDetector(context?: ResponseContext): LossDetector;
-  /** What is sent while the upstream is silent; absent means a comment. */
+  /** The frame that is sent while the upstream is silent; absent means a comment. */
   pingFrame?: string;
-  /** The JSON body of an error answer. */
+  /** Returns the JSON body of an error answer. */
   encodeError(error: GatewayError, context: ErrorContext): JsonObject;
-  /** The SSE frames that end a stream in failure, for a stream whose encoder is not at hand. */
+  /**
+   * Returns the SSE frames that end a stream in failure, for a stream whose encoder is not at hand.
+   */
   encodeStreamError(error: GatewayError, context: ErrorContext): string[];
 }
 
-/** How a dialect fits the output cap of a request. */
+/** How a dialect adjusts the output cap of a request. */
 interface OutputCapRule {
-  /** The least cap that it takes; smaller ones are raised. */
+  /** The smallest cap that it accepts; smaller ones are raised. */
   leastTokens?: number;
   /**
-   * Every request states a cap, this one where neither the client nor the catalog names any; a
-   * budget for thoughts is added to it.
+   * The cap where neither the client nor the catalog names one, for dialects whose requests always
+   * have a cap; a reasoning budget is added to it.
    */
   statedTokens?: number;
 }
@@ -117,40 +125,53 @@ export interface InputCount {
   read(text: string): number | undefined;
 }
 
-/** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
+/**
+ * Named deviations of an upstream from its dialect. Absent means that it behaves as the dialect
+ * says.
+ */
 export interface DialectDeviations {
   /**
-   * Which of the two names of the output cap the upstream knows. Absent means `max_tokens`, which
-   * nearly every server obeys: one that does not know the name it is sent under ignores the cap.
-   * `either` leaves the client's own name.
+   * Which name of the output cap the upstream knows. Absent means `max_tokens`, which nearly every
+   * server obeys: a server ignores a cap under a name that it does not know. `either` leaves the
+   * client's own name.
    */
   maxTokensField?: "max_tokens" | "max_completion_tokens" | "either";
-  /** The upstream answers 400 to `stream_options`; usage comes by itself or not at all. */
+  /**
+   * Whether the upstream answers 400 to `stream_options`; usage then comes by itself or not at all.
+   */
   noStreamOptions?: boolean;
-  /** Where the upstream wants earlier thoughts replayed; absent means it refuses them. */
+  /**
+   * Where the upstream expects earlier reasoning to be replayed; absent means that it refuses it.
+   */
   reasoningReplay?: ReasoningField;
-  /** The upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
+  /** Whether the upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
   reasoningObject?: boolean;
   /** Which cache marker the upstream knows on parts; absent means none. */
   cacheMarkers?: "cache_control" | "prompt_cache_breakpoint";
-  /** The upstream knows custom tools; absent means they are wrapped as functions. */
+  /** Whether the upstream knows custom tools; absent means that they are wrapped in functions. */
   customTools?: boolean;
-  /** The upstream knows the role `developer`; absent means such messages go out as `system`. */
+  /**
+   * Whether the upstream knows the role `developer`; absent means that such messages are sent as
+   * `system`.
+   */
   developerRole?: boolean;
-  /** The upstream takes a system message at the head only; later ones go out as the user's text. */
+  /**
+   * Whether the upstream accepts a system message only at the head; later ones are sent as the
+   * user's text.
+   */
   systemOnlyFirst?: boolean;
   /** Request fields that the upstream answers with 400, by wire name. */
   unsupportedFields?: readonly string[];
 }
 
-/** Whom a request is encoded for. */
+/** The upstream that a request is encoded for. */
 export interface EncodeRequestOptions {
-  /** Wire name of the model. */
+  /** The wire name of the model. */
   upstreamModel: string;
   stream: boolean;
-  /** Slug of the provider that is asked; only its own reasoning seals are replayed to it. */
+  /** The slug of the provider, to which only its own reasoning seals are replayed. */
   providerId: string;
-  /** The model's own bound on output tokens, for dialects that must state one. */
+  /** The model's own limit of output tokens, for dialects that have to state one. */
   maxCompletionTokens?: number;
   deviations?: DialectDeviations;
 }
@@ -158,27 +179,27 @@ export interface EncodeRequestOptions {
 /** A request in an upstream's dialect. */
 export interface EncodedRequest {
   body: JsonObject;
-  /** What the upstream will not hear; reported to the caller. */
+  /** What the upstream cannot be sent; reported to the caller. */
   losses: readonly Loss[];
-  /** Tool names that had to change, for the way back. */
+  /** Tool names that had to change, to be restored in the answer. */
   toolAliases: ToolAliases;
 }
 
 /** What decoding an answer needs to know of the request that was sent. */
 export interface DecodeContext {
-  /** Slug of the provider that answers; marks its reasoning seals. */
+  /** The slug of the provider that answers, with which its reasoning seals are marked. */
   providerId?: string;
   toolAliases?: ToolAliases;
 }
 
-/** One upstream's events to canonical stream parts; one decoder serves one stream. */
+/** Decodes one upstream's events to canonical stream parts; one decoder serves one stream. */
 export interface StreamDecoder {
   decode(event: { event?: string; data: string }): StreamPart[];
-  /** The connection has ended: closes what is whole, and makes an error of what was cut. */
+  /** Ends the stream: closes what is complete, and returns an error for what was cut. */
   end(): StreamPart[];
   /**
-   * Everything has said how it ended, although no `finish` was given out yet: for dialects that
-   * have no terminal event. Absent means that `finish` tells.
+   * Whether every choice has said how it ended although no `finish` was emitted yet, for dialects
+   * without a terminal event. Absent means that `finish` shows it.
    */
   readonly isComplete?: boolean;
   /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
@@ -188,56 +209,65 @@ export interface StreamDecoder {
 /** The side of a wire format that faces upstreams. */
 export interface UpstreamDialect {
   id: DialectId;
-  /** Calls carry signatures that the upstream has to be sent again. */
+  /** Whether calls carry signatures that have to be sent back to the upstream. */
   signsCalls?: true;
-  /** Streams come in Amazon's binary messages instead of server-sent events. */
+  /** Whether streams are Amazon's binary messages instead of server-sent events. */
   binaryStreams?: true;
   /**
-   * The form of a failure as an event where a stream comes in such messages, at some providers or
-   * at all: its own name behind `exception:`, or the event `error`. Absent where none does.
+   * The form of a failure as an event, where some or all providers stream such messages: its own
+   * name behind `exception:`, or the event `error`. Absent where none does.
    */
   exceptionForm?: "named" | "messages-error";
-  /** The body of an error may mean another status than the one that it came with. */
+  /** Whether the body of an error may mean another status than the one that was sent. */
   statusInBody?: true;
-  /** Thinking goes out as a budget that counts against the output cap. */
+  /** Whether reasoning is sent as a budget that counts against the output cap. */
   thinkingBudget?: true;
-  /** Models think only where the request says so, with or without levels of effort. */
+  /** Whether models reason only where the request says so, with or without levels of effort. */
   thinksWhenAsked?: true;
-  /** Answers have a field for thoughts as they were thought, which models of open weights fill. */
+  /** Whether answers have a field for unabridged reasoning, which models with open weights fill. */
   showsOpenThoughts?: true;
-  /** How the output cap of a request is fitted; absent means that it goes out as it is. */
+  /** How the output cap of a request is adjusted; absent means that it is sent as it is. */
   capRule?: OutputCapRule;
   /** Headers that requests of this dialect need beside the provider's own, such as a version. */
   requestHeaders?: Readonly<Record<string, string>>;
-  /** Throws GatewayError `unsupported_content` for content that must not be dropped in silence. */
+  /**
+   * Encodes a request. Throws GatewayError `unsupported_content` for content that must not be
+   * dropped silently.
+   */
   encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest;
-  /** Throws GatewayError `upstream_error` when the body is no answer of this dialect. */
+  /**
+   * Decodes an answer. Throws GatewayError `upstream_error` when the body is no answer of this
+   * dialect.
+   */
   decodeResponse(body: unknown, context?: DecodeContext): CanonicalResponse;
   /**
-   * What was used for an answer that `decodeResponse` refuses since the model failed at it; absent
-   * where no provider counts that.
+   * Returns the usage of an answer that `decodeResponse` refuses because the model failed; absent
+   * where no provider reports it.
    */
   usageOfFailure?(body: unknown): MeteredUsage | undefined;
   createStreamDecoder(context?: DecodeContext): StreamDecoder;
   /**
-   * The event stream that a whole answer means, from a server that does not stream although it was
-   * asked to; absent means that the answer is decoded, and encoded by the client's side.
+   * Converts a whole answer to the equivalent event stream, from a server that does not stream
+   * although it was asked to; absent means that the answer is decoded, and encoded by the client's
+   * side.
    */
   eventsOfWhole?(text: string): string;
   /**
-   * The whole answer that the data of a stream's events add up to, from a server that streams
-   * although it was not asked to; absent as above.
+   * Assembles a whole answer from the data of a stream's events, from a server that streams
+   * unasked; absent as above.
    */
   wholeOfEvents?(data: readonly string[]): string;
-  /** Counting the tokens of a prompt; absent where the dialect has no endpoint for it. */
+  /** How the tokens of a prompt are counted; absent where the dialect has no endpoint for it. */
   inputCount?: InputCount;
-  /** What an error answer says; `body` is parsed JSON, or the text as it came. */
+  /** Reads an error answer; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
 }
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/** The settings of a preset that dialects write each in their own way, by the names of the contract. */
+/**
+ * The settings of a preset that each dialect writes in its own way, by the names of the contract.
+ */
 export interface PresetSettings {
   temperature?: number;
   max_tokens?: number;
@@ -250,7 +280,7 @@ export interface PresetSettings {
   stop?: string | readonly string[];
   seed?: number;
   response_format?: JsonFields;
-  /** As chat has them. */
+  /** In the form of chat. */
   tools?: readonly JsonFields[];
   tool_choice?: string | JsonFields;
   reasoning?: { effort?: string; max_tokens?: number; exclude?: boolean; enabled?: boolean };
@@ -260,25 +290,30 @@ export interface PresetSettings {
 /** How the settings of a preset are written in one client dialect. Pure. */
 export interface PresetFields {
   /**
-   * Members that the preset gives a request beside `model`, `models` and `provider`, which all
-   * dialects share: only those that the request has not set itself. What the dialect has no member
-   * for is left out.
+   * Returns the members that the preset adds to a request, beside `model`, `models` and `provider`,
+   * which all dialects share: only those that the request has not set itself. Settings without a
+   * member in the dialect are left out.
    */
   settings(settings: PresetSettings, body: JsonFields): JsonFields;
-  /** Whether the request brings a system message, wherever the dialect has a place for one. */
+  /**
+   * Returns whether the request has a system message, in any place where the dialect allows one.
+   */
   hasSystem(body: JsonFields): boolean;
-  /** The member that says `system`, as JSON text; `textOf` gives a member's own text. */
+  /**
+   * Returns the member that carries `system`, as JSON text; `textOf` returns a member's original
+   * text.
+   */
   systemMember(
     system: string,
     textOf: (member: string) => string | undefined,
   ): { member: string; text: string } | undefined;
 }
 
-/** Null means absent, as it does everywhere in requests. */
+/** Returns whether a value is absent. Null means absent, as everywhere in requests. */
 export const isAbsent = (value: unknown): value is null | undefined =>
   value === null || value === undefined;
 
-/** The members among `offered` that a request has not set itself. */
+/** Returns the members of `offered` that a request has not set itself. */
 export function unlessSet(offered: JsonFields, body: JsonFields): JsonFields {
   return Object.fromEntries(
     Object.entries(offered).filter(
@@ -287,20 +322,20 @@ export function unlessSet(offered: JsonFields, body: JsonFields): JsonFields {
   );
 }
 
-/** The preset's bound on output tokens, whichever of the two names it has; the newer name wins. */
+/** Returns the preset's output cap under either of its two names; the newer one wins. */
 export const outputBound = ({
   max_completion_tokens: newer,
   max_tokens: older,
 }: PresetSettings): number | undefined => newer ?? older;
 
-/** A preset's wish for thinking: off, or some effort, or a budget of tokens. */
+/** A preset's reasoning setting: off, an effort, or a budget in tokens. */
 interface PresetEffort {
   off: boolean;
   effort: string | undefined;
   budgetTokens: number | undefined;
 }
 
-/** What a preset says of thinking; undefined where it says nothing of how much. */
+/** Returns a preset's reasoning setting; undefined where it says nothing of how much. */
 export function presetEffort({ reasoning }: PresetSettings): PresetEffort | undefined {
   if (reasoning === undefined) return undefined;
   const off = reasoning.enabled === false || reasoning.effort === "none";
@@ -310,7 +345,7 @@ export function presetEffort({ reasoning }: PresetSettings): PresetEffort | unde
     : undefined;
 }
 
-/** Whether a request's own `reasoning` object says how much is to be thought. */
+/** Returns whether a request's own `reasoning` object says how much to reason. */
 export function saysEffort(reasoning: unknown): boolean {
   const fields = asObject(reasoning);
   return (
@@ -320,7 +355,7 @@ export function saysEffort(reasoning: unknown): boolean {
 }
 
 /**
- * A preset's tools and choice as a request takes them over: the choice goes with tools, and never
+ * Returns a preset's tools and choice for a request: the choice is applied with tools, and never
  * without any.
  */
 export function presetTools(
@@ -330,8 +365,8 @@ export function presetTools(
   const ownTools = !isAbsent(body["tools"]);
   const taken = ownTools ? undefined : tools;
   const hasOwn = Array.isArray(body["tools"]) && body["tools"].length > 0;
-  // A choice that names a tool of the preset means nothing to the request's own tools, and
-  // providers refuse one without any.
+  // A choice that names a tool of the preset has no meaning for the request's own tools, and
+  // providers refuse a choice without tools.
   const fits = taken !== undefined || (hasOwn && typeof choice === "string");
   return {
     ...(taken === undefined ? {} : { tools: taken }),
@@ -339,11 +374,11 @@ export function presetTools(
   };
 }
 
-/** The function that a tool of chat describes; undefined for other kinds of tools. */
+/** Returns the function that a chat tool describes; undefined for other kinds of tools. */
 export const functionOf = (tool: JsonFields): JsonFields | undefined =>
   tool["type"] === "function" ? asObject(tool["function"]) : undefined;
 
-/** The name that a choice of chat calls for; undefined for other kinds of choices. */
+/** Returns the function name of a chat tool choice; undefined for other kinds of choices. */
 export function chosenFunction(choice: JsonFields): string | undefined {
   const name = choice["type"] === "function" ? asObject(choice["function"])?.["name"] : undefined;
   return typeof name === "string" ? name : undefined;

@@ -17,12 +17,12 @@ import {
   type StreamPart,
 } from "../canonical/response.ts";
 
-/** The dialect that a request is encoded in, as far as its names go. */
+/** The names of the dialect that a request is encoded in. */
 interface EncodedDialect {
   id: DialectId;
-  /** The dialect's bound on tool names. */
+  /** The dialect's limit of tool name length. */
   toolNameLengthMax: number;
-  /** Custom tools go out as functions. */
+  /** Whether custom tools are sent as functions. */
   wrapsCustom: boolean;
 }
 
@@ -35,7 +35,7 @@ export class EncodeState {
   readonly deviations: DialectDeviations;
   /** The dialect that is encoded. */
   readonly dialect: DialectId;
-  /** True when the client spoke this dialect itself: what it wrote goes out as it wrote it. */
+  /** Whether the client spoke this dialect itself, so that its own wording is kept. */
   readonly sameDialect: boolean;
   readonly namer: ToolNamer;
   private lossByField: Map<string, Loss> | undefined;
@@ -62,7 +62,9 @@ export class EncodeState {
     if (!this.lossByField.has(field)) this.lossByField.set(field, { field, reason });
   }
 
-  /** The marker's wire field, as the client wrote it or as the upstream knows it. */
+  /**
+   * Returns the wire field of a cache marker, as the client wrote it or as the upstream knows it.
+   */
   cacheFields(cache: CacheMarker | undefined): JsonObject {
     if (cache === undefined) return nothing;
     const field = (this.sameDialect ? cache.field : undefined) ?? this.deviations.cacheMarkers;
@@ -86,7 +88,7 @@ export class EncodeState {
     return {};
   }
 
-  /** The body without the fields that this upstream answers with 400. */
+  /** Returns the body without the fields that this upstream answers with 400. */
   withoutUnsupported(body: JsonObject): JsonObject {
     const { unsupportedFields = [] } = this.deviations;
     const found = unsupportedFields.filter((field) => body[field] !== undefined);
@@ -95,16 +97,16 @@ export class EncodeState {
     return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
   }
 
-  /** A spot of the canonical request. */
+  /** Returns a place in the canonical request. */
   at(path: string): EncodePlace {
     return new EncodePlace(this, path);
   }
 }
 
-/** A spot of the canonical request that is being encoded, for what is said about it. */
+/** A place in the canonical request that is being encoded, to which losses refer. */
 export class EncodePlace {
   readonly state: EncodeState;
-  /** Such as `messages[2].content[1]`; empty for the request itself. */
+  /** The path, such as `messages[2].content[1]`; empty for the request itself. */
   readonly path: string;
 
   constructor(state: EncodeState, path: string) {
@@ -112,18 +114,19 @@ export class EncodePlace {
     this.path = path;
   }
 
-  /** A spot within this one, such as `.content[1]`. */
+  /** Returns a place within this one, such as `.content[1]`. */
   at(suffix: string): EncodePlace {
     return new EncodePlace(this.state, this.path + suffix);
   }
 
-  /** Declares this spot as lost. */
+  /** Declares this place as lost. */
   lose(reason: string): void {
     this.state.lose(this.path, reason);
   }
 
   /**
-   * Fields of this dialect that the canonical form kept aside; those of another dialect are lost.
+   * Returns fields of this dialect that the canonical form kept aside; those of another dialect are
+   * lost.
    */
   extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return nothing;
@@ -162,20 +165,20 @@ export class AnswerLosses {
   }
 }
 
-/** Most answers are one text, of which nothing can be lost. */
+/** Returns whether an answer is one text, as most are, of which nothing can be lost. */
 const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
   more.length === 0 && only?.type === "text" && only.annotations === undefined;
 
 /**
- * The type of a part that only its own dialect understands: its `type`, or the one member that
+ * Returns the type of a part that only its own dialect has: its `type`, or the single member that
  * Gemini's parts have instead.
  */
 export const opaqueName = ({ value }: OpaquePart): string =>
   typeof value.type === "string" ? value.type : (Object.keys(value)[0] ?? "part");
 
 /**
- * Whether a text is Claude Code's accounting line, which changes with every request and would spoil
- * other providers' prompt caches.
+ * Returns whether a text is Claude Code's billing line, which changes with every request and would
+ * spoil other providers' prompt caches.
  */
 export const isBillingLine = (text: string): boolean =>
   text.startsWith("x-anthropic-billing-header:");

@@ -3,13 +3,16 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { ReportedError, ErrorPart } from "../canonical/response.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "./wire-fields.ts";
 
-/** Text of an upstream's that is worth passing on; the rest of a proxy's HTML page is not. */
+/**
+ * The most characters of an upstream's message that are passed on; the rest of a proxy's HTML page
+ * is of no use.
+ */
 const maxMessageLength = 2_000;
 
 /**
- * What an error answer says, in any of the shapes that servers use: the vendors' envelopes, an
- * `error` that is text, vLLM's flat object, FastAPI's `detail`, an array around one of them, or no
- * JSON at all.
+ * Reads an error answer in any of the forms that servers use: the vendors' envelopes, an `error`
+ * that is text, vLLM's flat object, FastAPI's `detail`, an array around one of them, or no JSON at
+ * all.
  */
 export function readErrorBody(status: number, body: unknown): ReportedError {
   if (typeof body === "string")
@@ -30,7 +33,7 @@ export function readErrorBody(status: number, body: unknown): ReportedError {
   });
 }
 
-/** The sentence of an error body; undefined when it has none. */
+/** Returns the message of an error body; undefined when it has none. */
 export function errorMessage(outer: JsonObject): string | undefined {
   const inner = asObject(outer.error);
   for (const value of [
@@ -50,7 +53,7 @@ export function errorMessage(outer: JsonObject): string | undefined {
   return validation.length === 0 ? undefined : validation.join("; ");
 }
 
-/** Some servers write the HTTP status as the error's code. */
+/** Returns the HTTP status that some servers write as the error's code. */
 function httpStatus(code: unknown): number | undefined {
   const number = asNumber(code);
   return number !== undefined && number >= 400 && number <= 599 ? number : undefined;
@@ -62,8 +65,8 @@ function textMessage(body: string): string | undefined {
 }
 
 /**
- * A refusal or failure as any client dialect tells it: public facts only, who refused and the trace
- * id among them.
+ * Returns a refusal or failure as any client dialect reports it: public facts only, including who
+ * refused and the trace id.
  */
 export function reportError(error: GatewayError, context: { traceId: string }): ReportedError {
   const { type } = error.facts;
@@ -84,8 +87,8 @@ export function reportError(error: GatewayError, context: { traceId: string }): 
 }
 
 /**
- * The error envelope that satisfies both OpenAI's clients and the contract: all four of OpenAI's
- * keys, and metadata.
+ * Returns the error envelope that satisfies both OpenAI's clients and the contract: all four of
+ * OpenAI's keys, and metadata.
  */
 export const errorBody = (error: ReportedError): JsonObject => ({
   error: {
@@ -122,17 +125,19 @@ export const malformedEvent: ErrorPart = {
 const brace = 0x7b;
 
 /**
- * The data of an event without white space around it; that of nearly all events is an object and
- * has none before it.
+ * Returns an event's data without surrounding white space; nearly all data is an object and has
+ * none before it.
  */
 export const trimmed = (data: string): string =>
   data.charCodeAt(0) === brace ? data : data.trim();
 
-/** Whether data begins as an object does, or as a list of them. */
+/** Returns whether data begins like an object, or a list of them. */
 export const looksLikeObject = (data: string): boolean =>
   data.charCodeAt(0) === brace || /^\[\s*\{/.test(data);
 
-/** The object that an event's data holds, or the first of a list; undefined when it holds none. */
+/**
+ * Returns the object of an event's data, or the first of a list; undefined when it contains none.
+ */
 export function parseEventObject(data: string): JsonObject | undefined {
   try {
     const parsed: unknown = JSON.parse(data);

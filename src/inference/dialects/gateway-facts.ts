@@ -6,7 +6,7 @@ import type { OriginalRequest } from "./passthrough.ts";
 import type { GatewayRequest, PromptCaching } from "../canonical/request.ts";
 import { type RequestFields, withoutUndefined } from "./wire-fields.ts";
 
-/** What the gateway adds to a translated answer. */
+/** Returns what the gateway adds to a translated answer. */
 export function asGatewayFacts({
   chargedNano,
   isByok,
@@ -18,7 +18,9 @@ export function asGatewayFacts({
   isByok?: boolean | undefined;
   metered: MeteredUsage;
   fallback: ModelFallback | undefined;
-  /** JSON text of the metadata object; undefined where the dialect's whole answers have none. */
+  /**
+   * The JSON text of the metadata object; undefined where the dialect's whole answers have none.
+   */
   metadataText: string | undefined;
 }): GatewayFacts {
   return {
@@ -33,7 +35,7 @@ export function asGatewayFacts({
   };
 }
 
-/** How another model than the one asked for came to serve. */
+/** How another model than the requested one came to serve. */
 export interface ModelFallback {
   requestedModel: string;
   reason: string;
@@ -46,7 +48,7 @@ export interface ModelFallback {
   }[];
 }
 
-/** The `fallback` block of an answer (contract: "Model fallback on a request"). */
+/** Returns the `fallback` block of an answer (contract: "Model fallback on a request"). */
 export const fallbackBlock = ({ reason, attempts }: ModelFallback): JsonObject => ({
   used: true,
   reason,
@@ -59,14 +61,14 @@ export const fallbackBlock = ({ reason, attempts }: ModelFallback): JsonObject =
   })),
 });
 
-/** JSON members that tell a client of a model fallback. */
+/** Returns the JSON members that report a model fallback to a client. */
 export const fallbackMembers = (fallback: ModelFallback): [string, string][] => [
   ["requested_model", JSON.stringify(fallback.requestedModel)],
   ["fallback", JSON.stringify(fallbackBlock(fallback))],
 ];
 
 /**
- * Members that the gateway adds to an answer, or to the last chunk of a stream, beside
+ * Returns the members that the gateway adds to an answer, or to the last chunk of a stream, beside
  * `usage.cost`.
  */
 export function gatewayFields(gateway: GatewayFacts | undefined): JsonObject {
@@ -88,22 +90,22 @@ export function addGatewayFields(
 }
 
 /**
- * Request header by which a client says where the metadata stands: `inline` in the last event, or
- * `event` for one of its own.
+ * The request header that says where the metadata is placed: `inline` in the last event, or `event`
+ * for one of its own.
  */
 const metadataFrameHeader = brandHeader("Metadata-Frame").toLowerCase();
 
-/** Request header of OpenAI's own stream helper. */
+/** The request header of OpenAI's own stream helper. */
 const helperHeader = "x-stainless-helper-method";
 
-/** Request headers that say where the metadata of a Responses stream stands. */
+/** Request headers that say where the metadata of a Responses stream is placed. */
 export const metadataPlaceHeaders = [metadataFrameHeader, helperHeader] as const;
 
 /**
- * Whether a Responses stream tells its metadata within its terminal event instead of in an event of
- * its own: for clients that break on event types which OpenAI does not have, such as
- * `openai.responses.stream()` and validators, which say so by header (decisions 0017 and 0051). Who
- * asks for the event by name gets it.
+ * Returns whether a Responses stream carries its metadata within its terminal event instead of in
+ * an event of its own: for clients that fail on event types which OpenAI does not have, such as
+ * `openai.responses.stream()` and validators, which say so by header (decisions 0017 and 0051). A
+ * client that requests the event by name gets it.
  */
 export const wantsMetadataInLastEvent = ({
   dialectHeaders,
@@ -111,7 +113,10 @@ export const wantsMetadataInLastEvent = ({
   dialectHeaders[metadataFrameHeader] === "inline" ||
   (dialectHeaders[metadataFrameHeader] !== "event" && dialectHeaders[helperHeader] === "stream");
 
-/** What a request asks of the gateway itself; the fields are the same in every client dialect. */
+/**
+ * Decodes what a request asks of the gateway itself; the fields are the same in every client
+ * dialect.
+ */
 export const decodeGateway = (body: RequestFields): GatewayRequest =>
   withoutUndefined<GatewayRequest>({
     models: body.strings("models"),
@@ -122,7 +127,7 @@ export const decodeGateway = (body: RequestFields): GatewayRequest =>
     minContext: body.number("min_context"),
   });
 
-/** OpenAI's fields for caching the prompt as a whole, which chat and Responses share. */
+/** Decodes OpenAI's fields for caching the whole prompt, which chat and Responses share. */
 export const decodePromptCaching = (body: RequestFields): PromptCaching =>
   withoutUndefined<PromptCaching>({
     key: body.string("prompt_cache_key"),

@@ -22,7 +22,7 @@ export const upstreamDialects: Record<DialectId, UpstreamDialect> = {
   "amazon-converse": amazonConverse,
 };
 
-/** The field that bounds the output of an answer, by the surface's name in records. */
+/** Returns the field that caps the output of an answer, by the surface's name in records. */
 export const capFieldOf = (recordedAs: string): ClientDialect["capField"] =>
   Object.values(clientDialects).find((dialect) => dialect.recordedAs === recordedAs)?.capField ??
   "max_tokens";

@@ -20,13 +20,13 @@ import {
 } from "./wire-fields.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
 
-/** The object, or undefined when nothing stands in it. */
+/** Returns the object, or undefined when it is empty. */
 export const filled = <T extends object>(fields: T): T | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields;
 
 /**
- * Sampling fields that chat and Responses share: beside OpenAI's two, those that servers behind the
- * gateway take.
+ * Decodes sampling fields that chat and Responses share: OpenAI's two, and those that servers
+ * behind the gateway accept.
  */
 export const decodeSharedSampling = (body: RequestFields): Sampling =>
   withoutUndefined<Sampling>({
@@ -41,7 +41,7 @@ export const decodeSharedSampling = (body: RequestFields): Sampling =>
     seed: body.number("seed"),
   });
 
-/** Fields of the request as a whole that chat and Responses spell alike. */
+/** Decodes fields of the whole request that chat and Responses share. */
 export const decodeSharedFields = (body: RequestFields): Partial<CanonicalRequest> =>
   withoutUndefined<Partial<CanonicalRequest>>({
     modalities: body.strings("modalities"),
@@ -55,7 +55,7 @@ export const decodeSharedFields = (body: RequestFields): Partial<CanonicalReques
     gateway: filled(decodeGateway(body)),
   });
 
-/** A schema that the answer has to fit, from where the dialect keeps its fields. */
+/** Decodes a schema that the answer has to follow, from where the dialect keeps its fields. */
 export const decodeSchemaOutput = (fields: RequestFields | undefined): OutputFormat =>
   withoutUndefined<Extract<OutputFormat, { type: "json-schema" }>>({
     type: "json-schema",
@@ -65,7 +65,10 @@ export const decodeSchemaOutput = (fields: RequestFields | undefined): OutputFor
     strict: fields?.boolean("strict"),
   });
 
-/** The sound of an `input_audio` part. Throws `GatewayError` `bad_request` where it is missing. */
+/**
+ * Decodes the sound of an `input_audio` part. Throws `GatewayError` `bad_request` where it is
+ * missing.
+ */
 export function decodeSound(
   part: RequestFields,
 ): Pick<Extract<UserPart, { type: "audio" }>, "type" | "data" | "format"> {
@@ -79,7 +82,10 @@ export function decodeSound(
   };
 }
 
-/** The bytes of a file: a data URL, or bare base64 of a PDF, as OpenAI's reference has both. */
+/**
+ * Decodes the bytes of a file: a data URL, or bare base64 of a PDF, both of which OpenAI's
+ * reference has.
+ */
 export function fileBytes(data: string): MediaSource {
   const inline = parseDataUrl(data);
   return inline
@@ -90,7 +96,7 @@ export function fileBytes(data: string): MediaSource {
 /** Fields of a part or a tool that mark the end of a prompt's reusable beginning. */
 export const markerFields = ["prompt_cache_breakpoint", "cache_control"] as const;
 
-/** A part's or tool's cache marker, in either spelling. */
+/** Decodes a part's or tool's cache marker, under either name. */
 export function decodeCache(part: RequestFields): CacheMarker | undefined {
   for (const field of markerFields) {
     const marker = asObject(part.object[field]);
@@ -102,8 +108,8 @@ export function decodeCache(part: RequestFields): CacheMarker | undefined {
 }
 
 /**
- * How the next token is drawn, beside OpenAI's two: what servers take that speak chat, and
- * Responses has no words for.
+ * Encodes sampling fields beside OpenAI's two, which servers that speak chat accept and Responses
+ * does not have.
  */
 export const furtherSampling = (sampling: Sampling): JsonObject => ({
   top_k: sampling.topK,
@@ -116,7 +122,7 @@ export const furtherSampling = (sampling: Sampling): JsonObject => ({
   logit_bias: sampling.logitBias,
 });
 
-/** OpenAI's fields for caching the prompt as a whole. */
+/** Encodes OpenAI's fields for caching the whole prompt. */
 export const cachingFields = ({ key, retention, options }: PromptCaching): JsonObject => ({
   prompt_cache_key: key,
   prompt_cache_retention: retention,
@@ -124,8 +130,8 @@ export const cachingFields = ({ key, retention, options }: PromptCaching): JsonO
 });
 
 /**
- * A list of tokens with their probabilities, as chat and Responses spell it; empty when there is
- * none.
+ * Decodes a list of tokens with their probabilities, in the form of chat and Responses; empty when
+ * there is none.
  */
 export const decodeTokens = (value: unknown): TokenLogProbability[] =>
   (asArray(value) ?? []).map((entry) => ({
@@ -144,7 +150,7 @@ function decodeCandidate(value: JsonValue): TokenProbability {
   };
 }
 
-/** Tokens with their probabilities on the wire. */
+/** Encodes tokens with their probabilities. */
 export const encodeTokens = (tokens: readonly TokenLogProbability[]): JsonObject[] =>
   tokens.map(({ top, ...token }) => ({ ...token, top_logprobs: top.map((one) => ({ ...one })) }));
 
@@ -153,16 +159,15 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const noFields: Fields = {};
 
-/** The members of a value; none where it is no object. */
+/** Returns the members of a value; none where it is not an object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : noFields;
 
 /**
- * Usage as servers report it that are shaped like chat or Responses, to disjoint counts whose sums
- * are the reported
- * `prompt_tokens` and `completion_tokens`. `prompt_tokens` includes cached ones (OpenAI), Anthropic's
- * `input_tokens` does not; a bare `x_groq` wrapper is opened. Counts that cannot be true are clamped and
- * flagged; undefined when the value holds no usage.
+ * Reads usage of servers that speak chat or Responses as disjoint counts whose sums are the
+ * reported `prompt_tokens` and `completion_tokens`. `prompt_tokens` includes cached ones (OpenAI),
+ * Anthropic's `input_tokens` does not; a bare `x_groq` wrapper is opened. Impossible counts are
+ * clamped and flagged; undefined when the value has no usage.
  */
 export function readOpenaiUsage(value: unknown): MeteredUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
@@ -236,8 +241,8 @@ function splitWrites(
 }
 
 /**
- * Tokens of one modality. They may overlap with cached ones, which is no contradiction: the cache's
- * share comes first.
+ * Takes the tokens of one modality. They may overlap with cached ones, which is not a
+ * contradiction: cached tokens are counted first.
  */
 function takeModality(
   value: unknown,
@@ -282,7 +287,8 @@ function readOutput({ fields, counts, usage, total }: Side): void {
 }
 
 /**
- * xAI (2026) counts reasoning beside `completion_tokens`, not within; its `total_tokens` shows it.
+ * Returns whether reasoning is counted beside `completion_tokens` rather than within, as xAI does
+ * (2026); its `total_tokens` shows it.
  */
 const isReasoningBeside = (
   fields: Fields,
@@ -293,8 +299,8 @@ const isReasoningBeside = (
   fields.total_tokens === fields.prompt_tokens + completion + reasoning;
 
 /**
- * What the provider says it charges: `cost` (OpenRouter), `cost.total_cost` (Perplexity), or what
- * its upstream charged.
+ * Returns what the provider says that it charges: `cost` (OpenRouter), `cost.total_cost`
+ * (Perplexity), or what its upstream charged.
  */
 function providerCost(fields: Fields): number | undefined {
   const { cost } = fields;
@@ -317,7 +323,7 @@ interface InlineBytes {
 const pattern = /^data:([^;,]*)((?:;[^;,]*)*?);base64,/i;
 
 /**
- * Reads a base64 data URL (RFC 2397); undefined for any other text. The media type is folded to
+ * Parses a base64 data URL (RFC 2397); undefined for any other text. The media type is converted to
  * lower case, parameters are dropped and `image/jpg` becomes the registered `image/jpeg`.
  */
 export function parseDataUrl(url: string): InlineBytes | undefined {
@@ -335,11 +341,11 @@ export function parseDataUrl(url: string): InlineBytes | undefined {
   };
 }
 
-/** The data URL of inline bytes. */
+/** Returns the data URL of inline bytes. */
 export const dataUrl = ({ mediaType, data }: InlineBytes): string =>
   `data:${mediaType};base64,${data}`;
 
-/** A picture's address, or its bytes where the address is a data URL. */
+/** Returns a picture's address, or its bytes where the address is a data URL. */
 export function mediaSource(url: string): MediaSource {
   const inline = parseDataUrl(url);
   return inline ? { type: "base64", ...inline } : { type: "url", url };

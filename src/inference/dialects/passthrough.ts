@@ -16,80 +16,77 @@ import type { ModelFallback } from "./gateway-facts.ts";
 
 /** A request as its client wrote it. */
 export interface OriginalRequest {
-  /** The dialect of the route that it came in by. */
+  /** The dialect of the endpoint that received it. */
   dialect: DialectId;
-  /** The body as it came. */
+  /** The body as it was received. */
   text: string;
-  /** The body parsed and its envelope checked; only read, never changed. */
+  /** The parsed body, whose envelope was checked. It is never changed. */
   body: Readonly<Record<string, unknown>>;
-  /** 32 hexadecimal digits; the ids that the client sees are made of them. */
+  /** 32 hexadecimal digits, from which the ids that the client sees are formed. */
   traceId: string;
   /**
-   * Headers of the client's that its dialect wants passed on, such as `anthropic-beta`; lower-case
-   * names.
+   * The client's headers that its dialect passes on, such as `anthropic-beta`; lower-case names.
    */
   dialectHeaders: Readonly<Record<string, string>>;
-  /** Returns Unix time in seconds, for answers that name the time they were finished. */
+  /** Returns the Unix time in seconds, for answers that name the time when they were finished. */
   nowSeconds(): number;
 }
 
-/** The route that a request is sent to, as far as its body depends on it. */
+/** The parts of a route that a request's body depends on. */
 export interface TargetRoute {
   model: { reasoning?: ReasoningLevels };
   route: {
     upstreamModel: string;
     maxCompletionTokens?: number;
-    /** Parameters that the route declares; absent is permissive. */
+    /** The parameters that the route declares; absent permits all. */
     supportedParameters?: readonly string[];
-    /** Effort levels of this route; absent means the model's own. */
+    /** The effort levels of this route; absent means the model's own. */
     reasoning?: ReasoningLevels;
-    /** The route can think, whether or not it declares levels. */
+    /** Whether the route can reason, whether or not it declares levels. */
     reasoningFeature?: boolean;
     provider: { id: string; deviations: DialectDeviations };
   };
   /**
-   * The most output tokens of each answer, below what was asked for: what the caller can bear at
-   * the route's price.
+   * The most output tokens of each answer, where that is less than requested: what the caller can
+   * pay for at the route's price.
    */
   outputCap?: number;
 }
 
-/** What the gateway adds to an answer of its own, once the charge is committed. */
+/** What the gateway adds to an answer, once the charge is committed. */
 export interface ShownAnswer {
-  /** Id of the answer as the client sees it, with its dialect's prefix. */
+  /** The id of the answer as the client sees it, with its dialect's prefix. */
   id: string;
-  /** Public id of the model that served. */
+  /** The public id of the model that served. */
   model: string;
-  /**
-   * What the charge was made for: the provider's usage as far as it can be true, or an estimate.
-   */
+  /** The usage that was charged: the provider's as far as it is plausible, or an estimate. */
   metered: MeteredUsage;
   chargedNano: bigint;
-  /** The answer costs its caller nothing, however many tokens it used. */
+  /** Whether the answer costs its caller nothing, regardless of its tokens. */
   free?: boolean;
-  /** The caller's own provider key paid for it. */
+  /** Whether the caller's own provider key paid for it. */
   isByok?: boolean;
   fallback: ModelFallback | undefined;
-  /** JSON text of `service_metadata`, made when a dialect wants it in the body. */
+  /** Returns the JSON text of `service_metadata`, for a dialect that has it in the body. */
   metadataText(): string;
 }
 
-/** A whole answer as far as settlement reads it. */
+/** The parts of a whole answer that settlement reads. */
 export interface WholeAnswer {
   upstreamId: string | null;
-  /** How it ended, in the words of its upstream; null when it did not say. */
+  /** How it ended, in the upstream's terms; null when it did not say. */
   finishReason: string | null;
   /** The provider's usage; undefined when it sent none. */
   metered: MeteredUsage | undefined;
-  /** Characters of everything that the model said, for an estimate. */
+  /** Characters of everything that the model generated, for an estimate. */
   outputCharacters: number;
   /** Whether there is anything that a client can use. */
   hasContent: boolean;
-  /** The whole output budget went into reasoning and nothing came out. */
+  /** Whether the whole output cap was spent on reasoning without any content. */
   spentOnReasoning: boolean;
   /** What the client's dialect cannot carry of the answer; absent where the bytes are kept. */
   losses?: readonly Loss[];
-  /** The body for the client, in its dialect. */
+  /** Returns the body for the client, in its dialect. */
   render(shown: ShownAnswer): string;
 }
 
@@ -100,79 +97,81 @@ export interface SseEvent {
 }
 
 /**
- * The text that events stand in. A relay that knows events by their text may take them from it, and
- * moves the position behind them.
+ * The text that events are read from. A relay that recognises events by their text may take them
+ * here, and then moves the position behind them.
  */
 export interface EventText {
   /** Whole lines, each ended by a line feed. */
   readonly text: string;
   /** The index of the first character that was not taken. */
   position: number;
-  /** No event has been read in part before the position. */
+  /** Whether no event has been read in part before the position. */
   readonly isBetween: boolean;
 }
 
-/** What a stream is relayed with. */
+/** The options of a relay. */
 export interface RelayOptions {
-  /** Id and catalog model that the client sees; the id has its dialect's prefix. */
+  /** The id and catalog model that the client sees; the id has its dialect's prefix. */
   shown: { id: string; model: string };
-  /** The estimate of the input, for a provider that reports no usage. */
+  /** The estimated input tokens, for a provider that reports no usage. */
   inputTokens: number;
-  /** What the model can hold, beyond which reported usage is not believed. */
+  /** The model's context window, beyond which reported usage is not trusted. */
   windowTokens: number;
   fallback: ModelFallback | undefined;
   /**
-   * Charges what `metered()` says by now and settles when the charge is durable. The first call
-   * counts; later ones get the same promise. Only what was settled may be shown as cost.
+   * Charges the present result of `metered()` and resolves when the charge is durable. Only the
+   * first call charges; later ones get the same promise. Only what was settled may be shown as
+   * cost.
    */
   settle(): Promise<{ chargedNano: bigint; isByok?: boolean }>;
-  /** JSON text of `service_metadata`; to be asked for after `settle`. */
+  /** Returns the JSON text of `service_metadata`; to be called after `settle`. */
   metadataText(): string;
 }
 
 /**
- * One upstream's events to one client's frames, for one stream. Frames are whole SSE text; an empty
- * string says nothing yet. A relay throws `StreamFault` for what its upstream did wrong, and has
- * then said its last but for `fail`.
+ * Relays one upstream's events as one client's frames, for one stream. Frames are whole SSE text;
+ * an empty string means none yet. A relay throws `StreamFault` for failures of its upstream, after
+ * which only `fail` returns further frames.
  */
 export interface StreamRelay {
   /**
-   * Takes events in the text itself and gives their frames, as `accept` would for each; an empty
-   * string where the next is for `accept`.
+   * Takes events from the text itself and returns their frames, as `accept` would for each; an
+   * empty string where the next is for `accept`.
    */
   acceptAlike?(events: EventText): string;
   /**
-   * The frames of an event; a promise only for the one that ends the stream, which waits for the
-   * settlement. Every event of every stream comes by here, so that the others make none (decision
-   * 0038).
+   * Returns the frames of an event. Only the event that ends the stream returns a promise, since it
+   * waits for the settlement; every event of every stream passes here, so others create none
+   * (decision 0038).
    */
   accept(event: SseEvent): string | Promise<string>;
   /**
-   * The connection ended before a terminal event: closes what is whole. Throws `StreamFault` where
-   * the answer was cut (malformed) or had no content (empty answer).
+   * Ends a stream whose connection closed before a terminal event: closes what is complete. Throws
+   * `StreamFault` where the answer was cut (malformed) or had no content (empty answer).
    */
   finish(): Promise<string>;
   /**
-   * Ends the stream as an answer that has reached its limit: what has come stands, and nothing more
-   * is read of its upstream.
+   * Ends the stream as an answer that has reached its limit: what has come is kept, and nothing
+   * more is read from its upstream.
    */
   endAtCap(): Promise<string>;
   /**
-   * The frames that end the stream with an error in the client's dialect, after as much as it has
-   * seen.
+   * Returns the frames that end the stream with an error in the client's dialect, consistent with
+   * what the client has received.
    */
   fail(error: GatewayError): string;
   /**
-   * What was consumed so far: the provider's count, bounded by the model's window, or an estimate.
+   * Returns what was consumed so far: the provider's count, bounded by the model's window, or an
+   * estimate.
    */
   metered(): MeteredUsage;
-  /** Characters of everything that was said so far. */
+  /** Characters of all content so far. */
   readonly outputCharacters: number;
-  /** The terminal frames were given: nothing follows. */
+  /** Whether the terminal frames were returned, so that nothing follows. */
   readonly ended: boolean;
-  /** Anything that a client could show or act on has come. */
+  /** Whether anything has come that a client could show or act on. */
   readonly hasContent: boolean;
-  /** Everything has said how it finished; only the upstream's own end is awaited. */
+  /** Whether every choice has finished, so that only the upstream's own end is awaited. */
   readonly finished: boolean;
   readonly finishReason: string | null;
   readonly upstreamId: string | null;
@@ -181,17 +180,19 @@ export interface StreamRelay {
    * kept.
    */
   readonly losses?: readonly Loss[];
-  /** What is sent while the upstream is silent; never within an event. */
+  /** The frame that is sent while the upstream is silent; never within an event. */
   readonly pingFrame: string;
 }
 
-/** A request and its answer where client and upstream speak the same dialect: the bytes are kept. */
+/**
+ * A request and its answer where client and upstream speak the same dialect, with the bytes kept.
+ */
 export interface Passthrough {
-  /** Body that is sent upstream, as JSON text. */
+  /** The body that is sent upstream, as JSON text. */
   readonly requestText: string;
-  /** Headers that go with it, beside the provider's own. */
+  /** Headers that are sent with it, beside the provider's own. */
   readonly requestHeaders?: Readonly<Record<string, string>>;
-  /** Parts of the request that the upstream does not get. */
+  /** Parts of the request that the upstream is not sent. */
   readonly losses: readonly Loss[];
   /** Reads a whole answer; undefined when the body is none. `body` is `text` parsed. */
   readWhole(text: string, body: object): WholeAnswer | undefined;
@@ -204,12 +205,12 @@ export interface Passthrough {
  */
 export type PassThrough = (request: OriginalRequest, route: TargetRoute) => Passthrough;
 
-/** Anthropic's least budget for thoughts, and the least that any budget is lowered to. */
+/** Anthropic's smallest reasoning budget, below which no budget is lowered. */
 const budgetTokensMin = 1_024;
 
 /**
- * A budget for thoughts below a cap that counts them: lowered with it, to four fifths of it where
- * there is room, so that there is something left for the answer.
+ * Returns a reasoning budget below a cap that includes it: lowered with the cap, to four fifths of
+ * it where there is room, so that something is left for the answer.
  */
 export const budgetWithin = (cap: number, budgetTokens: number): number =>
   budgetTokens < cap
@@ -217,8 +218,7 @@ export const budgetWithin = (cap: number, budgetTokens: number): number =>
     : Math.min(cap - 1, Math.max(budgetTokensMin, Math.floor(cap * 0.8)));
 
 /**
- * The lower of a cap that was asked for and the one that is borne; undefined where there is
- * neither.
+ * Returns the lower of the requested cap and the affordable one; undefined where there is neither.
  */
 export function lowerCap(asked: unknown, outputCap: number | undefined): number | undefined {
   if (typeof asked !== "number") return outputCap;
@@ -233,8 +233,8 @@ interface FittedCap {
 }
 
 /**
- * The cap that was asked for, cut to what the caller can bear and to what the route allows, since
- * providers answer more with 400.
+ * Returns the requested cap, lowered to what the caller can pay for and to what the route allows,
+ * since providers answer a larger one with 400.
  */
 export function fittedCap(
   asked: unknown,
@@ -257,15 +257,15 @@ export function fittedCap(
 }
 
 /**
- * A count so many times the model's window is no count of tokens. Less than that may be: catalogs
- * are late, and a window that was raised must not make requests cheaper.
+ * The multiple of the model's window beyond which a count is not plausible. Smaller excesses are
+ * possible: catalogs lag behind, and a window that was raised must not make requests cheaper.
  */
 const absurdWindows = 10;
 
 /**
- * Usage that the model could have had: where a provider reports many times what fits its window,
- * the counts are cut to the window and flagged, so that no balance is emptied by a provider's
- * error.
+ * Bounds usage to what the model could have consumed. Where a provider reports many times what fits
+ * the model's window, the counts are cut to the window and flagged, so that a provider's error
+ * empties no balance.
  */
 export function boundUsage(metered: MeteredUsage, windowTokens: number): MeteredUsage {
   const { usage } = metered;
@@ -278,7 +278,7 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
   };
 }
 
-/** The provider's usage as far as it can be true, or an estimate of what was said. */
+/** Returns the provider's usage as far as it is plausible, or an estimate from the content. */
 export const boundOrEstimated = (
   reported: MeteredUsage | undefined,
   said: { inputTokens: number; windowTokens: number; outputCharacters: number },
@@ -290,7 +290,7 @@ export const boundOrEstimated = (
       })
     : boundUsage(reported, said.windowTokens);
 
-/** The parts of one side, cut so that together they fit; absent ones stay absent. */
+/** Returns the parts of one side, cut so that together they fit; absent ones stay absent. */
 function cut(usage: Usage, parts: readonly UsagePart[], most: number): Usage {
   let left = most;
   const kept: Usage = {};
@@ -311,34 +311,34 @@ export interface ReportedDetails {
   status?: unknown;
 }
 
-/** How a stream broke: without content, in another shape than its dialect's, or by a report. */
+/** How a stream failed: without content, malformed in its dialect, or by a reported error. */
 export type StreamBreak =
   | { kind: "empty" }
   | { kind: "malformed"; observation: string }
   | {
       kind: "reported";
       details: ReportedDetails;
-      /** Usage that the provider counted for an answer that the model failed at. */
+      /** The usage that the provider reported for an answer at which the model failed. */
       consumed?: MeteredUsage;
     };
 
-/** What a relay reads of the events of a stream; each dialect says where it stands. */
+/** What a relay reads from the events of a stream; each dialect says where it is. */
 interface StreamMeter {
-  /** How the answer ended, in the words of its upstream; null while it has not said. */
+  /** How the answer ended, in the upstream's terms; null while it has not said. */
   readonly finishReason: string | null;
-  /** Characters of everything that was said so far. */
+  /** Characters of all content so far. */
   readonly outputCharacters: number;
   /**
-   * There is content, or an end without any that still tells the client something, such as that of
-   * its own limit.
+   * Whether there is content, or an end without any that is meaningful to the client, such as that
+   * of its own limit.
    */
   readonly isAcceptable: boolean;
 }
 
 /**
- * Relays a stream in the dialect that it came in: events go on as they came, but for what is the
- * gateway's in them, and a stream that was cut never looks complete. A dialect says how its events
- * are read (`meter`) and which of them change (`accept`).
+ * Relays a stream in its own dialect: events are passed on as they came, except for the gateway's
+ * own members, and a stream that was cut never looks complete. A dialect says how its events are
+ * read (`meter`) and which of them change (`accept`).
  */
 export abstract class KeptRelay<Event extends object, Meter extends StreamMeter>
   implements StreamRelay
@@ -369,7 +369,7 @@ export abstract class KeptRelay<Event extends object, Meter extends StreamMeter>
   abstract fail(error: GatewayError): string;
 
   /**
-   * The event that the data says; undefined for heartbeats that are no JSON, such as `data: :
+   * Returns the event of the data; undefined for heartbeats that are not JSON, such as `data: :
    * keepalive`, and for terminators of other dialects. Some servers end a stream with `event:
    * error` and a sentence.
    */
@@ -386,19 +386,22 @@ export abstract class KeptRelay<Event extends object, Meter extends StreamMeter>
     }
   }
 
-  /** An end without content is the provider's failure, and nothing is charged for it. */
+  /**
+   * Throws for an end without content, which is the provider's failure, and nothing is charged for
+   * it.
+   */
   protected assertContent(): void {
     if (!this.meter.isAcceptable) throw emptyStream();
   }
 }
 
-/** The fault of a stream that ended before its answer was finished. */
+/** Returns the fault of a stream that ended before its answer was finished. */
 export const unfinishedStream = (): StreamFault =>
   malformedStream("the stream ended before the answer was finished");
 
 /**
- * An event's data in one line: between the members of JSON a line break is a blank, and the client
- * would take it for the end of its line.
+ * Returns an event's data in one line: between members of JSON a line break is white space, and the
+ * client would take it for the end of its line.
  */
 export const inOneLine = (data: string): string =>
   data.includes("\n") ? data.replaceAll("\n", " ") : data;
@@ -413,24 +416,26 @@ export class StreamFault extends Error {
   }
 }
 
-/** The fault of a stream that ended without content. */
+/** Returns the fault of a stream that ended without content. */
 export const emptyStream = (): StreamFault => new StreamFault({ kind: "empty" });
 
-/** The fault of a stream that its dialect cannot read. */
+/** Returns the fault of a stream that its dialect cannot read. */
 export const malformedStream = (observation: string): StreamFault =>
   new StreamFault({ kind: "malformed", observation });
 
-/** The fault that a provider reported in one of its events. */
+/** Returns the fault that a provider reported in one of its events. */
 export const reportedFault = (details: ReportedDetails, consumed?: MeteredUsage): StreamFault =>
   new StreamFault({ kind: "reported", details, ...(consumed && { consumed }) });
 
 /**
- * Whether an event says something, in any dialect; those that repeat what was said have neither
- * member.
+ * Returns whether an event has new content, in any dialect; events that only repeat content have
+ * neither member.
  */
 export const saysSomething = (data: string): boolean =>
   data.includes('"delta"') || data.includes('"candidates"');
 
-/** Pictures and sound are long, and say nothing of how many tokens they are. */
+/**
+ * Returns whether an event carries a picture or sound, whose length says nothing about its tokens.
+ */
 export const holdsMedia = (data: string): boolean =>
   data.length > 4_096 && /"(?:images?|audio|inlineData|image_url)"/.test(data);

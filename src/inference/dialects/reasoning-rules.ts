@@ -14,10 +14,9 @@ import type { EncodeState } from "./encode-state.ts";
 import { withoutUndefined } from "./wire-fields.ts";
 
 /**
- * What one attempt asks of the model's thinking (contract, reasoning rules 1 to 4): thinking that a
- * Messages client turned on is effort `high` for an upstream of another dialect, and its budget is
- * not carried over; every effort is clamped against what the model declares. Undefined asks
- * nothing.
+ * Returns the reasoning settings of one attempt (contract, reasoning rules 1 to 4). Reasoning that
+ * a Messages client turned on is effort `high` for an upstream of another dialect, without its
+ * budget; every effort is clamped to what the model declares. Undefined sets nothing.
  */
 export function reasoningFor(
   { dialect, reasoning }: Pick<CanonicalRequest, "dialect" | "reasoning">,
@@ -33,7 +32,7 @@ export function reasoningFor(
   return effort === undefined ? rest : { ...rest, effort };
 }
 
-/** Rule 2. Adaptive thinking names no effort, so that the model keeps its own. */
+/** Applies rule 2. Adaptive thinking names no effort, so the model keeps its own. */
 function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): ReasoningRequest {
   if (reasoning.enabled === false) return { ...reasoning, effort: "none" };
   if (reasoning.effort !== undefined) return reasoning;
@@ -41,8 +40,8 @@ function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): Reason
 }
 
 /**
- * Whether a route is sent the format of the answer (rule 6): one whose list of parameters lacks it
- * is asked last, and without it. A route without a list of its own is permissive.
+ * Returns whether a route is sent the response format (rule 6). One whose list of parameters lacks
+ * it is tried last, and without it. A route without a list of its own permits it.
  */
 export function takesFormat({ supportedParameters: declared = [] }: TargetRoute["route"]): boolean {
   return (
@@ -52,7 +51,10 @@ export function takesFormat({ supportedParameters: declared = [] }: TargetRoute[
   );
 }
 
-/** The loss of a format that a route does not take; the field is chat's unless another is named. */
+/**
+ * Returns the loss of a format that a route does not accept; the field is chat's unless another is
+ * named.
+ */
 export const undeclaredFormat = (field = "response_format"): Loss => ({
   field,
   reason: "the provider does not declare response_format for this model",
@@ -62,17 +64,14 @@ const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 const rankOf = (level: string): number => effortOrder.indexOf(level);
 
-/**
- * The levels that thinking may be clamped to, the lowest first, in whichever order they were
- * declared.
- */
+/** Returns the levels that an effort may be clamped to, lowest first, in any declared order. */
 const clampable = (levels: readonly string[]): string[] =>
   levels.filter((level) => rankOf(level) > 0).sort((one, other) => rankOf(one) - rankOf(other));
 
 /**
- * The effort that is sent: the nearest lower level that the model declares, the lowest when all are
- * higher, its default for an unknown tier. `none` is never clamped, and a model that declares
- * no levels gets what the caller sent (contract, reasoning rules 1, 3 and 4).
+ * Returns the effort that is sent: the nearest lower level that the model declares, the lowest when
+ * all are higher, or its default for an unknown one. `none` is never clamped, and a model that
+ * declares no levels is sent what the caller sent (contract, reasoning rules 1, 3 and 4).
  */
 export function clampEffort(
   effort: string,
@@ -91,7 +90,7 @@ export function clampEffort(
   );
 }
 
-/** The gateway's own choice where only a budget is given. */
+/** The effort for a budget without one; the gateway's own choice. */
 const effortOfBudget = [
   { upToTokens: 1_024, effort: "low" },
   { upToTokens: 4_096, effort: "medium" },
@@ -99,8 +98,8 @@ const effortOfBudget = [
 ];
 
 /**
- * Thinking as one effort name: on without an effort is `high`, and off is `none` beside any effort,
- * as the contract has it.
+ * Returns reasoning settings as one effort name: on without an effort is `high`, and off is `none`
+ * with any effort, as the contract says.
  */
 export function flatEffort({
   effort,
@@ -114,7 +113,7 @@ export function flatEffort({
   return effortOfBudget.find(({ upToTokens }) => budgetTokens <= upToTokens)?.effort ?? "xhigh";
 }
 
-/** What the request says about thinking and the bound that thinking counts against. */
+/** The reasoning fields of a request, and the cap that includes reasoning. */
 export interface ClaudeThinking {
   maxTokens: number;
   thinking?: JsonObject;
@@ -122,15 +121,15 @@ export interface ClaudeThinking {
 }
 
 /**
- * The bound on output where neither the client nor the catalog names one: what every model of this
- * dialect can give.
+ * The output cap where neither the client nor the catalog names one: what every model of this
+ * dialect can generate.
  */
 export const maxTokensDefault = 4_096;
 
-/** Anthropic's least budget. */
+/** Anthropic's smallest budget. */
 const budgetTokensMin = 1_024;
 
-/** The gateway's own choice of budgets for models that know no efforts. */
+/** The budget for each effort, for models that know no efforts; the gateway's own choice. */
 const budgetOfEffort: ReadonlyMap<string, number> = new Map([
   ["minimal", 1_024],
   ["low", 1_024],
@@ -140,10 +139,10 @@ const budgetOfEffort: ReadonlyMap<string, number> = new Map([
   ["max", 32_000],
 ]);
 
-/** For efforts that the gateway does not know. */
+/** The budget for efforts that the gateway does not know. */
 const budgetDefault = 4_096;
 
-/** Thinking, its effort and `max_tokens`, which has to be above every budget. */
+/** Encodes reasoning, its effort and `max_tokens`, which has to exceed every budget. */
 export function encodeClaudeThinking(state: EncodeState): ClaudeThinking {
   const {
     request: { reasoning, maxOutputTokens },
@@ -172,7 +171,7 @@ export function encodeClaudeThinking(state: EncodeState): ClaudeThinking {
     : budgeted(state, { effort, maxTokens });
 }
 
-/** Anthropic refuses a bound above the model's own. */
+/** Returns the cap within the model's own, since Anthropic refuses a larger one. */
 function boundedTokens(state: EncodeState, wanted: number): number {
   const { maxCompletionTokens } = state.options;
   if (state.sameDialect || maxCompletionTokens === undefined || wanted <= maxCompletionTokens)
@@ -195,8 +194,8 @@ function asWritten({
 }
 
 /**
- * Effort names are the same but for `minimal`, which Anthropic does not have. A thought on its own
- * asks for no effort.
+ * Encodes adaptive thinking. Effort names are the same except for `minimal`, which Anthropic does
+ * not have. Reasoning that is only turned on sets no effort.
  */
 function adaptive(
   state: EncodeState,
@@ -217,7 +216,9 @@ function adaptive(
   };
 }
 
-/** A budget for older models; the bound on output is raised above it as far as the model allows. */
+/**
+ * Encodes a budget for older models; the output cap is raised above it as far as the model allows.
+ */
 function budgeted(
   state: EncodeState,
   { effort, maxTokens }: { effort: string; maxTokens: number },
@@ -251,8 +252,8 @@ function budgeted(
 }
 
 /**
- * With a budget, a turn that waits for results of its calls has to begin with its sealed thoughts
- * (Anthropic).
+ * Returns whether sealed reasoning is missing: with a budget, a turn that waits for results of its
+ * calls has to begin with it (Anthropic).
  */
 function lacksThoughts({ request: { messages }, options: { providerId } }: EncodeState): boolean {
   const lastUser = messages.findLastIndex((message) => message.role === "user");
@@ -265,8 +266,8 @@ function lacksThoughts({ request: { messages }, options: { providerId } }: Encod
 }
 
 /**
- * True when the model has to call a tool, which it cannot do while it thinks (Anthropic answers 400
- * to both).
+ * Returns whether the model has to call a tool, which it cannot do while it reasons (Anthropic
+ * answers 400 to both).
  */
 const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
   Boolean(tools?.length) &&
@@ -275,27 +276,27 @@ const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
     (toolChoice?.type === "allowed" && toolChoice.mode === "required"));
 
 /**
- * What a model of Anthropic's takes, told from its wire name; other makers' models behind this
- * dialect take the older fields.
+ * What a Claude model accepts, derived from its wire name; other makers' models behind this dialect
+ * accept the older fields.
  */
 interface ClaudeAbilities {
   /**
-   * Sampling parameters are answered with 400 (Claude 4.7 and later, Anthropic's migration guide of
-   * 2026-10-21).
+   * Whether sampling parameters are answered with 400 (Claude 4.7 and later, Anthropic's migration
+   * guide of 2026-10-21).
    */
   refusesSampling: boolean;
-  /** Of temperature and top_p only one may be sent (Claude 4.1 and later). */
+  /** Whether only one of temperature and top_p may be sent (Claude 4.1 and later). */
   takesOneSampler: boolean;
-  /** Thinks as much as it sees fit, guided by an effort (Claude 4.6 and later). */
+  /** Whether it thinks adaptively, guided by an effort (Claude 4.6 and later). */
   thinksAdaptively: boolean;
-  /** Takes strict tools and output schemas (Claude 4.1 and later). */
+  /** Whether it accepts strict tools and output schemas (Claude 4.1 and later). */
   takesSchemas: boolean;
 }
 
 const pattern = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
 
 /**
- * Abilities by wire name, such as `claude-opus-4-7`, `claude-3-5-haiku-20241022` or
+ * Returns the abilities by wire name, such as `claude-opus-4-7`, `claude-3-5-haiku-20241022` or
  * `anthropic.claude-sonnet-5-v1:0`.
  */
 export function claudeAbilities(model: string): ClaudeAbilities {
@@ -308,10 +309,7 @@ export function claudeAbilities(model: string): ClaudeAbilities {
   };
 }
 
-/**
- * The version with two digits behind the point, 4.07 for 4.7; undefined for models that are no
- * Claude.
- */
+/** Returns the version with two decimals, 4.07 for 4.7; undefined for models other than Claude. */
 function claudeVersion(model: string): number | undefined {
   const match = pattern.exec(model.toLowerCase());
   return match === null ? undefined : Number(match[1]) + Number(match[2] ?? 0) / 100;

@@ -8,26 +8,26 @@ export type Fields = Readonly<Record<string, unknown>>;
 type Schema = z.core.$ZodType;
 
 /**
- * Schemas that are named in errors in place of a member: an object whose `type` is missing, an
- * array with a wrong entry.
+ * Schemas that errors name in place of a member: an object without `type`, an array with an invalid
+ * entry.
  */
 export const namedAsWhole = z.registry<{ problem: string }>();
 
-/** A field that does not fit its schema, and what is wrong with it. */
+/** A field that does not match its schema, and its problem. */
 interface Problem {
   path: readonly PropertyKey[];
   text: string;
-  /** The value is of another kind than the schema's: text in place of an object, for example. */
+  /** Whether the value has another type than the schema's, such as text in place of an object. */
   isOtherKind?: true;
 }
 
 /**
- * Makes the check of a request from its schema, the one that OpenAPI publishes. `rules` checks what
- * a schema cannot say, such as fields that exclude each other. The check throws GatewayError
- * `bad_request` whose `param` names the first field that does not fit.
+ * Creates the check of a request from its schema, which is the one that OpenAPI publishes. `rules`
+ * checks what a schema cannot express, such as mutually exclusive fields. The check throws
+ * GatewayError `bad_request` whose `param` names the first invalid field.
  *
  * Bodies are checked by code that TypeBox compiles from the schema (decision 0104). It is loaded
- * with the first request, so that the start does not wait for it; until then, and to find the field
+ * with the first request, so that the start does not wait for it. Until then, and to find the field
  * to name, the schema is walked.
  */
 export function requestCheck<Body extends z.ZodType>(
@@ -53,29 +53,29 @@ export function requestCheck<Body extends z.ZodType>(
   };
 }
 
-/** Characters that a `session_id` may have. */
+/** The most characters of a `session_id`. */
 export const maxSessionIdLength = 256;
 
-/** What is wrong with a longer one. */
+/** The problem of a longer one. */
 const sessionIdProblem = `may have at most ${maxSessionIdLength} characters; send a shorter one.`;
 
 /**
- * Refuses a `session_id` that is too long in characters, which compiled checks count as readers see
- * them, several code points to one.
+ * Refuses a `session_id` that is too long in characters. Compiled checks count characters as
+ * readers see them, each of which may have several code points.
  */
 function checkSessionId({ session_id: id }: Fields): void {
   if (typeof id === "string" && isLongerThan(id, maxSessionIdLength))
     throw badRequest("session_id", sessionIdProblem);
 }
 
-/** A function that says whether a value fits a schema, compiled from the schema that is published. */
+/** Compiles a function that returns whether a value matches a schema, from the published schema. */
 export async function compiledCheck(schema: Schema): Promise<(value: unknown) => boolean> {
   const { Compile } = await import("typebox/schema");
   const compiled = Compile(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }));
   return (value) => compiled.Check(value);
 }
 
-/** Path of a field as callers write it, such as `messages[2].content`. */
+/** Returns the path of a field as callers write it, such as `messages[2].content`. */
 function pathText(path: readonly PropertyKey[]): string {
   let text = "";
   for (const part of path) {
@@ -85,7 +85,10 @@ function pathText(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** What is wrong with a value, the first field of it only: a body may have millions of wrong ones. */
+/**
+ * Returns the problem of a value's first invalid field only, since a body may have millions of
+ * them.
+ */
 function problemIn(schema: Schema, value: unknown): Problem | undefined {
   const found = innerProblem(schema, value);
   if (found === undefined) return undefined;
@@ -93,7 +96,10 @@ function problemIn(schema: Schema, value: unknown): Problem | undefined {
   return whole !== undefined && isOfWhole(found, value) ? { path: [], text: whole.problem } : found;
 }
 
-/** Whether a problem concerns the value as a whole: its type is missing, or an entry is wrong. */
+/**
+ * Returns whether a problem concerns the value as a whole: its type is missing, or an entry is
+ * invalid.
+ */
 const isOfWhole = ({ path }: Problem, value: unknown): boolean =>
   path.length === 0 ||
   Array.isArray(value) ||
@@ -115,7 +121,7 @@ function innerProblem(schema: Schema, value: unknown): Problem | undefined {
   return valueProblem(schema, value);
 }
 
-/** Fields that may be left out say so. */
+/** Returns the problem with the note that an optional field may be omitted. */
 const withWayOut = (problem: Problem | undefined): Problem | undefined =>
   problem?.path.length === 0 && problem.text.startsWith("must be ") && !problem.text.includes(";")
     ? { ...problem, text: `${problem.text.replace(/\.$/, "")}; leave it out for the default.` }
@@ -162,8 +168,8 @@ function arrayProblem(schema: z.core.$ZodArray, value: unknown): Problem | undef
 }
 
 /**
- * The problem of the variant that was most likely meant: the one of the value's kind and, where
- * variants differ by their `type` or `role`, of its type.
+ * Returns the problem of the variant that was most likely meant: one of the value's type and, where
+ * variants differ by their `type` or `role`, with the same one.
  */
 function unionProblem(schema: z.core.$ZodUnion, value: unknown): Problem | undefined {
   const problems: Problem[] = [];
@@ -187,7 +193,7 @@ function valueProblem(schema: Schema, value: unknown): Problem | undefined {
     : wrongKind(schema, value);
 }
 
-/** The least and the most that a number, or a length, may be. */
+/** Returns the smallest and the largest value of a number, or of a length. */
 function limitsOf(schema: Schema): { low?: number; high?: number } {
   const limits: { low?: number; high?: number } = {};
   for (const check of schema._zod.def.checks ?? []) {
@@ -199,7 +205,10 @@ function limitsOf(schema: Schema): { low?: number; high?: number } {
   return limits;
 }
 
-/** The problem of a value that is not what its schema takes, in the schema's words if it has some. */
+/**
+ * Returns the problem of a value that its schema does not accept, in the schema's own words if it
+ * has some.
+ */
 function wrongKind(schema: Schema, value: unknown): Problem {
   const own = ownText(schema, value);
   const wanted = `must be ${nounOf(schema)}.`;
@@ -207,13 +216,13 @@ function wrongKind(schema: Schema, value: unknown): Problem {
   return { path: [], text, isOtherKind: true };
 }
 
-/** What a schema itself says of values that it does not take: its `error`. */
+/** Returns what a schema itself says about values that it does not accept: its `error`. */
 function ownText(schema: Schema, value: unknown): string | undefined {
   if (schema._zod.def.error === undefined) return undefined;
   return z.core.safeParse(schema, value).error?.issues[0]?.message;
 }
 
-/** What a schema takes, as an error names it. */
+/** Returns what a schema accepts, as an error names it. */
 function nounOf(schema: Schema): string {
   if (schema instanceof z.core.$ZodNumber) return numberNoun(schema);
   if (schema instanceof z.core.$ZodBoolean) return "true or false";
@@ -247,8 +256,8 @@ function numberNoun(schema: z.core.$ZodNumber): string {
 export const open = z.record(z.string(), z.unknown());
 
 /**
- * An integer of any size, since JSON knows no largest one: seeds are 64-bit integers in OpenAI's
- * reference, of which JSON.parse keeps the size and not the last digits.
+ * An integer of any size, since JSON has no largest one: seeds are 64-bit integers in OpenAI's
+ * reference, of which JSON.parse keeps the magnitude and not the last digits.
  */
 export const integer = (low?: number, high?: number) => {
   const atLeast = low === undefined ? z.number() : z.number().min(low);
@@ -256,7 +265,7 @@ export const integer = (low?: number, high?: number) => {
   return bounded.multipleOf(1).meta({ type: "integer" });
 };
 
-/** Objects whose `type` is not among those that are described: kept for providers that know them. */
+/** Objects whose `type` is not among the described ones, kept for providers that know them. */
 export const otherType = (known: readonly string[]) =>
   z.looseObject({
     type: z
@@ -285,8 +294,8 @@ const sessionId = z
   });
 
 /**
- * What every client dialect lets a request ask of the gateway itself, but for `trace`, which chat
- * describes.
+ * What every client dialect lets a request ask of the gateway itself, except for `trace`, which
+ * chat describes.
  */
 export const gatewayShape = {
   models: z
@@ -300,7 +309,7 @@ export const gatewayShape = {
   min_context: z.number().min(0).nullish(),
 };
 
-/** Names of the fields that speak to the gateway; removed from every body that goes upstream. */
+/** Names of the fields for the gateway, which are removed from every body that is sent upstream. */
 export const gatewayFieldNames = [
   "models",
   "provider",
@@ -312,7 +321,7 @@ export const gatewayFieldNames = [
 
 const penalty = z.number().min(-2).max(2).nullish();
 
-/** How the next token is drawn, as chat and Responses spell it. */
+/** Sampling fields of chat and Responses. */
 export const samplingShape = {
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
@@ -325,10 +334,10 @@ export const samplingShape = {
   seed: integer().nullish(),
 };
 
-/** Most likely tokens that may be asked for beside each. */
+/** The number of most likely tokens that may be requested for each token. */
 export const topLogprobs = integer(0, 20).nullish();
 
-/** Whom a request is for, and how its provider is to treat it, as chat and Responses spell it. */
+/** The end user of a request, and how the provider is to treat it, in chat and Responses. */
 export const identityShape = {
   metadata: open.nullish(),
   user: z.string().nullish().describe("The end user's id."),
@@ -340,7 +349,7 @@ export const identityShape = {
   moderation: open.nullish(),
 };
 
-/** Thinking as OpenRouter spells it, which chat and Responses both take. */
+/** OpenRouter's reasoning object, which chat and Responses both accept. */
 export const reasoningShape = {
   effort: z.string().nullish(),
   max_tokens: integer().nullish(),
@@ -349,7 +358,7 @@ export const reasoningShape = {
   summary: z.enum(["auto", "concise", "detailed"]).nullish(),
 };
 
-/** Marks of the end of a prompt's reusable beginning, in both spellings. */
+/** Marks of the end of a prompt's reusable beginning, under both names. */
 export const cacheMarkers = {
   cache_control: z
     .looseObject({ type: z.string(), ttl: z.string().nullish() })
@@ -376,7 +385,7 @@ export const sound = z.looseObject(
   { error: 'is required: {"data": base64, "format": "wav"}.' },
 );
 
-/** A function as a tool: its name and what it takes. */
+/** A function as a tool: its name and its parameters. */
 export const functionShape = {
   name: z.string().min(1),
   description: z.string().nullish(),
@@ -384,13 +393,15 @@ export const functionShape = {
   strict: z.boolean().nullish(),
 };
 
-/** The words of `tool_choice`; `any` is Anthropic's for `required`, which some clients send here. */
+/**
+ * The words of `tool_choice`; `any` is Anthropic's for `required`, which some clients send here.
+ */
 export const choiceWord = z.enum(["none", "auto", "required", "any"]);
 
-/** What is said of a `tool_choice` that is no word and no object. */
+/** The problem of a `tool_choice` that is neither a known word nor an object. */
 export const choiceProblem = 'must be "none", "auto", "required" or an object that names a tool.';
 
-/** An answer that fits a schema: its name, the schema, and how strictly. */
+/** A schema for the answer: its name, the schema, and whether it is enforced. */
 export const answerSchemaShape = {
   name: z.string().nullish(),
   description: z.string().nullish(),

@@ -3,31 +3,38 @@ import type { InputKind, RequestNeeds } from "../canonical/request.ts";
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * Reads what requests of one client dialect ask of routes and of holds. Pure; every field may be of
- * any type, since what the gateway does not know of is passed on.
+ * Reads what requests of one client dialect require of routes and holds. Pure. Every field may have
+ * any type, since fields that the gateway does not know are passed on.
  */
 export interface RequirementReader {
-  /** Only routes that allow the output cap may serve; absent means that the cap is lowered. */
+  /**
+   * Whether only routes that allow the output cap may serve; absent means that the cap is lowered.
+   */
   readonly capChoosesRoutes?: true;
-  /** The output cap that the caller set; undefined when it set none. */
+  /** Returns the output cap that the caller set; undefined when it set none. */
   outputCap(body: Body): number | undefined;
-  /** Whether the model is to think; undefined where the request does not say. */
+  /** Returns whether the model is to reason; undefined where the request does not say. */
   thinks(body: Body): boolean | undefined;
-  /** Tokens that the translation of a wish for thoughts may add to the cap. */
+  /** Returns the tokens that translating a reasoning setting may add to the cap. */
   thoughtTokens(body: Body, thinks: boolean | undefined): number | undefined;
-  /** The budget for thoughts that an upstream may be sent: a named one, or that of an effort. */
+  /**
+   * Returns the reasoning budget that an upstream may be sent: a given one, or that of an effort.
+   */
   thoughtBudget(body: Body, thoughtTokens: number | undefined): number | undefined;
-  /** How many answers the caller asks for. */
+  /** Returns how many answers the caller asks for. */
   choices(body: Body): number;
-  /** Whether tools are offered, or a choice among them is made. */
+  /** Returns whether tools are offered, or a choice among them is made. */
   needsTools(body: Body): boolean;
-  /** The format that the answer is to have, with its `type`; undefined where none is asked for. */
+  /** Returns the requested response format, with its `type`; undefined where none is requested. */
   answerFormat(body: Body): unknown;
-  /** The value of a parameter that providers declare; the names are those of chat. */
+  /** Returns the value of a parameter that providers declare; the names are those of chat. */
   parameter(body: Body, name: DeclaredParameter): unknown;
 }
 
-/** Parameters that providers may or may not support, by their declared names: those of chat. */
+/**
+ * Parameters that providers may or may not support, by their declared names, which are those of
+ * chat.
+ */
 const declaredParameters = [
   "tools",
   "tool_choice",
@@ -53,7 +60,7 @@ const declaredParameters = [
 /** A parameter that providers declare. */
 export type DeclaredParameter = (typeof declaredParameters)[number];
 
-/** Names of the declared parameters that a request sets. */
+/** Returns the names of the declared parameters that a request sets. */
 export const parametersOf = (reader: RequirementReader, body: Body): string[] =>
   declaredParameters.filter((name) => isSet(reader.parameter(body, name)));
 
@@ -61,8 +68,8 @@ const noWishes: readonly string[] = [];
 const formatWish: readonly string[] = ["response_format"];
 
 /**
- * Names of the parameters that routes had better declare. A format of the answer is better kept by
- * routes that declare it, but none is left out for it (reasoning rule 6).
+ * Returns the names of the parameters that routes should declare. Routes that declare the response
+ * format are preferred, but none is left out for lacking it (reasoning rule 6).
  */
 export function wishesOf(reader: RequirementReader, body: Body): readonly string[] {
   const format = reader.answerFormat(body);
@@ -71,26 +78,26 @@ export function wishesOf(reader: RequirementReader, body: Body): readonly string
   return type === undefined || type === "text" ? noWishes : formatWish;
 }
 
-/** Null means absent, as it does everywhere in requests. */
+/** Returns whether a value is set. Null means absent, as everywhere in requests. */
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** The value when it is a number. */
+/** Returns the value when it is a number. */
 export const numberField = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
 
-/** A member of an object that is a field of the body. */
+/** Returns a member of an object that is a field of the body. */
 export const nestedField = (body: Body, field: string, member: string): unknown =>
   typeof body[field] === "object" && body[field] !== null
     ? (body[field] as Body)[member]
     : undefined;
 
-/** Whether an array has an entry. */
+/** Returns whether an array has an entry. */
 export const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
-/** The largest budget that Messages upstreams are given for an effort (`reasoning-rules.ts`). */
+/** The largest budget that Messages upstreams are sent for an effort (`reasoning-rules.ts`). */
 const thoughtTokensMost = 32_000;
 
-/** What OpenAI's dialects say of thoughts, flat or in the `reasoning` object. */
+/** Reads the reasoning settings of OpenAI's dialects, flat or in the `reasoning` object. */
 export const openaiThoughts: Pick<RequirementReader, "thinks" | "thoughtTokens" | "thoughtBudget"> =
   {
     thinks(body) {
@@ -109,14 +116,14 @@ export const openaiThoughts: Pick<RequirementReader, "thinks" | "thoughtTokens" 
   };
 
 /**
- * Words of all dialects for pictures and sound that go in; whether they are there is looked for in
- * the text.
+ * Matches all dialects' names for pictures and sound in the input, which are searched for in the
+ * text.
  */
 const richInput = /"(?:image_url|input_image|input_audio|input_file|image|file|document)"/;
 
 /**
- * Whether tokens may be used that have a price of their own, by the name of that part of a price:
- * those that are written to a cache, or of pictures and sound.
+ * Returns whether tokens of a part with a price of its own may be used: those written to a cache,
+ * or of pictures and sound.
  */
 export function mayUsePart({ body, text }: { body: Body; text: string }, part: string): boolean {
   switch (part) {
@@ -135,18 +142,16 @@ export function mayUsePart({ body, text }: { body: Body; text: string }, part: s
   }
 }
 
-/** Bytes of text that make one token, on the average of the field's tokenizers. */
+/** Bytes of text per token, as an average of common tokenizers. */
 const bytesPerToken = 4;
-/**
- * Tokens that a picture, a sound or a document costs at least: a guess for holds only.
- */
+/** The tokens that a picture, a sound or a document costs at least: a guess for holds only. */
 const tokensPerBinaryPart = 1_600;
-/** Base64 that is shorter than this is as likely a word. */
+/** The length of base64 below which it is as likely a word. */
 const binaryLengthMin = 64;
 
 /**
- * Data URLs, the members that hold base64 in the dialects of clients, and those that name a picture
- * or a file elsewhere.
+ * Matches data URLs, the members that hold base64 in clients' dialects, and those that reference a
+ * picture or a file.
  */
 const binaryMark = /"(?:data:[a-z]+\/|(?:data|file_data|url|image_url|file_url|file_id)"\s*:\s*")/;
 const binaryMembers: ReadonlySet<string> = new Set(["data", "file_data"]);
@@ -170,17 +175,18 @@ function bytesOf(value: unknown, key: string): number {
 }
 
 /**
- * Input tokens of a body for holds and for usage that no provider reported: its length over four,
- * with embedded pictures, sounds and documents at a flat rate instead of their base64 length.
+ * Estimates the input tokens of a body, for holds and for usage that no provider reported: its
+ * length divided by four, with embedded pictures, sounds and documents at a flat rate instead of
+ * their base64 length.
  */
 export function estimateInputTokens(text: string, body: Readonly<Record<string, unknown>>): number {
-  // Bytes rather than characters: scripts that take three bytes a character take about a token for
-  // each, too.
+  // Bytes rather than characters: in scripts with three bytes per character, each character is
+  // about a token.
   const bytes = binaryMark.test(text) ? bytesOf(body, "") : Buffer.byteLength(text);
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** Types of content parts in the dialects of clients. */
+/** The kinds of content parts in clients' dialects. */
 const kindsOfParts: Readonly<Record<string, InputKind>> = {
   image_url: "vision",
   input_image: "vision",
@@ -192,7 +198,7 @@ const kindsOfParts: Readonly<Record<string, InputKind>> = {
 };
 
 /**
- * Content stands in messages, in their tool results and in those of Responses; no dialect nests
+ * The depth of content: messages, their tool results, and those of Responses; no dialect nests
  * deeper.
  */
 const depthMax = 5;
@@ -214,8 +220,8 @@ const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Body)[name] : undefined;
 
 /**
- * Effort as a flat word, from whichever member a dialect has for it (contract: "Reasoning rules" 1
- * and 2).
+ * Returns the effort as a word, from any member in which a dialect has it (contract: "Reasoning
+ * rules" 1 and 2).
  */
 function effortOf(body: Body): string | undefined {
   const { reasoning, thinking } = body;
@@ -229,7 +235,7 @@ function effortOf(body: Body): string | undefined {
   return kind === "enabled" ? "high" : undefined;
 }
 
-/** Reads what a request needs from its body, in whichever client dialect it is. */
+/** Returns what a request needs, from its body in any client dialect. */
 export function needsOf(body: Body): RequestNeeds {
   const inputs = new Set<InputKind>();
   collect(body["messages"], inputs);

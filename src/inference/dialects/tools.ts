@@ -4,7 +4,8 @@ import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../canonical/message.ts";
 
 /**
- * A tool's schema as Claude's servers demand it: an object with properties, even where there are none.
+ * Returns a tool's schema as Claude's servers require it: an object with properties, even where
+ * there are none.
  */
 export function typedObjectSchema(schema: JsonObject | undefined): JsonObject {
   if (schema === undefined) return { type: "object", properties: {} };
@@ -17,8 +18,8 @@ const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const schemaMaps = ["properties", "$defs", "definitions"];
 
 /**
- * The schema with `additionalProperties: false` on every object that does not say, which Anthropic
- * requires of strict ones.
+ * Returns the schema with `additionalProperties: false` on every object that does not set it, which
+ * Anthropic requires of strict ones.
  */
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, JsonValue | undefined> = {};
@@ -47,8 +48,8 @@ const closedValue = (value: JsonValue): JsonValue => {
 };
 
 /**
- * The schema of a tool's arguments as an object with properties, which servers insist on even where
- * there are none.
+ * Returns the schema of a tool's arguments as an object with properties, which servers require even
+ * where there are none.
  */
 export function objectSchema(schema: JsonObject | undefined): JsonObject {
   if (schema === undefined) return { type: "object", properties: {} };
@@ -58,8 +59,8 @@ export function objectSchema(schema: JsonObject | undefined): JsonObject {
 }
 
 /**
- * Refuses what a dialect of one plain answer would silently answer otherwise: several answers, log
- * probabilities, and output that is no text. Throws `GatewayError` `unsupported_content`.
+ * Refuses what a dialect with a single plain answer would silently ignore: several answers, log
+ * probabilities, and output other than text. Throws `GatewayError` `unsupported_content`.
  */
 export function refuseOtherAnswers(request: CanonicalRequest): void {
   const { choiceCount = 1, logProbabilities, modalities = [] } = request;
@@ -82,7 +83,7 @@ export function refuseOtherAnswers(request: CanonicalRequest): void {
     );
 }
 
-/** The instruction for JSON, for a model that cannot be held to a format or to this schema. */
+/** Returns the instruction for JSON, for a model that cannot enforce a format or this schema. */
 export function jsonAdvice(schema: JsonObject | undefined): string {
   const rule =
     schema === undefined ? "" : ` It must follow this JSON Schema: ${JSON.stringify(schema)}`;
@@ -94,15 +95,13 @@ interface ToolAlias {
   name: string;
   namespace?: string;
   /**
-   * A custom tool that went out as a function: its input is the member `input` of the arguments.
+   * Whether it is a custom tool that was sent as a function, so that its input is the member
+   * `input` of the arguments.
    */
   unwrapsInput?: boolean;
 }
 
-/**
- * Wire names that differ from what the client called its tools; names that are absent stand for
- * themselves.
- */
+/** Wire names that differ from the client's names of its tools; absent names are the same. */
 export type ToolAliases = ReadonlyMap<string, ToolAlias>;
 
 /** A tool as the client names it. */
@@ -115,9 +114,9 @@ export interface NamedTool {
 const illegalCharacters = /[^a-zA-Z0-9_-]/g;
 
 /**
- * Gives tools names that a wire accepts and remembers the way back. The same tool gets the same
- * name in every request, so that a conversation's earlier calls keep fitting and prompt caches stay
- * warm.
+ * Gives tools names that a wire accepts and remembers the original ones. The same tool gets the
+ * same name in every request, so that a conversation's earlier calls still match and prompt caches
+ * are used.
  */
 export class ToolNamer {
   readonly aliases = new Map<string, ToolAlias>();
@@ -129,7 +128,7 @@ export class ToolNamer {
     this.wrapsCustom = options.wrapsCustom;
   }
 
-  /** True when the tool goes out as a function with the one argument `input`. */
+  /** Returns whether the tool is sent as a function with the one argument `input`. */
   wraps(tool: { kind: ToolKind }): boolean {
     return this.wrapsCustom && tool.kind === "custom";
   }
@@ -152,7 +151,7 @@ export class ToolNamer {
   }
 }
 
-/** The name itself where it is legal, otherwise a prefix of it and a hash of the whole. */
+/** Returns the name itself where it is legal, or else a prefix of it and a hash of the whole. */
 export function legalName(name: string, maxLength: number): string {
   const clean = name.replace(illegalCharacters, "_");
   if (clean === name && name.length <= maxLength && name !== "") return name;
@@ -160,12 +159,12 @@ export function legalName(name: string, maxLength: number): string {
   return `${clean.slice(0, maxLength - 9)}_${hash}`;
 }
 
-/** Arguments of a custom tool that goes out as a function. */
+/** Returns the arguments of a custom tool that is sent as a function. */
 export const wrapInput = (input: string): string => JSON.stringify({ input });
 
 /**
- * The input of a custom tool out of a wrapping function's arguments; text that wraps nothing is the
- * input itself.
+ * Returns the input of a custom tool from a wrapping function's arguments; text that wraps nothing
+ * is the input itself.
  */
 export function unwrapInput(argumentsText: string): string {
   try {
@@ -180,7 +179,7 @@ export function unwrapInput(argumentsText: string): string {
   }
 }
 
-/** The arguments of a custom tool that goes out as a function: its whole input in one text. */
+/** The parameters of a custom tool that is sent as a function: its whole input in one text. */
 export const wrappedParameters: JsonObject = {
   type: "object",
   properties: { input: { type: "string", description: "The tool's whole input." } },
@@ -189,8 +188,8 @@ export const wrappedParameters: JsonObject = {
 };
 
 /**
- * What a custom tool that goes out as a function is described by; its grammar becomes advice, which
- * is reported by `onGrammar`.
+ * Returns the description of a custom tool that is sent as a function. Its grammar becomes advice,
+ * which is reported by `onGrammar`.
  */
 export function wrappedDescription(
   { description, format }: CustomTool,
@@ -203,8 +202,8 @@ export function wrappedDescription(
 }
 
 /**
- * Arguments as the object that servers want; text that is no object is passed on under a name of
- * its own.
+ * Returns arguments as the object that servers require; text that is no object is passed on as a
+ * member.
  */
 export function argumentsObject(text: string): JsonObject {
   if (text.trim() === "") return {};
@@ -216,10 +215,10 @@ export function argumentsObject(text: string): JsonObject {
 }
 
 /**
- * The conversation with every tool call answered once, right after its turn, as every upstream
- * demands: a call that was never answered (the user interrupted) gets an error result, and a result
- * that no call asked for becomes a user's text after them. Conversations that are in order come
- * back as they are.
+ * Returns the conversation with every tool call answered once, directly after its turn, as every
+ * upstream requires. A call without an answer (the user interrupted) gets an error result, and a
+ * result without a call becomes a user's text after them. Conversations that are in order are
+ * returned as they are.
  */
 export function repairToolTurns(messages: readonly Message[]): readonly Message[] {
   if (!messages.some(isOfTools)) return messages;

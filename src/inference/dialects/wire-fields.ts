@@ -2,37 +2,40 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Extensions, DialectId } from "../canonical/dialect-id.ts";
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
-/** A refusal that names the field and says how to mend it. */
+/** Builds a refusal that names the field and says how to fix it. */
 export const badRequest = (param: string, problem: string): GatewayError =>
   new GatewayError("bad_request", `${param} ${problem}`, { param });
 
-/** Content that the dialect cannot carry and that must not be dropped in silence. */
+/**
+ * Builds the refusal of content that the dialect cannot carry and that must not be dropped
+ * silently.
+ */
 export const unsupportedContent = (param: string, problem: string): GatewayError =>
   new GatewayError("unsupported_content", `${param} ${problem}`, { param });
 
-/** Path of a member, such as `messages[2].role`. */
+/** Returns the path of a member, such as `messages[2].role`. */
 export const memberPath = (path: string, key: string): string =>
   path === "" ? key : `${path}.${key}`;
 
-/** The value as a JSON object; arrays and null are none. */
+/** Returns the value as a JSON object; arrays and null are none. */
 export const asObject = (value: unknown): JsonObject | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : undefined;
 
-/** The value as a JSON array. */
+/** Returns the value as a JSON array. */
 export const asArray = (value: unknown): readonly JsonValue[] | undefined =>
   Array.isArray(value) ? (value as readonly JsonValue[]) : undefined;
 
-/** The value when it is text. */
+/** Returns the value when it is text. */
 export const asString = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** The value when it is a number. */
+/** Returns the value when it is a number. */
 export const asNumber = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
 
-/** The value when it is a boolean. */
+/** Returns the value when it is a boolean. */
 const asBoolean = (value: unknown): boolean | undefined =>
   typeof value === "boolean" ? value : undefined;
 
@@ -92,7 +95,7 @@ export class RequestFields {
     return values as readonly string[] | undefined;
   }
 
-  /** The member as fields of its own; undefined when it is absent. */
+  /** Returns the member as fields of its own; undefined when it is absent. */
   nested(key: string): RequestFields | undefined {
     const value = this.object[key];
     return value === undefined || value === null
@@ -100,14 +103,14 @@ export class RequestFields {
       : new RequestFields(value, this.pathOf(key));
   }
 
-  /** Every entry of an array of objects as fields of its own. */
+  /** Returns every entry of an array of objects as fields of its own. */
   nestedList(key: string): RequestFields[] | undefined {
     return this.array(key)?.map(
       (value, index) => new RequestFields(value, `${this.pathOf(key)}[${index}]`),
     );
   }
 
-  /** Members that the canonical form has no name for; undefined when there are none. */
+  /** Returns members that the canonical form has no name for; undefined when there are none. */
   unknown(dialect: DialectId, known: ReadonlySet<string>): Extensions | undefined {
     let fields: Record<string, JsonValue> | undefined;
     for (const key in this.object) {
@@ -133,21 +136,20 @@ export class RequestFields {
 type Optional<T extends object> = { [K in keyof T]?: T[K] | undefined };
 
 /**
- * The fields that have a value: lets optional ones be written as an expression that may be
+ * Removes fields without a value, so that optional ones can be written as an expression that may be
  * undefined.
  */
 export function withoutUndefined<T extends object>(
   fields: { [K in keyof T]: T[K] | undefined },
 ): T {
-  // A copy, since an object that a member was deleted from is slow to read and to write from then
-  // on.
+  // A copy, since an object that a member was deleted from stays slow to read and write.
   for (const key in fields) if (fields[key] === undefined) return joined<T>(fields);
   return fields as T;
 }
 
 /**
- * The fields of several objects that have a value; of one that stands in two of them, the later
- * value at the earlier place.
+ * Joins the fields of several objects that have a value. A field in two of them has the later value
+ * at the earlier place.
  */
 export function joined<T extends object>(...sources: readonly Optional<T>[]): T {
   const defined: Optional<T> = {};
@@ -160,17 +162,17 @@ export function joined<T extends object>(...sources: readonly Optional<T>[]): T 
   return defined as T;
 }
 
-/** A count beyond this is no count: the largest context windows are a thousandth of it. */
+/** The smallest count that cannot be true: the largest context windows are a thousandth of it. */
 const absurdCount = 1_000_000_000;
 
-/** Zero for the negative zero that JSON can say, and any other number as it is. */
+/** Returns zero for the negative zero that JSON can express, and any other number as it is. */
 const withoutSign = (count: number): number => (count === 0 ? 0 : count);
 
-/** Reads counts of usage and remembers whether one of them could not be true. */
+/** Reads counts of usage and notes whether one of them cannot be true. */
 export class CountReader {
   clamped = false;
 
-  /** A count of tokens; undefined when none was reported. */
+  /** Returns a count of tokens; undefined when none was reported. */
   read(value: unknown): number | undefined {
     if (value === undefined || value === null) return undefined;
     if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= absurdCount)
@@ -180,7 +182,7 @@ export class CountReader {
     return withoutSign(Math.min(absurdCount, Math.max(0, Math.round(value))));
   }
 
-  /** A part of a whole; what does not fit is cut off and noted. */
+  /** Returns a part within its whole; any excess is cut off and noted. */
   within(part: number, whole: number): number {
     if (part <= whole) return part;
     this.clamped = true;

@@ -1,6 +1,6 @@
 import type { Finish, ReportedError } from "../../canonical/response.ts";
 
-/** Reasons that end an answer, in canonical words. */
+/** The finish reasons of an answer, in canonical terms. */
 const finishes: Readonly<Record<string, Finish>> = {
   end_turn: { reason: "stop" },
   stop_sequence: { reason: "stop_sequence" },
@@ -12,7 +12,7 @@ const finishes: Readonly<Record<string, Finish>> = {
 };
 
 /**
- * The end of an answer as reported; undefined when the word is missing or unknown. Source:
+ * Returns the reported end of an answer; undefined when the reason is missing or unknown. Source:
  * `StopReason` of docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  * (2026-11).
  */
@@ -21,13 +21,16 @@ export const decodeFinish = (stopReason: string | undefined): Finish | undefined
     ? undefined
     : finishes[stopReason];
 
-/** Endings in which the model's own output was no answer; another try may do better. */
+/**
+ * Stop reasons of answers in which the model's own output was invalid, so that another attempt may
+ * succeed.
+ */
 const failures: Readonly<Record<string, string>> = {
   malformed_model_output: "The model wrote an answer that cannot be read",
   malformed_tool_use: "The model wrote a tool call that cannot be read",
 };
 
-/** The failure that an answer ended in; undefined when it ended in none. */
+/** Returns the failure that an answer ended in; undefined when it ended in none. */
 export function readFailure(stopReason: string | undefined): ReportedError | undefined {
   if (stopReason === undefined || !Object.hasOwn(failures, stopReason)) return undefined;
   const message = `${failures[stopReason]} (${stopReason}).`;

@@ -16,8 +16,8 @@ import { readError } from "./errors.ts";
 import { readUsage } from "./usage.ts";
 
 /**
- * A Converse answer; see `UpstreamDialect.decodeResponse`. The dialect names neither the answer nor
- * the model, and no time. Members of wrong types count as absent.
+ * Decodes a Converse answer; see `UpstreamDialect.decodeResponse`. The dialect reports no id, model
+ * or time. Members of wrong types count as absent.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
@@ -39,7 +39,7 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   });
 }
 
-/** What was counted for an answer that ended in the model's own failure; undefined for others. */
+/** Returns the usage of an answer that ended in the model's own failure; undefined for others. */
 export function usageOfFailure(body: unknown): MeteredUsage | undefined {
   const fields = asObject(body);
   return readFailure(asString(fields?.stopReason)) && readUsage(fields?.usage);
@@ -61,7 +61,7 @@ const upstreamError = (message: string, code?: string): GatewayError =>
     },
   });
 
-/** The only member of a block names its kind. */
+/** Decodes a block, whose only member names its kind. */
 function decodeBlock(value: JsonValue, context: DecodeContext): AssistantPart[] {
   const block = asObject(value);
   if (block === undefined) return [];
@@ -96,7 +96,7 @@ function decodeThought(thought: JsonObject, context: DecodeContext): ReasoningPa
   ];
 }
 
-/** The maker of an upstream's seals: the provider itself. */
+/** Returns the provider as the maker of an upstream's seals. */
 export const provenanceOf = ({ providerId }: DecodeContext): { provenance?: Provenance } =>
   providerId === undefined ? {} : { provenance: { providerId } };
 
@@ -127,14 +127,14 @@ function decodeCited(cited: JsonObject): AssistantPart[] {
   return [{ type: "text", text, ...(annotations.length > 0 && { annotations }) }];
 }
 
-/** Places within documents, by the location's only member, with what they count. */
+/** Members that locate a passage in a document, with the unit that they count. */
 const documentUnits = [
   ["documentChar", "character"],
   ["documentPage", "page"],
   ["documentChunk", "block"],
 ] as const;
 
-/** Where a statement comes from; undefined for places that no other dialect knows. */
+/** Returns a citation; undefined for locations that no other dialect has. */
 export function decodeCitation(citation: JsonObject | undefined): Annotation | undefined {
   const location = asObject(citation?.location);
   if (citation === undefined || location === undefined) return undefined;
@@ -163,7 +163,7 @@ export function decodeCitation(citation: JsonObject | undefined): Annotation | u
   return { type: "opaque", dialect: "amazon-converse", value: citation };
 }
 
-/** An image with its bytes; undefined for any other value. */
+/** Returns an image with its bytes; undefined for any other value. */
 export function decodeImage(image: JsonObject | undefined): ImagePart | undefined {
   const data = asString(asObject(image?.source)?.bytes);
   if (data === undefined) return undefined;

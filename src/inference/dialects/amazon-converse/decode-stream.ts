@@ -18,22 +18,25 @@ import { decodeFinish, readFailure } from "./answer-fields.ts";
 import { readException } from "./errors.ts";
 import { readUsage } from "./usage.ts";
 
-/** What the names of events begin with that are exceptions; the event stream's decoder adds it. */
+/** The prefix of events that are exceptions, which the event stream's decoder adds. */
 const exceptionPrefix = "exception:";
 
-/** A content block under way, by the kind of item that it became. */
+/** An open content block, by the kind of item that it became. */
 interface OpenBlock {
   kind: "text" | "reasoning" | "tool-call";
   place: ItemPlace;
-  /** Seals of a thought, known before its end. */
+  /** Seals of a reasoning block, known before its end. */
   seal: Pick<ReasoningEnd, "signature" | "encrypted">;
-  /** Arguments of a custom tool that went out as a function; its input is known when they are whole. */
+  /**
+   * The arguments of a custom tool that was sent as a function; its input is known when they are
+   * complete.
+   */
   wrapped?: string;
 }
 
 /**
- * Events of a ConverseStream to canonical parts. Events are named; text and thoughts have no start
- * of their own, the usage comes after the end in an event `metadata`, and failures come as events
+ * Decodes the events of a ConverseStream to canonical parts. Events are named; text and reasoning
+ * have no start event, the usage follows the end in an event `metadata`, and failures are events
  * named after the exception.
  */
 export class ConverseStreamDecoder implements StreamDecoder {
@@ -73,13 +76,13 @@ export class ConverseStreamDecoder implements StreamDecoder {
         return this.finish(asString(fields.stopReason));
       case "metadata":
         return this.readMetadata(fields);
-      // Events that are still to be invented.
+      // Event types that are not known yet.
       default:
         return [];
     }
   }
 
-  /** Without `metadata` the answer is whole once it said why it ended. */
+  /** Ends the stream. Without `metadata`, the answer is complete once it said why it ended. */
   end(): StreamPart[] {
     if (this.ended) return [];
     return this.finished ? this.complete() : this.fail(cutStream);
@@ -115,7 +118,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     ];
   }
 
-  /** The only member of a delta names its kind. */
+  /** Decodes a delta, whose only member names its kind. */
   private fill(event: JsonObject): StreamPart[] {
     const delta = asObject(event.delta);
     if (delta === undefined || this.finished) return [];
@@ -163,7 +166,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     return [];
   }
 
-  /** The open block of a kind, with the parts that opened it where it had no start of its own. */
+  /** Returns the open block of a kind, with the parts that open it where it has no start event. */
   private ensure(
     index: number,
     kind: "text" | "reasoning",
@@ -181,7 +184,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     return block;
   }
 
-  /** Text and thoughts whose end was not told end where the next block begins. */
+  /** Closes text and reasoning that have no end event, when the next block begins. */
   private closeTexts(): StreamPart[] {
     return [...this.blocks].flatMap(([index, { kind }]) =>
       kind === "tool-call" ? [] : this.close(index),
@@ -208,7 +211,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     if (this.finished) return [];
     this.failure = readFailure(stopReason);
     if (this.failure !== undefined) {
-      // Its usage comes behind it.
+      // Its usage follows.
       this.finished = true;
       return [];
     }
@@ -221,7 +224,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     ];
   }
 
-  /** The last event of a stream, behind its end. */
+  /** Decodes the last event of a stream, which follows its end. */
   private readMetadata(fields: JsonObject): StreamPart[] {
     this.latestUsage = readUsage(fields.usage) ?? this.latestUsage;
     return this.finished ? this.complete() : [];

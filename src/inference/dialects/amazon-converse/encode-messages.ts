@@ -27,7 +27,7 @@ import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
 
 const toolUseIdLengthMax = 64;
 
-/** The conversation as Converse has it: instructions apart, then turns that alternate. */
+/** Encodes the conversation for Converse: instructions separately, then alternating turns. */
 export function encodeMessages(state: EncodeState): {
   system: JsonObject[];
   messages: JsonObject[];
@@ -42,7 +42,7 @@ export function encodeMessages(state: EncodeState): {
   );
   const messages = turns.finish();
   if (messages.length > 0) return { system, messages };
-  // Converse needs a message; instructions alone are asked as the user's.
+  // Converse requires a message, so a request of instructions alone is sent as the user's.
   if (system.length > 0) return { system: [], messages: [{ role: "user", content: system }] };
   throw unsupportedContent("messages", "say nothing; send a message with content.");
 }
@@ -58,7 +58,7 @@ interface Turn {
   content: JsonObject[];
 }
 
-/** Encodes message by message; those of one side that follow each other become one. */
+/** Encodes message by message. Consecutive messages of one side become one. */
 class TurnEncoder {
   private readonly blocks: BlockEncoder;
   private readonly turns: Turn[] = [];
@@ -83,7 +83,10 @@ class TurnEncoder {
     }
   }
 
-  /** Converse begins with the user, and refuses a last turn that ends in white space. */
+  /**
+   * Returns the messages. Converse requires the user to begin, and refuses a last turn that ends in
+   * white space.
+   */
   finish(): JsonObject[] {
     const { turns } = this;
     const last = turns.at(-1);
@@ -114,7 +117,7 @@ class TurnEncoder {
     const blocks = message.parts.flatMap((part, index) =>
       this.blocks.encode(part, place.at(`.content[${index}]`)),
     );
-    // Cache points stand beside results, not in them.
+    // Cache points are placed beside results, not in them.
     const content = blocks.filter((block) => !("cachePoint" in block));
     return [
       {
@@ -129,7 +132,10 @@ class TurnEncoder {
   }
 }
 
-/** A message with a document has to say something too (`DocumentBlock` of the API's reference). */
+/**
+ * Adds text to a message that consists of documents, as Converse requires (`DocumentBlock` of the
+ * API's reference).
+ */
 function withTextBesideDocuments(content: JsonObject[]): JsonObject[] {
   const needsText =
     content.some((block) => "document" in block) && !content.some((block) => "text" in block);
@@ -141,7 +147,7 @@ function loseFields(message: UserMessage | AssistantMessage, place: EncodePlace)
   place.extensionFields(message.extensions);
 }
 
-/** Instructions keep their place in the conversation, in the user's turn. */
+/** Encodes later instructions at their place in the conversation, in the user's turn. */
 function laterInstructions(message: SystemMessage, place: EncodePlace): JsonObject[] {
   const text = encodeSystem(message, place)
     .flatMap((block) => (typeof block.text === "string" ? [block.text] : []))
@@ -178,7 +184,10 @@ function encodeAssistantPart(part: AssistantPart, place: EncodePlace): JsonObjec
   }
 }
 
-/** A thought goes back to its maker as it was, or not at all: the seal is verified. */
+/**
+ * Encodes a reasoning block. It is sent back to its maker unchanged, or not at all, since the seal
+ * is verified.
+ */
 function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
   const { signature, encrypted, text } = part;
   if (isForeignReasoning(part, place.state.options.providerId)) {
@@ -209,14 +218,14 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   };
 }
 
-/** The block behind a part that asks to be cached up to here; none without a marker. */
+/** Returns the cache point behind a part with a cache marker; none without a marker. */
 export function cachePoint(cache: CacheMarker | undefined): JsonObject[] {
   if (cache === undefined) return [];
   const { ttl } = cache;
   return [{ cachePoint: { type: "default", ...((ttl === "5m" || ttl === "1h") && { ttl }) } }];
 }
 
-/** A text block; none when it is blank, which Converse answers with 400. */
+/** Returns a text block; none when it is blank, which Converse answers with 400. */
 function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
   if (part.text.trim() === "") return [];
   if (part.annotations?.length) place.at(".annotations").lose("Converse takes back text alone");
@@ -224,7 +233,7 @@ function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
   return [{ text: part.text }, ...cachePoint(part.cache)];
 }
 
-/** An image of either side of the conversation. */
+/** Encodes an image of either side of the conversation. */
 function encodeImage(part: ImagePart, place: EncodePlace): JsonObject[] {
   const { source, detail, cache, extensions } = part;
   if (detail !== undefined && detail !== "auto")
@@ -236,7 +245,7 @@ function encodeImage(part: ImagePart, place: EncodePlace): JsonObject[] {
   ];
 }
 
-/** Image formats that Converse reads, with how their bytes begin in base64. */
+/** Image formats that Converse reads, with the beginning of their bytes in base64. */
 const imageFormats: readonly (readonly [format: string, beginning: string])[] = [
   ["jpeg", "/9j/"],
   ["png", "iVBORw0KGgo"],
@@ -244,7 +253,7 @@ const imageFormats: readonly (readonly [format: string, beginning: string])[] = 
   ["webp", "UklGR"],
 ];
 
-/** The format of the bytes themselves, which a client may have named wrongly. */
+/** Returns the format of the bytes themselves, which a client may have declared wrongly. */
 function imageFormat(source: MediaSource, place: EncodePlace): string {
   const named =
     source.type === "base64" ? source.mediaType.replace(/^image\//, "") : extensionOf(source);
@@ -264,7 +273,7 @@ const extensionOf = (source: Exclude<MediaSource, { type: "base64" }>): string =
   /\.([a-z0-9]+)$/i.exec(source.type === "url" ? source.url : source.fileId)?.[1]?.toLowerCase() ??
   "";
 
-/** Converse fetches from Amazon's own storage, and from nowhere else. */
+/** Encodes a source of media. Converse fetches from Amazon's own storage alone. */
 function mediaSource(source: MediaSource, place: EncodePlace): JsonObject {
   if (source.type === "base64") return { bytes: source.data };
   const address = source.type === "url" ? source.url : source.fileId;
@@ -275,7 +284,7 @@ function mediaSource(source: MediaSource, place: EncodePlace): JsonObject {
   );
 }
 
-/** Encodes what users and tools say and show; documents are named one after the other. */
+/** Encodes the parts of users and tools. Documents are named one after another. */
 class BlockEncoder {
   private readonly state: EncodeState;
   private readonly documentNames = new Set<string>();
@@ -284,7 +293,7 @@ class BlockEncoder {
     this.state = state;
   }
 
-  /** One part as blocks; a cache marker becomes a block behind it. */
+  /** Encodes one part as blocks; a cache marker becomes a block behind it. */
   encode(part: UserPart, place: EncodePlace): JsonObject[] {
     switch (part.type) {
       case "text":
@@ -332,8 +341,8 @@ class BlockEncoder {
   }
 
   /**
-   * A name that Converse accepts: letters, digits, single spaces, hyphens and brackets, and no name
-   * twice in one request.
+   * Returns a name that Converse accepts: letters, digits, single spaces, hyphens and brackets,
+   * unique within the request.
    */
   private documentName(title: string | undefined): string {
     const clean = (title ?? "")
@@ -350,7 +359,7 @@ class BlockEncoder {
   }
 }
 
-/** Formats of documents by media type; text of other kinds is plain text. */
+/** Formats of documents by media type; other kinds of text are sent as plain text. */
 const documentFormats: Readonly<Record<string, string>> = {
   "application/pdf": "pdf",
   "text/csv": "csv",

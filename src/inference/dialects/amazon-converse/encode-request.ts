@@ -22,11 +22,13 @@ import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 
-/** What a model takes through Converse beside what all models do. */
+/** What a model accepts through Converse, beside what all models do. */
 interface ConverseTraits {
-  /** The maker whose own parameters the model takes; undefined where it has none. */
+  /** The maker whose own parameters the model accepts; undefined where it has none. */
   maker: "anthropic" | "amazon" | "openai" | undefined;
-  /** Keeps to output schemas and takes strict tools; the others answer 400 to both. */
+  /**
+   * Whether it enforces output schemas and accepts strict tools. Other models answer 400 to both.
+   */
   takesSchemas: boolean;
 }
 
@@ -40,7 +42,7 @@ const makers = [
 const schemaKeepers =
   /qwen|deepseek\.v|ministral|magistral|mistral-large-3|gemma|nemotron|minimax|kimi|gpt-oss/;
 
-/** Traits by wire name, such as `us.anthropic.claude-haiku-4-5-20251001-v1:0`. */
+/** Returns the traits by wire name, such as `us.anthropic.claude-haiku-4-5-20251001-v1:0`. */
 function converseTraits(upstreamModel: string): ConverseTraits {
   const maker = makers.find(([pattern]) => pattern.test(upstreamModel))?.[1];
   const takesSchemas =
@@ -51,8 +53,8 @@ function converseTraits(upstreamModel: string): ConverseTraits {
 }
 
 /**
- * `toolConfig`; undefined without tools. A conversation with calls in it needs the tools that were
- * called: Converse refuses `toolUse` blocks without a `toolConfig`.
+ * Encodes `toolConfig`; undefined without tools. A conversation that contains calls needs the tools
+ * that were called: Converse refuses `toolUse` blocks without a `toolConfig`.
  */
 function encodeToolConfig(state: EncodeState): JsonObject | undefined {
   const { toolChoice, parallelToolCalls } = state.request;
@@ -74,7 +76,7 @@ function encodeToolConfig(state: EncodeState): JsonObject | undefined {
   });
 }
 
-/** The tools with their places; those that `allowed_tools` leaves out are not offered. */
+/** Returns the tools with their places, without those that `allowed_tools` excludes. */
 function offeredTools(state: EncodeState): (readonly [tool: Tool, index: number])[] {
   const { tools = [], toolChoice } = state.request;
   const placed = tools.map((tool, index) => [tool, index] as const);
@@ -90,7 +92,7 @@ function offeredTools(state: EncodeState): (readonly [tool: Tool, index: number]
   );
 }
 
-/** The least definitions of the tools that earlier turns called. */
+/** Returns minimal definitions of the tools that earlier turns called. */
 function calledTools(state: EncodeState): JsonObject[] {
   const calls = state.request.messages.flatMap((message) =>
     message.role === "assistant" ? message.parts.filter((part) => part.type === "tool-call") : [],
@@ -114,7 +116,7 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
   }
 }
 
-/** Few models can be held to a schema, and the others answer `strict` with 400. */
+/** Encodes a function. Only a few models enforce a schema; the others answer `strict` with 400. */
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
   const schema = typedObjectSchema(tool.parameters);
@@ -134,7 +136,7 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   };
 }
 
-/** A custom tool as a function of one text; a grammar becomes advice. */
+/** Wraps a custom tool in a function with one text argument; a grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
   place.extensionFields(tool.extensions);
   return {
@@ -148,7 +150,7 @@ function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
   };
 }
 
-/** `auto` is every model's default, and some models refuse any choice at all. */
+/** Encodes the tool choice. `auto` is every model's default, and some models refuse any choice. */
 function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | undefined {
   switch (choice.type) {
     case "auto":
@@ -166,19 +168,22 @@ function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | 
   }
 }
 
-/** What the request says about thinking, and the cap and samplers that depend on it. */
+/** What the request says about reasoning, and the cap and samplers that depend on it. */
 interface ThinkingFields {
-  /** The output cap, which thoughts count against; undefined leaves the model's own. */
+  /** The output cap, which includes reasoning; undefined leaves the model's own. */
   maxTokens: number | undefined;
-  /** Members of `additionalModelRequestFields`: every maker has its own words for thinking. */
+  /**
+   * Members of `additionalModelRequestFields`, in which every maker has its own fields for
+   * reasoning.
+   */
   fields: JsonObject;
-  /** `outputConfig.effort`, for Claude that thinks adaptively. */
+  /** `outputConfig.effort`, for Claude models with adaptive thinking. */
   effort?: string;
-  /** The model answers samplers with 400, always or while it thinks. */
+  /** Whether the model answers samplers with 400, always or while it reasons. */
   refusesSampling: boolean;
 }
 
-/** Thinking in the words of the model's maker. */
+/** Encodes reasoning in the fields of the model's maker. */
 function encodeThinking(state: EncodeState): ThinkingFields {
   const {
     request: { reasoning, maxOutputTokens: maxTokens },
@@ -195,7 +200,7 @@ function encodeThinking(state: EncodeState): ThinkingFields {
   return plain;
 }
 
-/** Claude takes the fields of its own API, but for the effort. */
+/** Encodes reasoning for Claude, which accepts the fields of its own API, except for the effort. */
 function claudeThinking(state: EncodeState): ThinkingFields {
   const { maxTokens, thinking, effort } = encodeClaudeThinking(state);
   const thinks = thinking !== undefined && thinking.type !== "disabled";
@@ -209,11 +214,11 @@ function claudeThinking(state: EncodeState): ThinkingFields {
 
 interface Asked {
   reasoning: ReasoningRequest;
-  /** The fields of a request that does not ask for thinking. */
+  /** The fields of a request that does not ask for reasoning. */
   plain: ThinkingFields;
 }
 
-/** The three efforts that Nova and OpenAI's open models know; others become the nearest. */
+/** The three efforts of Nova and of OpenAI's open models; others become the nearest. */
 const threeEfforts: Readonly<Record<string, string>> = {
   minimal: "low",
   xhigh: "high",
@@ -221,8 +226,9 @@ const threeEfforts: Readonly<Record<string, string>> = {
 };
 
 /**
- * Nova 2 takes one of three efforts, and at the highest neither a cap nor samplers. Source:
- * docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html (2026-11).
+ * Encodes reasoning for Nova 2, which takes one of three efforts, and at the highest neither a cap
+ * nor samplers. Source: docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+ * (2026-11).
  */
 function novaThinking(state: EncodeState, { reasoning, plain }: Asked): ThinkingFields {
   if (isReasoningDisabled(reasoning))
@@ -232,7 +238,7 @@ function novaThinking(state: EncodeState, { reasoning, plain }: Asked): Thinking
   if (reasoning.budgetTokens !== undefined && reasoning.effort !== undefined)
     state.lose("reasoning.budget_tokens", "the model takes an effort instead");
   const wanted = threeEfforts[asked] ?? asked;
-  // A cap bounds what the caller pays for, so it is kept and the effort is lowered.
+  // A cap limits what the caller pays for, so it is kept and the effort is lowered.
   const isCapped = wanted === "high" && plain.maxTokens !== undefined;
   if (isCapped) state.lose("reasoning.effort", "the model takes no output cap at high effort");
   const effort = isCapped ? "medium" : wanted;
@@ -243,7 +249,9 @@ function novaThinking(state: EncodeState, { reasoning, plain }: Asked): Thinking
   };
 }
 
-/** OpenAI's open models take an effort and cannot stop thinking. */
+/**
+ * Encodes reasoning for OpenAI's open models, which take an effort and cannot turn reasoning off.
+ */
 function plainEffort(state: EncodeState, { reasoning, plain }: Asked): ThinkingFields {
   const effort = flatEffort(reasoning);
   if (effort === undefined) return plain;
@@ -254,8 +262,8 @@ function plainEffort(state: EncodeState, { reasoning, plain }: Asked): ThinkingF
 }
 
 /**
- * A Converse request; see `UpstreamDialect.encodeRequest`. The model and whether the answer is
- * streamed stand in the path, not here.
+ * Encodes a Converse request; see `UpstreamDialect.encodeRequest`. The path, and not the body, says
+ * the model and whether the answer is streamed.
  */
 export function encodeRequest(
   request: CanonicalRequest,
@@ -290,13 +298,13 @@ export function encodeRequest(
   };
 }
 
-/** The object without absent members; undefined where none is left. */
+/** Returns the object without absent members; undefined where none is left. */
 function ifFilled(fields: JsonObject): JsonObject | undefined {
   const filled = joined<JsonObject>(fields);
   return Object.keys(filled).length === 0 ? undefined : filled;
 }
 
-/** Sampling parameters that no model takes through Converse. */
+/** Sampling parameters that no model accepts through Converse. */
 const unsaidSampling: readonly (readonly [key: keyof Sampling, field: string])[] = [
   ["minP", "min_p"],
   ["topA", "top_a"],
@@ -307,7 +315,7 @@ const unsaidSampling: readonly (readonly [key: keyof Sampling, field: string])[]
   ["logitBias", "logit_bias"],
 ];
 
-/** The bounds and samplers that all models share. */
+/** Encodes the bounds and samplers that all models share. */
 function encodeInferenceConfig(state: EncodeState, thinking: ThinkingFields): JsonObject {
   const { sampling = {}, stop } = state.request;
   for (const [key, field] of unsaidSampling)
@@ -320,7 +328,10 @@ function encodeInferenceConfig(state: EncodeState, thinking: ThinkingFields): Js
   };
 }
 
-/** A temperature is at most 1 here; a model that thinks takes none, newer Claude takes one of two. */
+/**
+ * Encodes the samplers. A temperature is at most 1 here; a model that reasons takes none, and newer
+ * Claude models take one of two.
+ */
 function encodeSamplers(state: EncodeState, { refusesSampling }: ThinkingFields): JsonObject {
   const { temperature, topP } = state.request.sampling ?? {};
   const { takesOneSampler } = claudeAbilities(state.options.upstreamModel);
@@ -340,7 +351,7 @@ function encodeSamplers(state: EncodeState, { refusesSampling }: ThinkingFields)
 
 const noSampling = "the model takes no sampling parameters here";
 
-/** `top_k` is a parameter of single makers: Anthropic's and Amazon's spell it differently. */
+/** Encodes `top_k`, which Anthropic and Amazon name differently. */
 function encodeTopK(state: EncodeState, { refusesSampling }: ThinkingFields): JsonObject {
   const topK = state.request.sampling?.topK;
   if (topK === undefined) return {};
@@ -351,7 +362,7 @@ function encodeTopK(state: EncodeState, { refusesSampling }: ThinkingFields): Js
   return {};
 }
 
-/** The schema that the model is held to; it goes out as JSON text (`OutputFormatStructure`). */
+/** Encodes the schema that the model has to follow, as JSON text (`OutputFormatStructure`). */
 function encodeTextFormat({ request: { output }, options }: EncodeState): JsonObject | undefined {
   if (output?.type !== "json-schema" || output.schema === undefined) return undefined;
   if (!converseTraits(options.upstreamModel).takesSchemas) return undefined;
@@ -367,7 +378,7 @@ function encodeTextFormat({ request: { output }, options }: EncodeState): JsonOb
   };
 }
 
-/** JSON that the model cannot be held to is asked for in words, and declared as a loss. */
+/** Asks in words for JSON that cannot be enforced, and declares the loss. */
 function encodeJsonAdvice(
   state: EncodeState,
   textFormat: JsonObject | undefined,
@@ -398,8 +409,8 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
 ];
 
 /**
- * Declares fields of other dialects that Converse has no word for. Identity, storage and metadata
- * are the gateway's own business.
+ * Declares fields of other dialects that Converse cannot express. Identity, storage and metadata
+ * are handled by the gateway.
  */
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;

@@ -19,8 +19,8 @@ const statusByException: Readonly<Record<string, number>> = {
 };
 
 /**
- * What an error answer says: `{"message"}`, with the exception's name in `__type` where there is
- * one. A model that failed at its answer is reported as 424, which is a 502 elsewhere. Source:
+ * Reads an error answer: `{"message"}`, with the exception's name in `__type` where there is one. A
+ * model that failed to answer is reported as 424, which is a 502 elsewhere. Source:
  * docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html (2026-11).
  */
 export function readError(status: number, body: unknown): ReportedError {
@@ -37,7 +37,7 @@ export function readError(status: number, body: unknown): ReportedError {
   };
 }
 
-/** An exception that came as an event of a stream. */
+/** Reads an exception that came as an event of a stream. */
 export function readException(name: string, body: unknown): ReportedError {
   const code = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
   const fields = asObject(body);
@@ -53,5 +53,7 @@ export function readException(name: string, body: unknown): ReportedError {
 const statusOf = (name: string): number | undefined =>
   Object.hasOwn(statusByException, name) ? statusByException[name] : undefined;
 
-/** 424 says that the model failed, and 408 that it took too long. */
+/**
+ * Returns the status that is meant: 424 says that the model failed, and 408 that it took too long.
+ */
 const meantStatus = (status: number): number => (status === 424 ? 502 : status);

@@ -3,8 +3,8 @@ import type { MeteredUsage } from "../../canonical/response.ts";
 import { CountReader, asArray, asObject } from "../wire-fields.ts";
 
 /**
- * `usage` as disjoint counts. Cached tokens stand beside the input, not in it, and thoughts are part
- * of the output. Undefined when the value holds no usage. Source: `TokenUsage` of
+ * Reads `usage` as disjoint counts. Cached tokens are reported beside the input, and reasoning as
+ * part of the output. Undefined when the value has no usage. Source: `TokenUsage` of
  * docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html (2026-11).
  */
 export function readUsage(value: unknown): MeteredUsage | undefined {
@@ -44,7 +44,7 @@ function readCacheWrites(
   usage.cacheWriteOneHourTokens = hour;
 }
 
-/** Tokens that were written for an hour; undefined where the details name none. */
+/** Returns the tokens that were written for an hour; undefined where the details name none. */
 function writtenForOneHour(details: unknown, counts: CountReader): number | undefined {
   const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.ttl === "1h");
   return counts.read(entry?.inputTokens);

@@ -14,15 +14,15 @@ import type { CanonicalRequest } from "../../canonical/request.ts";
 import { legalName } from "../tools.ts";
 
 /**
- * Members that the canonical form has no name for. Null is Anthropic's word for absent, which its
- * SDKs write into much that clients replay; it is nothing that could be lost.
+ * Returns members that the canonical form has no name for. Null means absent to Anthropic, whose
+ * SDKs write it into much that clients replay, so it is not kept.
  */
 export const extensionsOf = (
   fields: RequestFields,
   known: ReadonlySet<string>,
 ): Extensions | undefined => ownFields(fields.object, known);
 
-/** The same for an object of an answer. */
+/** Returns the same for an object of an answer. */
 export function ownFields(object: JsonObject, known: ReadonlySet<string>): Extensions | undefined {
   let own: Record<string, JsonValue> | undefined;
   for (const key in object) {
@@ -32,11 +32,11 @@ export function ownFields(object: JsonObject, known: ReadonlySet<string>): Exten
   return own && { dialect: "anthropic-messages", fields: own };
 }
 
-/** Fields of this dialect; none where they are another's. */
+/** Returns the fields of this dialect; none where they are another's. */
 export const fieldsOfOwn = (extensions: Extensions | undefined): JsonObject =>
   extensions?.dialect === "anthropic-messages" ? extensions.fields : {};
 
-/** The marker of a block or tool; undefined when it has none. */
+/** Returns the cache marker of a block or tool; undefined when it has none. */
 export function decodeCache(object: JsonObject): CacheMarker | undefined {
   const marker = asObject(object.cache_control);
   if (marker === undefined) return undefined;
@@ -44,7 +44,10 @@ export function decodeCache(object: JsonObject): CacheMarker | undefined {
   return ttl === "5m" || ttl === "1h" ? { ttl } : {};
 }
 
-/** The marker's wire field. OpenAI's half hour has no equal here and becomes the default. */
+/**
+ * Returns the wire field of a cache marker. OpenAI's half hour has no equivalent here and becomes
+ * the default.
+ */
 export function cacheFields(cache: CacheMarker | undefined): JsonObject {
   if (cache === undefined) return {};
   const { ttl } = cache;
@@ -52,7 +55,7 @@ export function cacheFields(cache: CacheMarker | undefined): JsonObject {
 }
 
 /**
- * The definition of a tool that a block of a later instruction brings along (beta
+ * Returns the definition of a tool in a block of later instructions (beta
  * `mid-conversation-tool-changes`).
  */
 function definitionIn(block: unknown): JsonObject | undefined {
@@ -62,8 +65,8 @@ function definitionIn(block: unknown): JsonObject | undefined {
 }
 
 /**
- * Definitions that stand within the conversation; upstreams of other dialects are offered them from
- * its start.
+ * Returns tool definitions within the conversation. Upstreams of other dialects are offered them
+ * from its start.
  */
 export function laterDefinitions(body: RequestFields): RequestFields[] {
   return (asArray(body.object.messages) ?? []).flatMap((message, index) => {
@@ -84,8 +87,8 @@ export function laterDefinitions(body: RequestFields): RequestFields[] {
 }
 
 /**
- * Names of the tools that the conversation defines itself, so that they are not offered a second
- * time in this dialect.
+ * Returns the names of tools that the conversation itself defines, so that they are not offered
+ * twice in this dialect.
  */
 export const laterToolNames = ({ messages }: CanonicalRequest): ReadonlySet<string> =>
   new Set(
@@ -98,19 +101,19 @@ export const laterToolNames = ({ messages }: CanonicalRequest): ReadonlySet<stri
 const maxLength = 64;
 
 /**
- * A call's id as Anthropic and its clients take them, `^[a-zA-Z0-9_-]+$`. The same id always
- * becomes the same, so that a call and its result still belong together when they come back in a
- * later turn.
+ * Returns a call's id in the form that Anthropic and its clients accept, `^[a-zA-Z0-9_-]+$`. The
+ * same id always maps to the same result, so that a call and its result still match when they come
+ * back in a later turn.
  */
 export const legalCallId = (id: string): string => legalName(id, maxLength);
 
-/** One event as SSE text: Anthropic's clients drop events without an `event:` line. */
+/** Returns one event as SSE text. Anthropic's clients drop events without an `event:` line. */
 export const frame = (event: JsonObject): string =>
   `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /**
- * The event that adds a piece of text to a block, as `frame` would write it: what most of a
- * stream's events are.
+ * Returns the event that adds a piece of text to a block, equal to `frame` but faster: most of a
+ * stream's events are this one.
  */
 export const deltaFrame = (
   index: number,
@@ -119,7 +122,7 @@ export const deltaFrame = (
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},` +
   `"delta":{"type":"${type}","${key}":${JSON.stringify(text)}}}\n\n`;
 
-/** What is sent while the upstream is silent, as Anthropic writes it. */
+/** The frame that is sent while the upstream is silent, as Anthropic writes it. */
 export const pingFrame = 'event: ping\ndata: {"type": "ping"}\n\n';
 
 const reasonByWord: ReadonlyMap<string, FinishReason> = new Map([
@@ -131,14 +134,14 @@ const reasonByWord: ReadonlyMap<string, FinishReason> = new Map([
   ["pause_turn", "pause"],
   ["compaction", "pause"],
   ["refusal", "refusal"],
-  // Words of other dialects that compatible servers let through.
+  // Reasons of other dialects that compatible servers pass through.
   ["stop", "stop"],
   ["length", "length"],
   ["tool_calls", "tool_calls"],
   ["content_filter", "content_filter"],
 ]);
 
-/** The end as reported; undefined when the word is missing or unknown. */
+/** Returns the reported end; undefined when the reason is missing or unknown. */
 export function decodeFinish(fields: JsonObject): Finish | undefined {
   const reason = reasonByWord.get(asString(fields.stop_reason) ?? "");
   if (reason === undefined) return undefined;
@@ -163,13 +166,13 @@ const wordByReason: Readonly<Record<FinishReason, string>> = {
 };
 
 /**
- * The end of an answer that declined in words: OpenAI's dialects call it a plain stop, Messages has
- * a reason for it.
+ * Returns the end of an answer that declined in words: a plain stop in OpenAI's dialects, for which
+ * Messages has a reason of its own.
  */
 export const withRefusal = (finish: Finish, refused: boolean): Finish =>
   refused && finish.reason === "stop" ? { ...finish, reason: "refusal" } : finish;
 
-/** The ending fields of an answer, or of a stream's `message_delta`. */
+/** Returns the ending fields of an answer, or of a stream's `message_delta`. */
 export function encodeFinish({ reason, stopSequence, explanation, category }: Finish): JsonObject {
   const told = explanation !== undefined || category !== undefined;
   return {
@@ -183,7 +186,7 @@ export function encodeFinish({ reason, stopSequence, explanation, category }: Fi
 
 type Unit = Extract<Annotation, { type: "document" }>["unit"];
 
-/** The kinds that point into a document, with the names of their two bounds. */
+/** The kinds of citations that point into a document, with the names of their two bounds. */
 const locations: ReadonlyMap<string, { unit: Unit; start: string; end: string }> = new Map([
   ["char_location", { unit: "character", start: "start_char_index", end: "end_char_index" }],
   ["page_location", { unit: "page", start: "start_page_number", end: "end_page_number" }],
@@ -200,13 +203,13 @@ const knownFields = new Set([
   ...[...locations.values()].flatMap(({ start, end }) => [start, end]),
 ]);
 
-/** Citations of a text block; undefined when it has none. */
+/** Decodes the citations of a text block; undefined when it has none. */
 export function decodeCitations(value: unknown): Annotation[] | undefined {
   const annotations = (asArray(value) ?? []).flatMap((entry) => decodeCitation(entry) ?? []);
   return annotations.length === 0 ? undefined : annotations;
 }
 
-/** One citation; kinds that only this dialect knows are kept as they are. */
+/** Decodes one citation; kinds that only this dialect has are kept as they are. */
 export function decodeCitation(value: JsonValue): Annotation | undefined {
   const fields = asObject(value);
   if (fields === undefined) return undefined;
@@ -247,7 +250,7 @@ export function decodeCitation(value: JsonValue): Annotation | undefined {
   });
 }
 
-/** A citation for a client; none for kinds of other dialects. */
+/** Encodes a citation for a client; none for kinds of other dialects. */
 export function encodeCitation(annotation: Annotation): JsonObject[] {
   switch (annotation.type) {
     case "opaque":
@@ -284,17 +287,17 @@ export function encodeCitation(annotation: Annotation): JsonObject[] {
 }
 
 /**
- * A citation in a replayed turn. A web result has to come back with the index that its maker
- * sealed; one that another model wrote has none, and is left out.
+ * Encodes a citation in a replayed turn. A web result has to come back with the index that its
+ * maker sealed; one from another model has none, and is left out.
  */
 export const replayCitation = (annotation: Annotation): JsonObject[] =>
   encodeCitation(annotation).filter((citation) => citation.encrypted_index !== "");
 
 /**
- * Ends that say nothing by themselves; an answer without content that ends in another way still
- * tells its client why.
+ * Ends that are not meaningful by themselves. An answer without content that ends in another way
+ * still tells its client why.
  */
 const quietEnds: ReadonlySet<string> = new Set(["end_turn", "stop_sequence", "tool_use"]);
 
-/** True for an end that needs content before it. */
+/** Returns whether an end needs content before it. */
 export const isQuietEnd = (stopReason: string): boolean => quietEnds.has(stopReason);

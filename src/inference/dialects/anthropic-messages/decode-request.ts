@@ -40,7 +40,7 @@ const knownFields: ReadonlySet<string> = new Set([
 const knownThinkingFields: ReadonlySet<string> = new Set(["type", "budget_tokens", "display"]);
 const knownMetadataFields: ReadonlySet<string> = new Set(["user_id"]);
 
-/** A Messages request from the wire; see `ClientDialect.decodeRequest`. */
+/** Decodes a Messages request; see `ClientDialect.decodeRequest`. */
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
   checkMessagesRequest(body.object);
@@ -68,7 +68,7 @@ export function decodeRequest(value: unknown): CanonicalRequest {
   );
 }
 
-/** The object, or undefined when nothing stands in it. */
+/** Returns the object, or undefined when it is empty. */
 const filled = <T extends object>(fields: T): T | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields;
 
@@ -80,7 +80,7 @@ const decodeSampling = (body: RequestFields): Sampling =>
   });
 
 /**
- * Thinking as it was asked for; the contract's rules for other upstreams are applied where one is
+ * Decodes reasoning as it was requested. The contract's rules for other upstreams apply when one is
  * chosen.
  */
 function decodeReasoningRequest(
@@ -99,7 +99,7 @@ function decodeReasoningRequest(
   });
 }
 
-/** Anthropic holds the model to the schema, which is what others call strict. */
+/** Decodes the output format. Anthropic enforces the schema, which other dialects call strict. */
 function decodeFormat(format: RequestFields | undefined): OutputFormat | undefined {
   if (format?.requiredString("type") !== "json_schema") return undefined;
   return withoutUndefined<OutputFormat>({
@@ -109,7 +109,7 @@ function decodeFormat(format: RequestFields | undefined): OutputFormat | undefin
   });
 }
 
-/** Unknown fields, at the top and in the two objects that are read in part. */
+/** Returns unknown fields, at the top and in the two objects that are read in part. */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
   const fields = withoutUndefined<JsonObject>({
     ...extensionsOf(body, knownFields)?.fields,
@@ -124,7 +124,10 @@ const restOf = (
   known: ReadonlySet<string>,
 ): JsonObject | undefined => fields && extensionsOf(fields, known)?.fields;
 
-/** What stands beside effort and schema, and a format that only the client's own dialect knows. */
+/**
+ * Returns what accompanies effort and schema, and a format that only the client's own dialect
+ * knows.
+ */
 function restOfConfig(config: RequestFields | undefined): JsonObject | undefined {
   const readsFormat = config !== undefined && decodeFormat(config.nested("format")) !== undefined;
   return restOf(config, new Set(readsFormat ? ["effort", "format"] : ["effort"]));
@@ -143,7 +146,7 @@ const knownToolFields = new Set([
 
 type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
 
-/** Tools and how they may be called. */
+/** Decodes tools and the choice among them. */
 function decodeToolFields(body: RequestFields): Partial<ToolFields> {
   const choice = body.nested("tool_choice");
   const oneAtATime = choice?.boolean("disable_parallel_tool_use");
@@ -158,8 +161,8 @@ function decodeToolFields(body: RequestFields): Partial<ToolFields> {
 }
 
 /**
- * A tool of the caller's has a schema and at most the type `custom`; all others are run by the
- * provider.
+ * Decodes a tool. One of the caller's has a schema and at most the type `custom`; the provider runs
+ * all others.
  */
 function decodeTool(tool: RequestFields): Tool {
   const type = tool.string("type") ?? "";

@@ -25,8 +25,8 @@ const knownFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A Messages answer from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types
- * count as absent.
+ * Decodes a Messages answer from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong
+ * types count as absent.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
@@ -36,7 +36,7 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   return withoutUndefined<CanonicalResponse>({
     id: asString(fields.id) ?? "",
     model: asString(fields.model) ?? "",
-    // The dialect tells no time.
+    // The dialect reports no creation time.
     createdAtSeconds: 0,
     choices: [
       {
@@ -85,7 +85,7 @@ function decodeBlock(value: JsonValue, context: DecodeContext): AssistantPart[] 
   }
 }
 
-/** Names the upstream as the maker of every seal that it sends, in any form. */
+/** Returns the upstream as the maker of every seal that it sends, in any form. */
 export const provenanceOf = ({ providerId }: DecodeContext): { provenance?: Provenance } =>
   providerId === undefined ? {} : { provenance: { providerId } };
 
@@ -125,8 +125,8 @@ const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input"])
 const directCallFields: ReadonlySet<string> = new Set([...callFields, "caller"]);
 
 /**
- * What stands on a call beside the call. That the model itself made it is what every dialect takes
- * for granted.
+ * Returns the additional fields of a call. That the model itself made the call is the default in
+ * every dialect and is omitted.
  */
 export function callExtensions(block: JsonObject): { extensions?: Extensions } {
   const direct = asObject(block.caller)?.type === "direct";

@@ -18,10 +18,10 @@ import { readStreamError } from "./errors.ts";
 import { deltaLength, UsageTally } from "./usage.ts";
 
 /**
- * Events of a Messages stream to canonical parts: one small step for each kind of event. Usage is
- * told at the start and again at the end, each time as the total so far; it is given out once. A
- * stream without
- * `message_stop` is whole when its `message_delta` said why it ended, and an error otherwise.
+ * Decodes the events of a Messages stream to canonical parts, with one small step for each kind of
+ * event. Usage is reported at the start and again at the end, each time as the total so far; it is
+ * emitted once. A stream without `message_stop` is complete when its `message_delta` said why it
+ * ended, and an error otherwise.
  */
 export class MessagesStreamDecoder implements StreamDecoder {
   finished = false;
@@ -45,7 +45,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   decode({ event: name, data }: { event?: string; data: string }): StreamPart[] {
     if (this.ended) return [];
     const text = trimmed(data);
-    // Comments and keep-alives that came as data say nothing.
+    // Comments and keep-alives that came as data are ignored.
     if (!text.startsWith("{")) return name === "error" ? this.fail(textError(text)) : [];
     const event = parseEventObject(text);
     if (event === undefined) return this.fail(malformed);
@@ -75,7 +75,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
         return this.readEnding(event);
       case "message_stop":
         return this.close();
-      // Pings, and events that are still to be invented.
+      // Pings, and event types that are not known yet.
       default:
         return [];
     }
@@ -117,7 +117,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     return [...opened, ...(this.blocks.get(index)?.fill(delta) ?? [])];
   }
 
-  /** Some servers leave out the start of a block of text. */
+  /** Opens a block whose start some servers omit: that of a text. */
   private openImplied(index: number, delta: JsonObject): StreamPart[] {
     if (delta.type === "text_delta")
       return this.openBlock({ index, content_block: { type: "text", text: "" } });
@@ -182,7 +182,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
 /** A content block of a stream while it is open. */
 interface OpenBlock {
-  /** Parts that its start means. */
+  /** Returns the parts that its start means. */
   opening(): StreamPart[];
   fill(delta: JsonObject): StreamPart[];
   close(): StreamPart[];
@@ -193,7 +193,7 @@ interface Surroundings {
   context: DecodeContext;
 }
 
-/** The block that a `content_block_start` opens. */
+/** Creates the block that a `content_block_start` opens. */
 function openBlock(fields: JsonObject, { place, context }: Surroundings): OpenBlock {
   switch (fields.type) {
     case "text":
@@ -239,8 +239,8 @@ class TextBlock implements OpenBlock {
 }
 
 /**
- * A thought, whose seal comes last and whole; one that cannot be read is all seal, and whole from
- * its start.
+ * A reasoning block, whose seal comes last and complete. One that cannot be read consists of its
+ * seal and is complete from its start.
  */
 class ThoughtBlock implements OpenBlock {
   private readonly fields: JsonObject;
@@ -283,7 +283,9 @@ class ThoughtBlock implements OpenBlock {
   }
 }
 
-/** A call. Its input comes in pieces of JSON text; a few servers send it whole with the start. */
+/**
+ * A call. Its input comes in pieces of JSON text; a few servers send it complete with the start.
+ */
 class CallBlock implements OpenBlock {
   private readonly fields: JsonObject;
   private readonly place: ItemPlace;
@@ -329,8 +331,8 @@ class CallBlock implements OpenBlock {
   }
 
   /**
-   * A custom tool that went out as a function: its input is known only when the arguments are
-   * whole.
+   * Whether it is a custom tool that was sent as a function, whose input is known only when the
+   * arguments are complete.
    */
   private get unwraps(): boolean {
     return this.context.toolAliases?.get(asString(this.fields.name) ?? "")?.unwrapsInput === true;
@@ -342,8 +344,8 @@ class CallBlock implements OpenBlock {
 }
 
 /**
- * A block that only this dialect knows, such as a search that the provider ran: given out whole,
- * when it is.
+ * A block that only this dialect has, such as a search that the provider ran; emitted when it is
+ * complete.
  */
 class OpaqueBlock implements OpenBlock {
   private value: JsonObject;
@@ -377,7 +379,9 @@ class OpaqueBlock implements OpenBlock {
   }
 }
 
-/** The block with one member of a delta: text is added to text, all else replaces. */
+/**
+ * Returns the block with one member of a delta applied: text is appended, anything else replaces.
+ */
 function grown(value: JsonObject, [key, added]: [string, JsonValue | undefined]): JsonObject {
   if (added === null || added === undefined) return value;
   const before = value[key];
@@ -406,7 +410,7 @@ const cut: ErrorPart = {
   },
 };
 
-/** An event that is no JSON. */
+/** An event that is not JSON. */
 const malformed: ErrorPart = {
   type: "error",
   fault: "malformed",

@@ -22,7 +22,7 @@ import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
 
-/** Everything about tools; without tools left, nothing about choosing among them either. */
+/** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: EncodeState): JsonObject {
   const tools = offeredTools(state);
   const wire = tools.flatMap((tool) =>
@@ -32,7 +32,10 @@ function encodeToolFields(state: EncodeState): JsonObject {
   return withoutUndefined<JsonObject>({ tools: wire, tool_choice: encodeToolChoice(state) });
 }
 
-/** `allowed_tools` is OpenAI's alone; the tools that are not allowed are left out. */
+/**
+ * Returns the tools to offer. `allowed_tools` exists only in OpenAI's dialects; tools that it does
+ * not allow are left out.
+ */
 function offeredTools(state: EncodeState): readonly Tool[] {
   const { tools = [], toolChoice } = state.request;
   if (toolChoice?.type !== "allowed") return state.sameDialect ? withoutLater(tools, state) : tools;
@@ -47,7 +50,7 @@ function offeredTools(state: EncodeState): readonly Tool[] {
   );
 }
 
-/** What the conversation defines itself stands in it already. */
+/** Leaves out tools that the conversation itself defines. */
 function withoutLater(tools: readonly Tool[], { request }: EncodeState): readonly Tool[] {
   const later = laterToolNames(request);
   return later.size === 0
@@ -89,7 +92,7 @@ function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePla
   return { input_schema: schema };
 }
 
-/** A custom tool as a function of one text; a grammar becomes advice. */
+/** Wraps a custom tool in a function with one text argument; a grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
   return withoutUndefined<JsonObject>({
     name: place.state.namer.wireName({ ...tool, kind: "custom" }),
@@ -104,8 +107,8 @@ function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
 }
 
 /**
- * The choice with its parallel switch, which needs a choice to stand on: `auto`, never a forced
- * one.
+ * Encodes the choice with its switch for parallel calls, which needs a choice that carries it:
+ * `auto`, never a forced one.
  */
 function encodeToolChoice(state: EncodeState): JsonObject | undefined {
   const { toolChoice, parallelToolCalls } = state.request;
@@ -138,7 +141,7 @@ function choiceFields(choice: ToolChoice, state: EncodeState): JsonObject | unde
   }
 }
 
-/** A Messages request for an upstream; see `UpstreamDialect.encodeRequest`. */
+/** Encodes a Messages request for an upstream; see `UpstreamDialect.encodeRequest`. */
 export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
@@ -210,8 +213,8 @@ const holdsToSchemas = ({ sameDialect, options }: EncodeState): boolean =>
   sameDialect || claudeAbilities(options.upstreamModel).takesSchemas;
 
 /**
- * JSON without a schema, or with one that the model cannot be held to, is asked for in words:
- * lossy, and said to be.
+ * Asks in words for JSON without a schema, or with one that cannot be enforced, and declares the
+ * loss.
  */
 function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonObject["system"] {
   const { output } = state.request;
@@ -236,7 +239,7 @@ function encodeIdentity(state: EncodeState, ownMetadata: JsonObject | undefined)
   };
 }
 
-/** Anthropic knows two tiers; OpenAI's `default` is what it calls standard. */
+/** Returns the service tier. Anthropic has two tiers; OpenAI's `default` is its standard one. */
 function serviceTier(state: EncodeState): string | undefined {
   const { serviceTier: tier } = state.request;
   if (tier === undefined || state.sameDialect || tier === "auto") return tier;
@@ -255,8 +258,8 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
 ];
 
 /**
- * Fields of other dialects that Messages has no word for. Storage and metadata are the gateway's
- * own business.
+ * Declares fields of other dialects that Messages cannot express. Storage and metadata are handled
+ * by the gateway.
  */
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
@@ -264,7 +267,7 @@ function declareUnsaid(state: EncodeState): void {
     if (request[key] !== undefined) state.lose(field, "messages has no such field");
 }
 
-/** Parameters that Messages has no word for. */
+/** Sampling parameters that Messages does not have. */
 const unsaidSampling: readonly (readonly [key: keyof Sampling, field: string])[] = [
   ["minP", "min_p"],
   ["topA", "top_a"],
@@ -275,7 +278,7 @@ const unsaidSampling: readonly (readonly [key: keyof Sampling, field: string])[]
   ["logitBias", "logit_bias"],
 ];
 
-/** How the next token is drawn, within what the model takes, and where it stops. */
+/** Encodes sampling, within what the model accepts, and stop texts. */
 function encodeSampling(state: EncodeState, { thinks }: { thinks: boolean }): JsonObject {
   const { sampling = {}, stop } = state.request;
   for (const [key, field] of unsaidSampling)
@@ -311,7 +314,7 @@ function samplers(
   };
 }
 
-/** Anthropic refuses stop texts of white space alone. */
+/** Returns the stop texts. Anthropic refuses those of white space alone. */
 function stopTexts(
   state: EncodeState,
   stop: readonly string[] | undefined,
@@ -324,12 +327,12 @@ function stopTexts(
   return written?.length ? written : undefined;
 }
 
-/** Anthropic's bound on cache markers in one request. */
+/** Anthropic's limit of cache markers in one request. */
 const markersMax = 4;
 
 /**
- * The body with at most as many cache markers as Anthropic takes. Other dialects have no such
- * bound; the last ones are kept, since each covers everything before it.
+ * Returns the body with at most as many cache markers as Anthropic accepts, since other dialects
+ * have no such limit. The last ones are kept, because each covers everything before it.
  */
 function limitCacheMarkers(body: JsonObject, state: EncodeState): JsonObject {
   if (state.sameDialect) return body;
@@ -366,12 +369,12 @@ function markersOf(value: JsonValue | undefined): number {
   return (object.cache_control === undefined ? 0 : 1) + markersOf(object.content);
 }
 
-/** An address of electronic mail, or a number that could be a telephone's. */
+/** Matches an e-mail address, or a number that could be a telephone's. */
 const personal = /@|^\+?[\d\s().-]{7,}$/;
 
 /**
- * The end user's id. Anthropic wants one that tells nothing about the person, so what looks like an
- * address is sent as its hash, the same for the same user.
+ * Returns the end user's id. Anthropic asks for one that reveals nothing about the person, so what
+ * looks like an address is sent as its hash, which is the same for the same user.
  */
 function userIdOf({ request, sameDialect }: EncodeState): string | undefined {
   const id = request.endUserId ?? request.safetyIdentifier;

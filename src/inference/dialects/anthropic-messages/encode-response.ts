@@ -16,7 +16,7 @@ import {
 } from "./answer-fields.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** A message for a client. Messages has one answer; further choices are not shown. */
+/** Encodes a message for a client. Messages has one answer; further choices are not shown. */
 export function encodeResponse(
   response: CanonicalResponse,
   context: ResponseContext = {},
@@ -40,10 +40,10 @@ export function encodeResponse(
   };
 }
 
-/** Clients throw where there is no usage at all. */
+/** The usage where none was reported, since clients throw without one. */
 const nothingReported = { usage: {}, estimated: true, clamped: false };
 
-/** The blocks of a part; none for what Messages has no block for. */
+/** Returns the blocks of a part; none for what Messages has no block for. */
 function encodeBlock(part: AssistantPart): JsonObject[] {
   switch (part.type) {
     case "text": {
@@ -68,7 +68,7 @@ function encodeBlock(part: AssistantPart): JsonObject[] {
 }
 
 /**
- * Detects pictures, sound and parts of other dialects, which Messages has no block for; the
+ * Detects pictures, sound and parts of other dialects, which Messages has no block for. The
  * transcript of sound is carried as text.
  */
 export const createLossDetector = (): LossDetector => (part) => {
@@ -87,8 +87,8 @@ export const createLossDetector = (): LossDetector => (part) => {
 };
 
 /**
- * Words in a block that can be read, and what is sealed whole (Responses has both in one) in one
- * that cannot.
+ * Encodes reasoning: words in a readable block, and what is sealed as a whole (Responses has both
+ * in one) in an unreadable one.
  */
 function encodeThought({
   text,

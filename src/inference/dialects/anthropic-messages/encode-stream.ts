@@ -29,10 +29,9 @@ import { errorFrame } from "./errors.ts";
 import { encodeUsage } from "./usage.ts";
 
 /**
- * Canonical parts to the events of a Messages stream: `message_start`, the blocks one after
- * another,
- * `message_delta` with the reason and the usage once both are known, `message_stop` with the gateway's
- * metadata. After an error nothing follows.
+ * Encodes canonical parts as the events of a Messages stream: `message_start`, the blocks one after
+ * another, `message_delta` with the reason and the usage once both are known, and `message_stop`
+ * with the gateway's metadata. Nothing follows an error.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   private readonly context: ResponseContext;
@@ -94,7 +93,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
           stop_reason: null,
           stop_sequence: null,
           stop_details: null,
-          // LangChain reads the input here and nowhere else.
+          // LangChain reads the input tokens only here.
           usage: { input_tokens: this.context.inputTokens ?? 0, output_tokens: 0 },
         },
         ...gatewayFields(this.context.gateway),
@@ -129,12 +128,12 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Clients throw where there is no usage at all. */
+/** The usage where none was reported, since clients throw without one. */
 const nothingReported = { usage: {}, estimated: true, clamped: false };
 
 /**
- * Puts the items of an answer one after another: Messages clients know one open block at a time and
- * throw at a second one. Parts of an item wait while another is still being written.
+ * Orders the items of an answer one after another: Messages clients know one open block at a time
+ * and throw at a second one. Parts of an item wait while another is still being written.
  */
 class BlockSequence {
   private readonly writer: BlockWriter;
@@ -148,19 +147,20 @@ class BlockSequence {
     this.writer = new BlockWriter();
   }
 
-  /** True once a call has been announced. */
+  /** Whether a call has been announced. */
   get hasCalls(): boolean {
     return this.writer.hasCalls;
   }
 
-  /** Frames that can be written by now. */
+  /** Returns the frames that can be written by now. */
   add(part: ItemPart): string[] {
     const { itemIndex } = part;
     if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning")))
       return [];
     if (this.current === itemIndex && this.waiting.size === 0) return this.write(part);
     const frames: string[] = [];
-    // What can take no more text is closed only now: a citation may follow the end of its text.
+    // A block that takes no more text is closed only now, since a citation may follow the end of
+    // its text.
     if (this.isOther(itemIndex) && this.writer.isDone)
       frames.push(...this.closeCurrent(), ...this.advance());
     if (this.isOther(itemIndex)) {
@@ -170,7 +170,7 @@ class BlockSequence {
     return [...frames, ...this.write(part), ...this.advance()];
   }
 
-  /** The answer is whole: everything that waits is written, and the last block closed. */
+  /** Writes everything that waits and closes the last block, when the answer is complete. */
   close(): string[] {
     const frames: string[] = [];
     while (this.current !== undefined || this.waiting.size > 0)
@@ -178,7 +178,7 @@ class BlockSequence {
     return frames;
   }
 
-  /** True while another item is being written. */
+  /** Returns whether another item is being written. */
   private isOther(itemIndex: number): boolean {
     return this.current !== undefined && this.current !== itemIndex;
   }
@@ -191,8 +191,8 @@ class BlockSequence {
   }
 
   /**
-   * Items that have waited, in the order in which they were opened, up to one that is still being
-   * written.
+   * Writes items that have waited, in the order in which they were opened, up to one that is still
+   * incomplete.
    */
   private advance(): string[] {
     const frames: string[] = [];
@@ -222,19 +222,21 @@ class BlockSequence {
 }
 
 /**
- * Writes the parts of one item after another as events of numbered blocks. Blocks are opened when
- * they have something to say.
+ * Writes the parts of one item after another as events of numbered blocks. A block is opened when
+ * it has content.
  */
 class BlockWriter {
-  /** The item has ended, or may end at any time; only a citation may still follow. */
+  /**
+   * Whether the item has ended or may end at any time, so that only a citation may still follow.
+   */
   isDone = false;
-  /** The item's block is closed, or it never had one and never will. */
+  /** Whether the item's block is closed, or it has none and never will. */
   isClosed = false;
   hasCalls = false;
   private index = -1;
   private isOpen = false;
   private summaryIndex: number | undefined;
-  /** Input of a custom tool, which goes out when it is whole. */
+  /** The input of a custom tool, which is written when it is complete. */
   private customInput: string | undefined;
 
   write(part: ItemPart): string[] {
@@ -322,7 +324,7 @@ class BlockWriter {
     ];
   }
 
-  /** Words of a part that has no end of its own. */
+  /** Writes the text of a part that has no end of its own. */
   private loneText(text: string): string[] {
     this.isDone = true;
     return this.text(text);
@@ -346,8 +348,8 @@ class BlockWriter {
   }
 
   /**
-   * The seal comes last and whole. What is sealed as a whole, its words and all, is a block of its
-   * own.
+   * Ends a reasoning block. The seal comes last and complete. Reasoning that is sealed as a whole
+   * is a block of its own.
    */
   private endThought({ signature, encrypted, provenance }: ReasoningEnd): string[] {
     const sealed =
@@ -400,8 +402,8 @@ class BlockWriter {
   }
 
   /**
-   * A block that is there as a whole; the input of a call that the provider runs comes as a delta,
-   * which is where clients look for it.
+   * Writes a complete block. The input of a call that the provider runs is sent as a delta, where
+   * clients look for it.
    */
   private whole(block: JsonObject): string[] {
     const input = asObject(block.input);

@@ -22,13 +22,12 @@ const statusByType: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * What an error answer says, in Anthropic's envelope or in one of those that compatible servers
- * use.
+ * Reads an error answer, in Anthropic's envelope or in one of those that compatible servers use.
  */
 export const readError = (status: number, body: unknown): ReportedError =>
   readErrorBody(status, body);
 
-/** What an error event of a stream says; the status is that of its type. */
+/** Reads an error event of a stream; its type determines the status. */
 export function readStreamError(event: JsonObject): ReportedError {
   const { type: _event, ...body } = event;
   const { status: reported, ...error } = readErrorBody(0, body);
@@ -58,8 +57,7 @@ const typeByStatus: Readonly<Record<number, string>> = {
 };
 
 function typeOf({ status, type, code }: ReportedError): string {
-  // A cap of the caller's own, which Claude Code shows as it is worded where it is a 429 of this
-  // type.
+  // The caller's own spending cap. Claude Code shows a 429 of this type verbatim.
   if (code === "spend_limit_reached") return "billing_error";
   if (status === undefined)
     return type !== undefined && anthropicTypes.has(type) ? type : "api_error";
@@ -72,7 +70,7 @@ const anthropicTypes = new Set([
   "api_error",
 ]);
 
-/** Anthropic's envelope with the contract's code and metadata. */
+/** Returns Anthropic's envelope with the contract's code and metadata. */
 function errorBody(error: ReportedError): JsonObject {
   const requestId = error.metadata?.trace_id;
   const overflow = error.code === "context_length_exceeded";
@@ -89,39 +87,42 @@ function errorBody(error: ReportedError): JsonObject {
   };
 }
 
-/** The frame that ends a stream in failure. */
+/** Returns the frame that ends a stream in failure. */
 export const errorFrame = (error: ReportedError): string => frame(errorBody(error));
 
-/** The JSON body of an error answer. */
+/** Returns the JSON body of an error answer. */
 export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject =>
   errorBody(reportError(error, context));
 
-/** The one frame that ends a stream in failure. */
+/** Returns the one frame that ends a stream in failure. */
 export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] => [
   errorFrame(reportError(error, context)),
 ];
 
 /**
- * What names the bound, in the words of vendors and servers: OpenAI, vLLM, Mistral, Gemini,
+ * Matches the token limit in the messages of vendors and servers: OpenAI, vLLM, Mistral, Gemini,
  * llama.cpp, Ollama.
  */
 const boundPattern =
   /(\d[\d,_]*) (?:tokens? )?maximum|(?:maximum|limit|context (?:length|window|size)|allowed|available|up to|max)[^\d]{0,60}?(\d[\d,_]*)/gi;
 const anyNumber = /\d[\d,_]*/g;
 
-/** Smaller numbers count something else: messages, images, a position. */
+/**
+ * The smallest number that counts as tokens. Smaller ones count messages or images, or are a
+ * position.
+ */
 const tokensMin = 256;
 
-/** Anthropic's own two sentences; the second one makes clients ask for less output. */
+/** Matches Anthropic's own two messages; the second makes clients ask for less output. */
 const ownForms =
   /prompt is too long: \d+ tokens > \d+ maximum|input length and `?max_tokens`? exceed context limit: \d+ \+ \d+ > \d+/i;
 
 const asTokens = (text: string): number => Number(text.replace(/[,_]/g, ""));
 
 /**
- * The one sentence that Anthropic's clients act upon when a prompt is too long (Claude Code
+ * Returns the one message that Anthropic's clients act upon when a prompt is too long (Claude Code
  * compacts the conversation): `prompt is too long: N tokens > M maximum`, with the numbers of the
- * upstream's own words.
+ * upstream's own message.
  */
 function contextOverflowText({ message, metadata }: ReportedError): string {
   const said = asString(metadata?.upstream_message) ?? message;

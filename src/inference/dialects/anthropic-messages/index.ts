@@ -12,14 +12,19 @@ import { passThrough, versionDefault } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 
-/** Bytes of text that make one token, on the average of the field's tokenizers. */
+/** Bytes of text per token, as an average of common tokenizers. */
 const bytesPerToken = 4;
-/** What a picture costs at Anthropic's own resolution (1.15 megapixels at 750 pixels a token). */
+/**
+ * The cost of a picture at Anthropic's own resolution (1.15 megapixels at 750 pixels per token).
+ */
 const tokensPerImage = 1_600;
-/** A page of a PDF is read as text and as a picture; its bytes tell roughly how many there are. */
+/**
+ * The cost of a PDF page, which is read as text and as a picture. The bytes show roughly how many
+ * pages there are.
+ */
 const tokensPerPage = 2_000;
 const bytesPerPage = 75_000;
-/** The frame around a message, a tool, and the instructions for calling tools at all. */
+/** Overhead of a message, of a tool, and of the instructions for calling tools. */
 const tokensPerMessage = 4;
 const tokensPerTool = 8;
 const tokensOfToolUse = 300;
@@ -36,9 +41,9 @@ const jsonTokens = (value: unknown): number =>
   value === undefined ? 0 : textTokens(JSON.stringify(value));
 
 /**
- * Input tokens of a Messages body, its tools, system and pictures included, for upstreams that do
- * not count. An estimate: it is within a few tens of a percent for prose, and no bill is written
- * from it.
+ * Estimates the input tokens of a Messages body, including its tools, system and pictures, for
+ * upstreams that do not count. It is within a few tens of a percent for prose, and is never
+ * charged.
  */
 export function estimateMessagesInput(body: Fields): number {
   const messages = listOf(body["messages"]);
@@ -80,7 +85,7 @@ function blockTokens(block: Fields): number {
       return textTokens(block["name"]) + jsonTokens(block["input"]);
     case "tool_result":
       return tokensPerTool + contentTokens(block["content"]);
-    // Earlier thoughts are taken out of the prompt by Anthropic before it counts.
+    // Anthropic removes earlier reasoning from the prompt before it counts.
     case "thinking":
     case "redacted_thinking":
       return 0;
@@ -106,7 +111,7 @@ function documentTokens(block: Fields): number {
   }
 }
 
-/** The count that an upstream answers; undefined where it answers something else. */
+/** Reads the count of an upstream's answer; undefined where it answers something else. */
 function readCountedInput(text: string): number | undefined {
   const count = /"input_tokens"\s*:\s*(\d{1,12})/.exec(text)?.[1];
   return count === undefined ? undefined : Number(count);

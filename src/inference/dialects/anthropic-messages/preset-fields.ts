@@ -13,7 +13,9 @@ import { asObject } from "../wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/** Messages ends its scale where chat has the middle of its own; a preset serves both. */
+/**
+ * The highest temperature of Messages, which is the middle of chat's scale; a preset serves both.
+ */
 const temperatureMax = 1;
 
 function tool(given: JsonFields): JsonFields {
@@ -38,8 +40,8 @@ function toolChoice(choice: PresetSettings["tool_choice"]): JsonFields | undefin
 }
 
 /**
- * Thinking is switched by `thinking`, and its effort and the answer's schema stand in
- * `output_config`.
+ * Returns the reasoning fields: `thinking` turns it on, and `output_config` carries its effort and
+ * the answer's schema.
  */
 function thinking(config: PresetSettings, body: JsonFields): JsonFields {
   const own = asObject(body["output_config"]) ?? {};
@@ -68,7 +70,7 @@ const isSystemMessage = (message: unknown): boolean => asObject(message)?.["role
 const saysNothing = (system: unknown): boolean =>
   isAbsent(system) || system === "" || (Array.isArray(system) && system.length === 0);
 
-/** Presets in Anthropic's dialect, which knows no penalties, seed or options of streams. */
+/** Presets in Anthropic's dialect, which has no penalties, seed or stream options. */
 export const presetFields: PresetFields = {
   settings(config, body) {
     const { tools, tool_choice } = presetTools(config, body);

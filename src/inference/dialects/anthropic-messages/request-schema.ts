@@ -23,7 +23,10 @@ const textBlock = z.looseObject({
   ...cacheControl,
 });
 
-/** Bytes, an address, or a file of the provider's; others are kept for upstreams that know them. */
+/**
+ * Bytes, an address, or a file of the provider's; other sources are kept for upstreams that know
+ * them.
+ */
 const mediaSources = [
   z.looseObject({ type: z.literal("base64"), media_type: z.string(), data: z.string() }),
   z.looseObject({ type: z.literal("url"), url: z.string() }),
@@ -145,8 +148,8 @@ const message = z
         role: z.enum(["assistant", "system"], {
           error: "must be one of user, assistant, system.",
         }),
-        // Agents replay turns of the model that were cut off before they said anything; a system
-        // message may only set options.
+        // Agents replay turns of the model that were cut off before any content; a system message
+        // may only set options.
         content: content.nullish(),
       }),
     ],
@@ -202,8 +205,8 @@ const thinking = z
 
 /**
  * The body of `POST /messages`: the contract's fields and Anthropic's reference (@anthropic-ai/sdk
- * 1.11). Null means absent, except for the required fields. Fields that are not described survive
- * towards upstreams of the same dialect.
+ * 1.11). Null means absent, except for the required fields. Undescribed fields are passed on to
+ * upstreams of the same dialect.
  */
 export const messagesRequestSchema = z.looseObject({
   model: modelField,
@@ -212,7 +215,7 @@ export const messagesRequestSchema = z.looseObject({
       error: 'is required: send at least one message such as {"role": "user", "content": "Hello"}.',
     })
     .min(1),
-  // Zero asks for the prompt to be cached and for nothing else (Anthropic, 2026).
+  // Zero only caches the prompt (Anthropic, 2026).
   max_tokens: z
     .number({ error: "is required and must be an integer: the bound on output tokens." })
     .min(0)
@@ -248,7 +251,7 @@ export const messagesRequestSchema = z.looseObject({
 /** Checks a Messages request; see `requestCheck`. */
 export const checkMessagesRequest = requestCheck(messagesRequestSchema);
 
-/** The body of `POST /messages/count_tokens`, where nothing is answered and so nothing is bounded. */
+/** The body of `POST /messages/count_tokens`, which generates nothing and so needs no cap. */
 export const countTokensRequestSchema = messagesRequestSchema.extend({
   max_tokens: z.unknown().optional(),
 });
@@ -256,5 +259,5 @@ export const countTokensRequestSchema = messagesRequestSchema.extend({
 /** Checks a request to count tokens; see `requestCheck`. */
 export const checkCountRequest = requestCheck(countTokensRequestSchema);
 
-/** Request fields that speak to the gateway; removed from every body that goes upstream. */
+/** Request fields for the gateway, which are removed from every body that is sent upstream. */
 export const messagesGatewayFields = gatewayFieldNames;

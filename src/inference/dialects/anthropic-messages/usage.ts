@@ -22,9 +22,9 @@ const countFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Usage as Messages reports it, to disjoint counts: `input_tokens` leaves out what was read from
- * and written to the cache, thinking stands within `output_tokens`. Counts that cannot be true are
- * clamped and flagged; undefined when the value holds no usage.
+ * Converts usage as Messages reports it to disjoint counts: `input_tokens` excludes cache reads and
+ * writes, and reasoning is within `output_tokens`. Impossible counts are clamped and flagged;
+ * undefined when the value has no usage.
  */
 export function readUsage(value: unknown): MeteredUsage | undefined {
   const fields = asObject(value);
@@ -47,7 +47,9 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
   });
 }
 
-/** Writes by lifetime where the upstream separates them; the plain count is their sum. */
+/**
+ * Returns cache writes by lifetime where the upstream separates them; the plain count is their sum.
+ */
 function readWrites(fields: JsonObject, counts: CountReader): Partial<Usage> {
   const lifetimes = asObject(fields.cache_creation);
   const fiveMinutes = counts.read(lifetimes?.ephemeral_5m_input_tokens);
@@ -75,7 +77,7 @@ function readOutput(
   return { outputTokens: output - fitting, reasoningTokens: fitting };
 }
 
-/** What the provider says it charges, where it is a gateway that tells. */
+/** Returns what the provider says that it charges, where it is a gateway that reports this. */
 function providerCost(fields: JsonObject): number | undefined {
   const cost =
     asNumber(fields.cost) ?? asNumber(asObject(fields.cost_details)?.upstream_inference_cost);
@@ -83,31 +85,31 @@ function providerCost(fields: JsonObject): number | undefined {
 }
 
 /**
- * What a stream has used by now. The start tells the input and hardly any output, the end tells the
- * totals, so that of each count the latest holds; until the end, the output is what was delivered.
+ * The usage of a stream so far. The start reports the input and hardly any output, and the end the
+ * totals, so the latest of each count applies. Until the end, the output is what was delivered.
  */
 export class UsageTally {
   private fields: JsonObject | undefined;
   private characters = 0;
   private isFinal = false;
 
-  /** `usage` of `message_start`. */
+  /** Takes `usage` of `message_start`. */
   start(usage: unknown): void {
     this.merge(usage);
   }
 
-  /** `usage` of `message_delta`. */
+  /** Takes `usage` of `message_delta`. */
   end(usage: unknown): void {
     this.isFinal ||= asObject(usage) !== undefined;
     this.merge(usage);
   }
 
-  /** So many characters were delivered. */
+  /** Adds delivered characters. */
   said(characters: number): void {
     this.characters += characters;
   }
 
-  /** Undefined while nothing was reported. */
+  /** Returns the usage; undefined while nothing was reported. */
   metered(): MeteredUsage | undefined {
     const reported = readUsage(this.fields);
     if (reported === undefined || this.isFinal) return reported;
@@ -122,7 +124,7 @@ export class UsageTally {
   }
 }
 
-/** Characters that a delta of a block delivers. */
+/** Returns the characters that a delta of a block delivers. */
 export function deltaLength(delta: JsonObject): number {
   const { text, thinking, partial_json: json } = delta;
   return lengthOf(text) + lengthOf(thinking) + lengthOf(json);
@@ -131,8 +133,8 @@ export function deltaLength(delta: JsonObject): number {
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
 /**
- * `usage` of an answer: uncached input apart from cached, thinking within the output, and the
- * charge.
+ * Encodes `usage` of an answer: uncached input separate from cached, reasoning within the output,
+ * and the charge.
  */
 export function encodeUsage(
   { usage, extensions }: MeteredUsage,
@@ -170,8 +172,9 @@ function cacheCounts(usage: Usage): JsonObject {
 }
 
 /**
- * JSON text of the usage that the client is shown: the provider's own, with the charge in USD and
- * the provider's cost where it is known; ours where the provider's cannot be shown.
+ * Returns the JSON text of the usage that the client is shown: the provider's own, with the charge
+ * in USD and the provider's cost where it is known; the gateway's where the provider's cannot be
+ * shown.
  */
 export function pricedUsageText(options: {
   original: string | undefined;
@@ -197,7 +200,7 @@ export function pricedUsageText(options: {
 }
 
 /**
- * Usage that is not the last one, without the provider's own cost: `cost` is what the client is
+ * Removes the provider's own cost from usage that is not the last one: `cost` is what the client is
  * charged.
  */
 export const withoutCost = (usage: string): string =>

@@ -8,7 +8,10 @@ import type {
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 
-/** Endings in which the model's own output was no answer; another try may do better. */
+/**
+ * Finish reasons of answers in which the model's own output was invalid, so that another attempt
+ * may succeed.
+ */
 const failures = new Set([
   "MALFORMED_FUNCTION_CALL",
   "UNEXPECTED_TOOL_CALL",
@@ -18,7 +21,9 @@ const failures = new Set([
   "OTHER",
 ]);
 
-/** What a model did wrong, where its word alone would not tell a caller. */
+/**
+ * Explanations of what a model did wrong, where its finish reason alone would not tell a caller.
+ */
 const faults: Readonly<Record<string, string>> = {
   MALFORMED_FUNCTION_CALL: "The model wrote a tool call that cannot be read",
   UNEXPECTED_TOOL_CALL: "The model called a tool though none could be called",
@@ -37,8 +42,9 @@ const filtered = new Set([
 ]);
 
 /**
- * The end of a candidate as reported; undefined when the word is missing or unknown. STOP is said
- * after function calls too. Source: ai.google.dev/api/generate-content#FinishReason (2026-11).
+ * Returns the reported end of a candidate; undefined when the reason is missing or unknown. STOP is
+ * reported after function calls too. Source: ai.google.dev/api/generate-content#FinishReason
+ * (2026-11).
  */
 export function decodeFinish(candidate: JsonObject): Finish | undefined {
   const word = asString(candidate.finishReason) ?? "";
@@ -48,10 +54,7 @@ export function decodeFinish(candidate: JsonObject): Finish | undefined {
   return filteredFinish(word, candidate.finishMessage);
 }
 
-/**
- * The end of an answer that was never begun, because the prompt was refused; undefined when it was
- * not.
- */
+/** Returns the end of an answer whose prompt was refused; undefined when it was not. */
 export function decodePromptBlock(feedback: JsonObject | undefined): Finish | undefined {
   const word = asString(feedback?.blockReason);
   return word === undefined ? undefined : filteredFinish(word, feedback?.blockReasonMessage);
@@ -62,7 +65,7 @@ function filteredFinish(category: string, message: unknown): Finish {
   return { reason: "content_filter", category, ...(explanation !== undefined && { explanation }) };
 }
 
-/** The failure that a candidate ended in; undefined when it ended in none. */
+/** Returns the failure that a candidate ended in; undefined when it ended in none. */
 export function readFailure(candidate: JsonObject): ReportedError | undefined {
   const word = asString(candidate.finishReason) ?? "";
   if (!failures.has(word)) return undefined;
@@ -74,8 +77,9 @@ export function readFailure(candidate: JsonObject): ReportedError | undefined {
 type UrlAnnotation = Extract<Annotation, { type: "url" }>;
 
 /**
- * Where a candidate's text comes from: grounding by search, and citations. Segments count UTF-8
- * bytes, annotations characters. Sources that no segment names are returned without a place.
+ * Returns the sources of a candidate's text: grounding by search, and citations. Segments count
+ * UTF-8 bytes, annotations characters. Sources that no segment names are returned without a
+ * position.
  */
 export function decodeGrounding(
   {
@@ -135,7 +139,7 @@ function sourceOf(chunk: unknown): UrlAnnotation | undefined {
     : withoutUndefined<UrlAnnotation>({ type: "url", url, title: asString(source?.title) });
 }
 
-/** The Gemini API calls them `citationSources`, Vertex AI `citations`. */
+/** Returns citations. The Gemini API names them `citationSources`, Vertex AI `citations`. */
 function citationAnnotations(
   metadata: JsonObject | undefined,
   characterAt: CharacterAt,
@@ -158,7 +162,10 @@ function citationAnnotations(
   );
 }
 
-/** Byte offsets of a text as character offsets; what lies outside of it has none. */
+/**
+ * Returns a function from byte offsets of a text to character offsets; offsets outside of it have
+ * none.
+ */
 function byteCounter(text: string): CharacterAt {
   const bytes = Buffer.from(text);
   return (byteOffset) =>
@@ -168,8 +175,8 @@ function byteCounter(text: string): CharacterAt {
 }
 
 /**
- * `logprobsResult` of a candidate: the chosen tokens, and beside each its likeliest rivals;
- * undefined when there are none.
+ * Decodes `logprobsResult` of a candidate: the chosen tokens, each with its most likely
+ * alternatives; undefined when there are none.
  */
 export function decodeLogProbabilities(value: unknown): LogProbabilities | undefined {
   const fields = asObject(value);

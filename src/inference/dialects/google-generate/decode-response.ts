@@ -7,9 +7,8 @@ import { asArray, asObject } from "../wire-fields.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 
 /**
- * A generateContent answer; see `UpstreamDialect.decodeResponse`. It has the shape of one chunk of
- * a stream, so that both are read by the same code and mean the same; a list is a stream without
- * `alt=sse`.
+ * Decodes a generateContent answer; see `UpstreamDialect.decodeResponse`. It has the form of one
+ * chunk of a stream, so the same code reads both; a list is a stream without `alt=sse`.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const first = asObject(asArray(body)?.[0] ?? body);
@@ -24,10 +23,7 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   return response;
 }
 
-/**
- * What Gemini counted for an answer that ended in the model's own failure; undefined for every
- * other.
- */
+/** Returns the usage of an answer that ended in the model's own failure; undefined for others. */
 export function usageOfFailure(body: unknown): MeteredUsage | undefined {
   const decoder = new GenerateStreamDecoder();
   const parts = decoder.readChunks(body as JsonValue);
@@ -36,7 +32,10 @@ export function usageOfFailure(body: unknown): MeteredUsage | undefined {
     : undefined;
 }
 
-/** A whole answer has the shape of a chunk, and a stream without `alt=sse` is a list of them. */
+/**
+ * Converts a whole answer to events: it has the form of a chunk, and a stream without `alt=sse` is
+ * a list of them.
+ */
 export function eventsOfWhole(text: string): string {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -48,7 +47,7 @@ export function eventsOfWhole(text: string): string {
   }
 }
 
-/** The list that the chunks of a stream add up to. */
+/** Returns the list of a stream's chunks. */
 export const wholeOfEvents = (data: readonly string[]): string =>
   `[${data.filter((chunk) => chunk.startsWith("{")).join(",")}]`;
 

@@ -23,9 +23,9 @@ import { readStreamError } from "./errors.ts";
 import { hasUsage, readUsage } from "./usage.ts";
 
 /**
- * Chunks of a Gemini stream to canonical parts. Chunks have no names, no terminal event follows
- * them, and each is a whole answer of its own. Finish and usage are given out when the connection
- * ends: usage is cumulative on every chunk, and content may follow a finish reason.
+ * Decodes the chunks of a Gemini stream to canonical parts. Chunks have no names, no terminal event
+ * follows them, and each is a whole answer of its own. Finish and usage are emitted when the
+ * connection ends: usage is cumulative on every chunk, and content may follow a finish reason.
  */
 export class GenerateStreamDecoder implements StreamDecoder {
   private readonly context: DecodeContext;
@@ -53,7 +53,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
     }
   }
 
-  /** A parsed chunk, or a list of them. */
+  /** Reads a parsed chunk, or a list of them. */
   readChunks(body: JsonValue): StreamPart[] {
     const parts: StreamPart[] = [];
     for (const value of asArray(body) ?? [body]) {
@@ -67,12 +67,12 @@ export class GenerateStreamDecoder implements StreamDecoder {
     return parts;
   }
 
-  /** Read when it is asked for: every chunk tells the usage so far. */
+  /** Computed on access, since every chunk reports the usage so far. */
   get latestUsage(): MeteredUsage | undefined {
     return readUsage(this.usageFields);
   }
 
-  /** Every candidate has said how it ended; content may still follow, usage too. */
+  /** Whether every candidate has said how it ended; content and usage may still follow. */
   get isComplete(): boolean {
     for (const candidate of this.candidates.values()) if (!candidate.hasEnding) return false;
     return this.candidates.size > 0;
@@ -83,7 +83,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
     return this.isComplete ? this.finish() : this.fail(cutStream);
   }
 
-  /** The end of an answer that is known to be complete, even where it does not say how it ended. */
+  /** Ends an answer that is known to be complete, even where it does not say how it ended. */
   finish(): StreamPart[] {
     if (this.ended) return [];
     this.ended = true;
@@ -133,8 +133,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
   }
 
   /**
-   * The model's own id where it has one; ids are minted for the whole stream, since chunks know
-   * nothing of each other.
+   * Returns the model's own call id where there is one. Other ids are made unique within the
+   * stream, since chunks know nothing of each other.
    */
   private readonly callId = (reported: string | undefined): string => {
     const id =
@@ -176,18 +176,18 @@ export class GenerateStreamDecoder implements StreamDecoder {
 /** What a candidate knows of the stream around it. */
 interface CandidateSurroundings {
   context: DecodeContext;
-  /** An id for a call that has none, or one that was seen before. */
+  /** Returns an id for a call that has none, or one that was used before. */
   callId(reported: string | undefined): string;
 }
 
 /** Reduces the chunks of one candidate to items that are opened, filled and closed. */
 class CandidateStream {
   /**
-   * Set once the candidate said how it ended; content may still follow, and older models say STOP
-   * on every chunk.
+   * Set once the candidate said how it ended. Content may still follow, and older models report
+   * STOP on every chunk.
    */
   ending: Finish | undefined;
-  /** True once any chunk named a finish reason, known or not. */
+  /** Whether any chunk named a finish reason, known or not. */
   hasEnding = false;
   private readonly index: number;
   private readonly surroundings: CandidateSurroundings;
@@ -195,7 +195,7 @@ class CandidateStream {
   private text: ItemPlace | undefined;
   private lastText: ItemPlace | undefined;
   private thought: ItemPlace | undefined;
-  /** A thought signature that came on text; it is emitted once the text has ended. */
+  /** A thought signature on a text, which is emitted once the text has ended. */
   private seal: string | undefined;
   private hasCalls = false;
   private said = "";
@@ -207,7 +207,7 @@ class CandidateStream {
     this.surroundings = surroundings;
   }
 
-  /** One entry of a chunk's `candidates`, added to what the chunk means. */
+  /** Reads one entry of a chunk's `candidates`, and adds its parts. */
   read(candidate: JsonObject, parts: StreamPart[]): void {
     const probabilities = decodeLogProbabilities(candidate.logprobsResult);
     if (probabilities !== undefined)
@@ -296,7 +296,7 @@ class CandidateStream {
     if (seal !== undefined) this.seal = seal;
   }
 
-  /** Calls come whole, each in one part. */
+  /** Adds a call. Each comes complete in one part. */
   private addCall(
     { call, seal }: { call: JsonObject; seal: string | undefined },
     parts: StreamPart[],
@@ -325,7 +325,7 @@ class CandidateStream {
     );
   }
 
-  /** Images, sound, and what only Gemini understands. */
+  /** Adds images, sound, and parts that only Gemini has. */
   private addOther(
     { part, seal }: { part: JsonObject; seal: string | undefined },
     parts: StreamPart[],
@@ -354,7 +354,7 @@ class CandidateStream {
     if (seal !== undefined) this.seal = seal;
   }
 
-  /** Ends the open item; a seal that came on it follows as a thought without words. */
+  /** Ends the open item; a seal on it follows as a reasoning block without words. */
   private close(): StreamPart[] {
     const { text, thought, seal } = this;
     this.text = this.thought = this.seal = undefined;
@@ -372,7 +372,7 @@ class CandidateStream {
     return { type: "reasoning-end", ...place, ...this.sealed(seal) };
   }
 
-  /** A seal with its maker. */
+  /** Returns a seal with its maker. */
   private sealed(signature: string | undefined): Pick<ReasoningEnd, "signature" | "provenance"> {
     const { providerId } = this.surroundings.context;
     if (signature === undefined) return {};

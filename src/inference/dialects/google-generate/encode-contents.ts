@@ -24,8 +24,9 @@ import { unsupportedContent } from "../wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**
- * The conversation as Gemini has it: instructions apart, then contents whose roles alternate. A
- * request of instructions alone asks them as the user, since Gemini refuses an empty conversation.
+ * Encodes the conversation for Gemini: instructions separately, then contents with alternating
+ * roles. A request of instructions alone sends them as the user's, since Gemini refuses an empty
+ * conversation.
  */
 export function encodeContents(state: GeminiState): JsonObject {
   const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
@@ -53,15 +54,15 @@ function systemParts(message: SystemMessage, place: GeminiPlace): JsonObject[] {
     .flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
 }
 
-/** A tool's result with its place, until all results of its turn are there. */
+/** A tool's result with its place, kept until all results of its turn are present. */
 interface HeldResult {
   message: ToolMessage;
   place: GeminiPlace;
 }
 
 /**
- * Puts messages together to contents: neighbours of one role are one, results of one turn stand
- * together.
+ * Groups messages into contents: neighbours of one role become one, and the results of one turn are
+ * placed together.
  */
 class ConversationEncoder {
   private readonly state: GeminiState;
@@ -112,8 +113,8 @@ class ConversationEncoder {
   }
 
   /**
-   * One result for each call, in the order of the calls: Gemini counts them and may join them by
-   * order.
+   * Writes one result for each call, in the order of the calls: Gemini counts them and may match
+   * them by order.
    */
   private flushResults(): void {
     const attachments: JsonObject[] = [];
@@ -156,8 +157,8 @@ const callsOf = (message: AssistantMessage): ToolCallPart[] =>
   message.parts.filter((part) => part.type === "tool-call");
 
 /**
- * Instructions keep their place in the conversation; moving them to its head would change their
- * meaning.
+ * Encodes later instructions at their place in the conversation, since moving them to its head
+ * would change their meaning.
  */
 function laterInstructions(message: SystemMessage, place: GeminiPlace): JsonObject[] {
   const text = systemParts(message, place)
@@ -167,13 +168,12 @@ function laterInstructions(message: SystemMessage, place: GeminiPlace): JsonObje
 }
 
 /**
- * Replaces a missing signature: the call was made by another model, or its client did not keep the
- * signature. Source: ai.google.dev/gemini-api/docs/thought-signatures, "FAQ"
- * (2026-11).
+ * Replaces a missing signature, where another model made the call or its client did not keep the
+ * signature. Source: ai.google.dev/gemini-api/docs/thought-signatures, "FAQ" (2026-11).
  */
 const noSignature = "skip_thought_signature_validator";
 
-/** A turn of the model as Gemini's parts, with the seals that are Gemini's own. */
+/** Encodes a turn of the model as Gemini's parts, with the seals that Gemini made. */
 function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObject[] {
   place.loseDecoration(message);
   const turn = new TurnEncoder(place.state);
@@ -183,7 +183,7 @@ function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObj
   return turn.finish();
 }
 
-/** Puts seals onto the parts they belong to: Gemini has no part for a seal alone. */
+/** Attaches seals to the parts that they belong to, since Gemini has no part for a seal alone. */
 class TurnEncoder {
   private readonly state: GeminiState;
   private readonly parts: Record<string, JsonValue | undefined>[] = [];
@@ -261,7 +261,7 @@ class TurnEncoder {
     if (part.text && seal !== undefined) {
       this.push([{ text: part.text, thought: true }], seal);
     } else if (seal !== undefined) {
-      // The seal of a text stands after it, that of a call before it.
+      // The seal of a text comes after it, that of a call before it.
       const belongsToNext = next?.type === "tool-call" && next.signature === undefined;
       if (belongsToNext || !this.stampLast(seal)) this.seal = seal;
     } else {
@@ -296,7 +296,7 @@ class TurnEncoder {
   }
 }
 
-/** One part of a user's message as Gemini's parts; empty text makes none. */
+/** Encodes one part of a user's message as Gemini's parts; empty text yields none. */
 function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
   switch (part.type) {
     case "text":
@@ -320,10 +320,12 @@ function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
   }
 }
 
-/** Gemini refuses parts without content. */
+/**
+ * Returns the parts of a text; none for an empty one, since Gemini refuses parts without content.
+ */
 const textParts = (text: string): JsonObject[] => (text === "" ? [] : [{ text }]);
 
-/** An image of either side of the conversation. */
+/** Encodes an image of either side of the conversation. */
 function encodeImage({ source, detail }: ImagePart, place: GeminiPlace): JsonObject {
   if (detail !== undefined && detail !== "auto")
     place.at(".detail").lose("Gemini chooses the resolution itself");
@@ -342,7 +344,8 @@ function encodeMedia(source: MediaSource, place: GeminiPlace): JsonObject {
 }
 
 /**
- * Gemini fetches public https addresses, its own uploads and Cloud Storage itself (since 2026-01).
+ * Encodes an address: Gemini itself fetches public https addresses, its own uploads and Cloud
+ * Storage (since 2026-01).
  */
 function fileData(fileUri: string): JsonObject {
   const mimeType =
@@ -351,8 +354,7 @@ function fileData(fileUri: string): JsonObject {
 }
 
 /**
- * Media types that an address tells by its ending; Vertex AI insists on one, the Gemini API looks
- * by itself.
+ * Media types by the extension of an address. Vertex AI requires one; the Gemini API detects it.
  */
 const mediaTypeByExtension: Readonly<Record<string, string>> = {
   png: "image/png",

@@ -15,8 +15,8 @@ import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**
- * A generateContent request; see `UpstreamDialect.encodeRequest`. The model and whether the answer
- * is streamed stand in the path, not here.
+ * Encodes a generateContent request; see `UpstreamDialect.encodeRequest`. The path, and not the
+ * body, says the model and whether the answer is streamed.
  */
 export function encodeRequest(
   request: CanonicalRequest,
@@ -29,11 +29,11 @@ export function encodeRequest(
   return { body, losses: state.losses, toolAliases: state.namer.aliases };
 }
 
-/** Gemini's bound on stop texts. */
+/** Gemini's limit of stop texts. */
 const maxStopCount = 5;
 const seedMax = 2 ** 31 - 1;
 
-/** `generationConfig`; undefined when the request asks for nothing in particular. */
+/** Encodes `generationConfig`; undefined when the request sets nothing in it. */
 function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
   const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), {
     thinkingConfig: encodeThinking(state),
@@ -52,7 +52,7 @@ function encodeSampling(state: GeminiState): JsonObject {
   return {
     temperature: sampling.temperature,
     topP: sampling.topP,
-    // Nought turns it off elsewhere and is refused here.
+    // Zero turns it off elsewhere and is refused here.
     topK: sampling.topK === 0 ? undefined : sampling.topK,
     ...encodePenalties(state),
     seed: encodeSeed(state),
@@ -64,7 +64,7 @@ function encodeSampling(state: GeminiState): JsonObject {
   };
 }
 
-/** A penalty of nought is none, and need not be said. */
+/** Encodes the penalties. Zero means none, and is omitted. */
 function encodePenalties(state: GeminiState): JsonObject {
   const { frequencyPenalty, presencePenalty } = state.request.sampling ?? {};
   const penalties = {
@@ -79,7 +79,7 @@ function encodePenalties(state: GeminiState): JsonObject {
   return {};
 }
 
-/** Gemini's seed has 32 bits. */
+/** Returns the seed, which has 32 bits at Gemini. */
 function encodeSeed(state: GeminiState): number | undefined {
   const seed = state.request.sampling?.seed;
   if (seed === undefined || (Number.isInteger(seed) && Math.abs(seed) <= seedMax)) return seed;
@@ -125,8 +125,8 @@ function encodeFormat(state: GeminiState): JsonObject {
 }
 
 /**
- * Fields that Gemini has no counterpart of. Identity, storage and metadata are the gateway's own
- * business.
+ * Declares fields that Gemini has no equivalent for. Identity, storage and metadata are handled by
+ * the gateway.
  */
 function loseTheRest(state: GeminiState): void {
   const { request } = state;
@@ -140,10 +140,7 @@ function loseTheRest(state: GeminiState): void {
   state.at("").loseDecoration({ extensions: request.extensions });
 }
 
-/**
- * Efforts with the level of Gemini 3 and the budget of Gemini 2.5 that they stand for; the
- * gateway's own choice.
- */
+/** The level of Gemini 3 and the budget of Gemini 2.5 for each effort; the gateway's own choice. */
 const byEffort: Readonly<Record<string, { level: string; budgetTokens: number }>> = {
   minimal: { level: "MINIMAL", budgetTokens: 512 },
   low: { level: "LOW", budgetTokens: 1_024 },
@@ -154,8 +151,8 @@ const byEffort: Readonly<Record<string, { level: string; budgetTokens: number }>
 };
 
 /**
- * `thinkingConfig`; undefined where the request does not speak of thinking or the model cannot
- * think.
+ * Encodes `thinkingConfig`; undefined where the request does not mention reasoning or the model
+ * cannot reason.
  */
 function encodeThinking(state: GeminiState): JsonObject | undefined {
   const {
@@ -199,13 +196,16 @@ function thinkingLevel(reasoning: ReasoningRequest, state: GeminiState): JsonObj
 }
 
 /**
- * Thoughts count against the cap: where it is below their budget, a fifth of it is left for the
- * answer, but of a small one less.
+ * Returns a reasoning budget below a cap, since reasoning counts against it: a fifth of the cap is
+ * left for the answer, of a small cap less.
  */
 const budgetBelow = (cap: number): number =>
   Math.min(cap - 1, Math.max(1_024, Math.floor(cap * 0.8)));
 
-/** A budget counts where no effort does: thinking that is on without an effort is `high`. */
+/**
+ * Encodes a budget, which counts where no effort is set. Reasoning that is on without an effort is
+ * `high`.
+ */
 function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
   const { effort, enabled, budgetTokens } = reasoning;
   const isBudgetOnly = effort === undefined && enabled === undefined;
@@ -224,7 +224,7 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
   };
 }
 
-/** Everything about tools; without tools left, nothing about choosing among them either. */
+/** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: GeminiState): JsonObject {
   const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
   const functionDeclarations = tools.flatMap((tool, index) =>
@@ -249,7 +249,7 @@ function encodeToolFields(state: GeminiState): JsonObject {
   });
 }
 
-/** Gemini searches by itself, but not beside the caller's functions. */
+/** Encodes web search. Gemini searches by itself, but not together with the caller's functions. */
 function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
   const { contextSize, userLocation } = state.request.webSearch ?? {};
   if (hasFunctions) {
@@ -275,7 +275,8 @@ function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
 }
 
 /**
- * The schema goes out as JSON Schema: the member `parameters` knows a subset of OpenAPI's alone.
+ * Encodes a function, with its schema as JSON Schema: the member `parameters` supports only a
+ * subset of OpenAPI's.
  */
 function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
   if (tool.inputExamples !== undefined)
@@ -290,7 +291,7 @@ function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
   });
 }
 
-/** A custom tool as a function of one text; the grammar becomes advice. */
+/** Wraps a custom tool in a function with one text argument; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
   place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
   const description = wrappedDescription(tool, () =>
@@ -304,8 +305,8 @@ function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
 }
 
 /**
- * Names may be listed in the modes ANY and VALIDATED only; the latter leaves the model free to
- * answer.
+ * Encodes the tool choice. Names may be listed only in the modes ANY and VALIDATED, of which the
+ * latter leaves the model free to answer.
  */
 function encodeToolChoice(choice: ToolChoice, state: GeminiState): JsonObject | undefined {
   switch (choice.type) {

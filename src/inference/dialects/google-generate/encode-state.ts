@@ -5,7 +5,7 @@ import type { EncodeRequestOptions } from "../dialect.ts";
 import { EncodePlace, EncodeState } from "../encode-state.ts";
 import { legalName, type NamedTool } from "../tools.ts";
 
-/** Gemini's bound on function names. */
+/** Gemini's limit of function name length. */
 const toolNameLengthMax = 64;
 
 /** What a message, a part or a tool has beside its content. */
@@ -29,7 +29,10 @@ export class GeminiState extends EncodeState {
     if (value !== undefined) this.lose(field, "Gemini has no such field");
   }
 
-  /** A name that Gemini accepts: unlike elsewhere, it must begin with a letter or an underscore. */
+  /**
+   * Returns a name that Gemini accepts: unlike elsewhere, it has to begin with a letter or an
+   * underscore.
+   */
   wireName(tool: NamedTool): string {
     const wire = this.namer.wireName(tool);
     if (/^[a-zA-Z_]/.test(wire)) return wire;
@@ -44,7 +47,7 @@ export class GeminiState extends EncodeState {
   }
 }
 
-/** A spot of the canonical request that is being encoded, for what is said about it. */
+/** A place in the canonical request that is being encoded, to which losses refer. */
 export class GeminiPlace extends EncodePlace {
   declare readonly state: GeminiState;
 
@@ -53,8 +56,8 @@ export class GeminiPlace extends EncodePlace {
   }
 
   /**
-   * Declares what stands here beside the content: Gemini caches by itself and knows neither names
-   * nor other fields.
+   * Declares what accompanies the content here: Gemini caches by itself and knows neither names nor
+   * other fields.
    */
   loseDecoration({ cache, extensions, name }: Decoration): void {
     if (cache !== undefined) this.state.lose("cache_control", "Gemini caches by itself");
@@ -63,29 +66,31 @@ export class GeminiPlace extends EncodePlace {
   }
 }
 
-/** What tells one generation of Gemini from another on the wire. */
+/** What differs between generations of Gemini on the wire. */
 interface GeminiTraits {
-  /** How thinking is bounded: by a number of tokens, by the name of a level, or not at all. */
+  /** How reasoning is bounded: by a number of tokens, by the name of a level, or not at all. */
   thinking: "budget" | "level" | "none";
-  /** Bounds of `thinkingBudget`. */
+  /** The bounds of `thinkingBudget`. */
   budgetTokens: { min: number; max: number };
-  /** Whether thinking can be turned off. */
+  /** Whether reasoning can be turned off. */
   canStopThinking: boolean;
-  /** The level that thinks least. */
+  /** The level with the least reasoning. */
   leastLevel: "MINIMAL" | "LOW";
-  /** Calls and results carry an id; Gemini 2 answers 400 "Unknown name" to it on Vertex AI. */
+  /**
+   * Whether calls and results carry an id; Gemini 2 answers 400 "Unknown name" to it on Vertex AI.
+   */
   callIds: boolean;
   /**
-   * JSON may be asked for while functions are offered; 400 "Function calling with a response mime
-   * type" elsewhere.
+   * Whether JSON may be requested while functions are offered; 400 "Function calling with a
+   * response mime type" elsewhere.
    */
   formatBesideTools: boolean;
   /**
-   * Frequency and presence penalties are taken; 400 "Penalty is not enabled for this model"
-   * elsewhere.
+   * Whether frequency and presence penalties are accepted; 400 "Penalty is not enabled for this
+   * model" elsewhere.
    */
   penalties: boolean;
-  /** The first call of every step must carry a thought signature, or the answer is 400. */
+  /** Whether the first call of every step must carry a thought signature, or the answer is 400. */
   needsSignatures: boolean;
 }
 
@@ -103,7 +108,7 @@ const newest: GeminiTraits = {
 const older = { callIds: false, formatBesideTools: false, needsSignatures: false } as const;
 
 /**
- * The traits of a model by its wire name; unknown names count as the newest generation.
+ * Returns the traits of a model by its wire name; unknown names count as the newest generation.
  * Source: ai.google.dev/gemini-api/docs/thinking and .../thought-signatures (2026-11).
  */
 function geminiTraits(upstreamModel: string): GeminiTraits {

@@ -4,8 +4,8 @@ import { readErrorBody } from "../errors.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 
 /**
- * What an error answer says: Google's envelope, alone or in an array (streams without `alt=sse`),
- * or what a proxy made of it. A wrong key is reported as 400 with the reason API_KEY_INVALID, which
+ * Reads an error answer: Google's envelope, alone or in an array (streams without `alt=sse`), or
+ * what a proxy made of it. An invalid key is reported as 400 with the reason API_KEY_INVALID, which
  * is a 401 elsewhere. Source: google.aip.dev/193 (2026-11).
  */
 export function readError(status: number, body: unknown): ReportedError {
@@ -24,15 +24,15 @@ export function readError(status: number, body: unknown): ReportedError {
   });
 }
 
-/** An error that came in place of a chunk; undefined when there is none. */
+/** Reads an error that came in place of a chunk; undefined when there is none. */
 export const readStreamError = (chunk: JsonObject): ReportedError | undefined =>
   chunk.error === undefined || chunk.error === null ? undefined : readError(502, chunk);
 
 const envelope = (body: unknown): JsonObject | undefined => asObject(asArray(body)?.[0] ?? body);
 
 /**
- * The machine-readable reason (google.rpc.ErrorInfo) and how long to wait (google.rpc.RetryInfo),
- * such as `30s`.
+ * Returns the machine-readable reason (google.rpc.ErrorInfo) and how long to wait
+ * (google.rpc.RetryInfo), such as `30s`.
  */
 function readDetails(error: JsonObject): {
   reason: string | undefined;

@@ -4,9 +4,9 @@ import type { MeteredUsage } from "../../canonical/response.ts";
 import { CountReader, asArray, asObject } from "../wire-fields.ts";
 
 /**
- * `usageMetadata` as disjoint counts. The prompt's count includes what was cached, the candidates' count
- * leaves thoughts out, and what built-in tools fed in is counted beside both. Zeroes are left out
- * on the wire, as protocol buffers do. Undefined when the value holds no usage. Source:
+ * Reads `usageMetadata` as disjoint counts. The prompt's count includes cached tokens, the
+ * candidates' count excludes reasoning, and tokens of built-in tools are counted beside both. Zeros
+ * are omitted on the wire, as in protocol buffers. Undefined when the value has no usage. Source:
  * ai.google.dev/api/generate-content#UsageMetadata (2026-11).
  */
 export function readUsage(value: unknown): MeteredUsage | undefined {
@@ -23,7 +23,7 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
   return { usage, estimated: false, clamped: counts.clamped };
 }
 
-/** Whether `usageMetadata` tells any count that `readUsage` makes something of. */
+/** Returns whether `usageMetadata` has any count that `readUsage` uses. */
 export function hasUsage({
   promptTokenCount,
   candidatesTokenCount,

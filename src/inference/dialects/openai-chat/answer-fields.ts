@@ -11,7 +11,9 @@ import {
 import { decodeTokens, encodeTokens } from "../openai-fields.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 
-/** What compatible servers write as `finish_reason`, beside OpenAI's own words. */
+/**
+ * Finish reasons for what compatible servers write as `finish_reason`, beside OpenAI's own words.
+ */
 const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries({
     stop: "stop",
@@ -36,13 +38,13 @@ const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(
   } satisfies Record<string, FinishReason>),
 );
 
-/** True once a choice says that it has ended, in any word. */
+/** Returns whether a choice says that it has ended, in any word. */
 export const hasFinished = (choice: JsonObject): boolean =>
   typeof choice.finish_reason === "string" && choice.finish_reason !== "";
 
 /**
- * The end of a choice as reported; undefined when the word is missing or unknown. The stop text
- * that matched stands in `stop_reason` (vLLM) or `matched_stop` (SGLang), where numbers are token
+ * Returns the reported end of a choice; undefined when the reason is missing or unknown. The
+ * matched stop text is in `stop_reason` (vLLM) or `matched_stop` (SGLang), where numbers are token
  * ids.
  */
 export function decodeFinish(choice: JsonObject): Finish | undefined {
@@ -65,7 +67,7 @@ const wordByReason: Readonly<Record<FinishReason, string>> = {
   error: "error",
 };
 
-/** The ending fields of a choice; a matched stop text is shown as vLLM shows it. */
+/** Returns the ending fields of a choice; a matched stop text is shown as vLLM shows it. */
 export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean }): JsonObject {
   const word =
     options.legacyFunctions && finish.reason === "tool_calls"
@@ -77,7 +79,7 @@ export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean
   };
 }
 
-/** The `error` that stands beside the finish reason of that name. */
+/** Returns the `error` that accompanies the finish reason of that name. */
 export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
   code: "upstream_error",
   message: explanation ?? "The provider broke off the answer.",
@@ -86,21 +88,18 @@ export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
   metadata: { type: "upstream_error" },
 });
 
-/** Message fields that carry thoughts, from any server. */
+/** Message fields that carry reasoning, from any server. */
 export const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"] as const;
 
-/**
- * Thoughts of one message: those before its text, and those that stand before one of its later
- * calls.
- */
+/** The reasoning of one message: before its text, and before each of its later calls. */
 interface MessageReasoning {
   leading: ReasoningPart[];
   beforeCall: Map<string, ReasoningPart[]>;
 }
 
 /**
- * Reads the thoughts of a message from whichever field has them. `reasoning_details` is the richest
- * and wins; the others mirror its text.
+ * Reads the reasoning of a message from any of its fields. `reasoning_details` is the richest and
+ * takes precedence; the others repeat its text.
  */
 export function decodeReasoning(
   message: JsonObject,
@@ -130,7 +129,7 @@ const hasReadableText = ({ leading, beforeCall }: MessageReasoning): boolean =>
     (part) => part.text !== undefined || part.summary !== undefined,
   );
 
-/** Entries with the same `index` are one block (OpenRouter). */
+/** Decodes details. Entries with the same `index` are one block (OpenRouter). */
 function decodeDetails(
   details: readonly JsonValue[],
   { reasoning, readSeal }: { reasoning: MessageReasoning; readSeal: SealReader },
@@ -149,8 +148,8 @@ function decodeDetails(
 }
 
 /**
- * A block leads the message unless one of its entries, which may be its last, names the call that
- * follows it.
+ * Places a block: it leads the message unless one of its entries, possibly the last, names the call
+ * that follows it.
  */
 function placeBlock(
   block: ReasoningPart,
@@ -196,7 +195,9 @@ function addDetail(
   if (format !== undefined) block.format = format;
 }
 
-/** The summaries with one more, or with one more piece of the one that the entry numbers. */
+/**
+ * Returns the summaries with one more, or with one more piece of the one that the entry numbers.
+ */
 function withSummary(
   summaries: readonly string[],
   { summary, index }: { summary: string; index: number | undefined },
@@ -205,18 +206,15 @@ function withSummary(
   return summaries.with(index, summaries[index] + summary);
 }
 
-/**
- * How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's
- * own.
- */
+/** Reads a seal: from a client with the gateway's mark, from an upstream as that upstream's own. */
 export type SealReader = (sealed: string) => { seal: string; provenance?: Provenance };
 
-/** Reads an upstream's seals: of any form, they are its own. */
+/** Returns a reader of an upstream's seals, which in any form are its own. */
 export const sealsOf =
   (providerId: string | undefined): SealReader =>
   (sealed) => ({ seal: sealed, ...(providerId !== undefined && { provenance: { providerId } }) });
 
-/** The readable text of thoughts as one string; undefined when there is none. */
+/** Returns the readable text of reasoning as one string; undefined when there is none. */
 export function reasoningText(parts: readonly ReasoningPart[]): string | undefined {
   const texts = parts.flatMap((part) =>
     part.text === undefined ? (part.summary ?? []) : [part.text],
@@ -224,7 +222,7 @@ export function reasoningText(parts: readonly ReasoningPart[]): string | undefin
   return texts.length === 0 ? undefined : texts.join("\n\n");
 }
 
-/** True when plain text would lose something: a seal, a summary, or where one thought ends. */
+/** Returns whether plain text would lose something: a seal, a summary, or where one block ends. */
 export const needsDetails = (parts: readonly ReasoningPart[]): boolean =>
   parts.length > 1 ||
   parts.some(
@@ -238,8 +236,8 @@ export const needsDetails = (parts: readonly ReasoningPart[]): boolean =>
   );
 
 /**
- * `reasoning_details` of a message. A thought that stands between calls names the call that follows it,
- * so that the order, which signed thoughts depend on, can be rebuilt.
+ * Encodes `reasoning_details` of a message. A block between calls names the call that follows it,
+ * so that the order, which signed reasoning depends on, can be restored.
  */
 export function encodeDetails(parts: readonly AssistantPart[]): JsonObject[] {
   const details: JsonObject[] = [];
@@ -258,8 +256,8 @@ export function encodeDetails(parts: readonly AssistantPart[]): JsonObject[] {
 }
 
 /**
- * The entries of one thought; `place` is its index and, between calls, the id of the call that
- * follows.
+ * Encodes the entries of one block; `place` is its index and, between calls, the id of the call
+ * that follows.
  */
 export function encodeDetail(part: ReasoningPart, place: JsonObject): JsonObject[] {
   const shared = withoutUndefined<JsonObject>({ id: part.id, format: part.format, ...place });
@@ -292,7 +290,7 @@ export function encodeDetail(part: ReasoningPart, place: JsonObject): JsonObject
   return details;
 }
 
-/** Gemini's signature of a call, where its OpenAI-compatible surface puts it. */
+/** Returns Gemini's signature of a call, from where its OpenAI-compatible surface puts it. */
 export function thoughtSignature(
   extraContent: unknown,
   readSeal: SealReader = openProvenance,
@@ -303,7 +301,9 @@ export function thoughtSignature(
   return { signature: seal, ...(provenance && { provenance }) };
 }
 
-/** The field that carries a call's signature, marked with its maker as clients replay it. */
+/**
+ * Returns the field that carries a call's signature, marked with its maker as clients replay it.
+ */
 export const signatureField = (call: {
   signature?: string;
   provenance?: Provenance;
@@ -316,7 +316,7 @@ export const signatureField = (call: {
         },
       };
 
-/** A citation of chat: `url_citation`, or one that is kept as it is. */
+/** Decodes a citation of chat: `url_citation`, or one that is kept as it is. */
 export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   const fields = asObject(value);
   const citation = asObject(fields?.url_citation);
@@ -334,7 +334,7 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   });
 }
 
-/** A citation for a chat client; none for kinds that chat has no word for. */
+/** Encodes a citation for a chat client; none for kinds that chat does not have. */
 export function encodeAnnotation(annotation: Annotation): JsonObject[] {
   if (annotation.type === "opaque")
     return annotation.dialect === "openai-chat" ? [annotation.value] : [];
@@ -354,7 +354,7 @@ export function encodeAnnotation(annotation: Annotation): JsonObject[] {
   ];
 }
 
-/** Log probabilities of a choice or chunk; undefined when there are none. */
+/** Decodes log probabilities of a choice or chunk; undefined when there are none. */
 export function decodeLogProbabilities(value: unknown): LogProbabilities | undefined {
   const fields = asObject(value);
   const content = asArray(fields?.content) && decodeTokens(fields?.content);
@@ -363,17 +363,18 @@ export function decodeLogProbabilities(value: unknown): LogProbabilities | undef
   return { ...(content && { content }), ...(refusal && { refusal }) };
 }
 
-/** `logprobs` of a choice; both lists are always named. */
+/** Encodes `logprobs` of a choice; both lists are always present. */
 export const encodeLogProbabilities = ({ content, refusal }: LogProbabilities): JsonObject => ({
   content: content ? encodeTokens(content) : null,
   refusal: refusal ? encodeTokens(refusal) : null,
 });
 
-/** What stands between two messages of one answer where chat has but one text. */
+/** The separator of two messages of one answer where chat has only one text. */
 export const messageSeparator = "\n\n";
 
 /**
- * The texts of one answer as chat's one string: pieces of a message are joined, messages set apart.
+ * Joins the texts of one answer to chat's one string: pieces of a message are joined, messages
+ * separated.
  */
 export const joinTexts = (texts: readonly TextPart[]): string =>
   texts.reduce(

@@ -21,7 +21,7 @@ import { asArray, badRequest, RequestFields, joined, withoutUndefined } from "..
 import { decodeMessages } from "./messages/decode-messages.ts";
 import { chatRequestFields, checkChatRequest } from "./request-schema.ts";
 
-/** A chat completion request from the wire; see `ClientDialect.decodeRequest`. */
+/** Decodes a chat completion request; see `ClientDialect.decodeRequest`. */
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
   checkChatRequest(body.object);
@@ -76,7 +76,10 @@ function decodeStop(body: RequestFields): readonly string[] | undefined {
   return list?.length ? list : undefined;
 }
 
-/** Flat `reasoning_effort`, or OpenRouter's `reasoning` object; the flat one wins. */
+/**
+ * Decodes the flat `reasoning_effort`, or OpenRouter's `reasoning` object; the flat one takes
+ * precedence.
+ */
 function decodeReasoningRequest(body: RequestFields): ReasoningRequest {
   const nested = body.nested("reasoning");
   const flat = body.string("reasoning_effort");
@@ -122,7 +125,7 @@ function decodeWebSearch(options: RequestFields | undefined): WebSearchOptions |
   );
 }
 
-/** Unknown fields, and a response format that only the client's own dialect may know. */
+/** Returns unknown fields, and a response format that only the client's own dialect may know. */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
   const unknown = body.unknown("openai-chat", chatRequestFields);
   const format = body.objectField("response_format");
@@ -147,7 +150,9 @@ type ToolFields = Pick<
   "tools" | "toolChoice" | "parallelToolCalls" | "legacyFunctions"
 >;
 
-/** Tools and how they may be called, from today's fields or from the older `functions`. */
+/**
+ * Decodes tools and the choice among them, from the current fields or from the older `functions`.
+ */
 function decodeToolFields(body: RequestFields): Partial<ToolFields> {
   const legacy = body.nestedList("functions");
   if (legacy !== undefined && body.array("tools") === undefined) {
@@ -272,7 +277,7 @@ function decodeAllowedTool(tool: RequestFields): AllowedTool {
     : { type: "hosted", value: tool.object };
 }
 
-/** `function_call`, the older form of `tool_choice`. */
+/** Decodes `function_call`, the older form of `tool_choice`. */
 function decodeFunctionCall(body: RequestFields): ToolChoice | undefined {
   const value = body.object.function_call;
   if (value === undefined || value === null) return undefined;

@@ -43,8 +43,8 @@ const knownFields = new Set([
 ]);
 
 /**
- * A chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types
- * count as absent.
+ * Decodes a chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong
+ * types count as absent.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
@@ -116,7 +116,7 @@ function decodeParts(
   return parts;
 }
 
-/** How an upstream spelled its thoughts is of no use in an answer. */
+/** Removes the name of the field that carried reasoning, which is of no use in an answer. */
 function withoutField(part: AssistantPart): AssistantPart {
   if (part.type !== "reasoning") return part;
   const { field: _field, ...rest } = part;
@@ -156,7 +156,10 @@ const decodeAudio = (audio: JsonObject): AudioOutputPart =>
     expiresAtSeconds: asNumber(audio.expires_at),
   });
 
-/** Images that the model made, where OpenRouter and Gemini's compatible surface put them. */
+/**
+ * Decodes images that the model generated, from where OpenRouter and Gemini's compatible surface
+ * put them.
+ */
 export function decodeImage(value: JsonValue): ImagePart[] {
   const url = asString(asObject(asObject(value)?.image_url)?.url);
   if (url === undefined) return [];
@@ -206,8 +209,8 @@ function decodeCall(
 }
 
 /**
- * An id for a call that came without one: the same for the same answer, and different for every
- * call.
+ * Returns an id for a call that came without one: the same for the same answer, and different for
+ * every call.
  */
 const mintedCallId = (responseId: string, ordinal: number): string =>
   `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${ordinal}`;
@@ -224,15 +227,15 @@ interface CallState {
   place: ItemPlace | undefined;
   ended: boolean;
   /**
-   * A custom tool that went out as a function: its input is known only when the arguments are
-   * whole.
+   * Whether it is a custom tool that was sent as a function, whose input is known only when the
+   * arguments are complete.
    */
   unwraps: boolean;
-  /** The server repeats the whole arguments in every delta instead of adding to them. */
+  /** Whether the server repeats the whole arguments in every delta instead of adding to them. */
   accumulates: boolean | undefined;
 }
 
-/** What the stream's other parts know and calls need. */
+/** What calls need to know of the stream's other parts. */
 interface CallSurroundings {
   nextPlace: () => ItemPlace;
   responseId: () => string;
@@ -240,7 +243,7 @@ interface CallSurroundings {
 }
 
 /**
- * Tool calls of one choice. Calls are distinguished by `index`, by a new id where servers give
+ * The tool calls of one choice. Calls are distinguished by `index`, by a new id where servers give
  * every call the same index, or by order where they send neither; deltas of several calls may
  * alternate.
  */
@@ -252,7 +255,7 @@ export class ToolCallStream {
     this.surroundings = surroundings;
   }
 
-  /** True once a call has been announced. */
+  /** Whether a call has been announced. */
   get hasCalls(): boolean {
     return this.calls.some((call) => call.place !== undefined);
   }
@@ -313,8 +316,8 @@ export class ToolCallStream {
   }
 
   /**
-   * The call's start, once its name is known, and what came with it. Calls before it that are whole
-   * end here.
+   * Announces a call once its name is known, with what came with it. Earlier calls that are
+   * complete end here.
    */
   private announce(call: CallState, fields: JsonObject): StreamPart[] {
     if (call.name === "") return [];
@@ -342,7 +345,7 @@ export class ToolCallStream {
   }
 }
 
-/** Arguments are text; a few servers send the object itself, whole. */
+/** Returns arguments as text; a few servers send the whole object instead. */
 const textOf = (value: unknown): string =>
   typeof value === "string"
     ? value
@@ -351,8 +354,8 @@ const textOf = (value: unknown): string =>
       : JSON.stringify(value);
 
 /**
- * What a delta adds. Servers that repeat id and name on every delta may repeat the arguments too;
- * the first repetition tells which kind it is.
+ * Returns what a delta adds. Servers that repeat id and name on every delta may repeat the
+ * arguments too; the first repetition shows which kind of server it is.
  */
 function freshText(call: CallState, { text, repeats }: { text: string; repeats: boolean }): string {
   if (!repeats || call.text === "" || text === "") return text;
@@ -374,7 +377,7 @@ function endOf(call: CallState): StreamPart[] {
     : [end];
 }
 
-/** True when nothing can follow: a JSON object takes no more text once it is closed. */
+/** Returns whether nothing can follow: a JSON object takes no more text once it is closed. */
 function isWhole(call: CallState): boolean {
   if (call.place === undefined || call.ended || (call.kind === "custom" && !call.unwraps))
     return false;

@@ -31,9 +31,9 @@ import { readStreamError } from "./errors.ts";
 import { readUsageOf } from "./usage.ts";
 
 /**
- * Chunks of a chat stream to canonical parts. Usage may come after the finish, on it, on every
- * chunk or never; it is given out once, at the end. Ends without `[DONE]` are whole when every
- * choice has finished, and an error otherwise.
+ * Decodes the chunks of a chat stream to canonical parts. Usage may come after the finish, on it,
+ * on every chunk or never; it is emitted once, at the end. A stream that ends without `[DONE]` is
+ * complete when every choice has finished, and an error otherwise.
  */
 export class ChatStreamDecoder implements StreamDecoder {
   latestUsage: MeteredUsage | undefined;
@@ -52,7 +52,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const data = trimmed(event.data);
     if (data === "[DONE]") return this.finish();
     // Servers send comments and keep-alives as data too; a chunk is always an object, an error may
-    // stand in a list.
+    // be in a list.
     if (!looksLikeObject(data)) return event.event === "error" ? this.fail(textError(data)) : [];
     const chunk = parseEventObject(data);
     if (chunk === undefined) return this.fail(malformedEvent);
@@ -69,7 +69,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     return whole ? this.finish() : this.fail(cutStream);
   }
 
-  /** Content that came along with an error still counts; an end that came along does not. */
+  /** Reads a chunk with an error. Content in it still counts; an end in it does not. */
   private readLastChunk(chunk: JsonObject, error: ReportedError): StreamPart[] {
     const parts = this.readChunk(chunk).filter((part) => part.type !== "finish");
     return [...parts, ...this.fail({ type: "error", error, fault: "reported" })];
@@ -100,7 +100,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     choice.read(fields, parts);
   }
 
-  /** The first chunk with a choice; Azure's very first one has neither id nor choices. */
+  /**
+   * Starts with the first chunk that has a choice; Azure's very first one has neither id nor
+   * choices.
+   */
   private start(chunk: JsonObject): StreamPart[] {
     if (this.started) return [];
     this.started = true;
@@ -147,7 +150,7 @@ const textError = (text: string): ErrorPart => ({
 
 /** Reduces the deltas of one choice to items that are opened, filled and closed. */
 class ChoiceStream {
-  /** True once the choice's `finish` was given out; later deltas are heartbeats. */
+  /** Whether the choice's `finish` was emitted; later deltas are heartbeats. */
   finished = false;
   private readonly index: number;
   private itemCount = 0;
@@ -165,8 +168,8 @@ class ChoiceStream {
   }
 
   /**
-   * One entry of a chunk's `choices`, added to what the chunk means. Thoughts come before text when
-   * a chunk has both.
+   * Reads one entry of a chunk's `choices`, and adds its parts. Reasoning precedes text when a
+   * chunk has both.
    */
   read(choice: JsonObject, parts: StreamPart[]): void {
     if (this.finished) return;
@@ -295,22 +298,22 @@ class ChoiceStream {
   }
 }
 
-/** The index of a choice; servers that send one choice may leave it out. */
+/** Returns the index of a choice; servers that send one choice may omit it. */
 const choiceIndexOf = (choice: JsonObject): number => asNumber(choice.index) ?? 0;
 
-/** Where the readable text of a stream's thoughts comes from. */
+/** The field that a stream's readable reasoning comes from. */
 type TextSource = "reasoning_details" | "reasoning_content" | "reasoning" | "content";
 
 interface OpenThought {
   place: ItemPlace;
-  /** `index` of the block in `reasoning_details`. */
+  /** The `index` of the block in `reasoning_details`. */
   blockIndex: number | undefined;
   end: ReasoningEnd;
 }
 
 /**
- * Thoughts of one choice. Servers mirror the same text in several fields, so the first field that
- * speaks is the only one listened to; seals are taken from `reasoning_details` in any case.
+ * The reasoning of one choice. Servers repeat the same text in several fields, so only the first
+ * field with text is read; seals are taken from `reasoning_details` in any case.
  */
 class ReasoningStream {
   private source: TextSource | undefined;
@@ -323,7 +326,7 @@ class ReasoningStream {
     this.readSeal = sealsOf(context.providerId);
   }
 
-  /** True when the delta carries thoughts, so that open text has to end first. */
+  /** Returns whether the delta carries reasoning, so that open text has to end first. */
   static speaks(delta: JsonObject): boolean {
     return (
       Boolean(delta.reasoning_content) ||
@@ -346,14 +349,14 @@ class ReasoningStream {
     return parts;
   }
 
-  /** A thinking part among a delta's content (Mistral). */
+  /** Reads a thinking part within a delta's content (Mistral). */
   readThinking(text: string): StreamPart[] {
     const parts: StreamPart[] = [];
     if (text !== "" && this.listensTo("content")) this.append({ text }, parts);
     return parts;
   }
 
-  /** Closes the open thought, with the seals it got. */
+  /** Closes the open block, with the seals that it received. */
   close(): StreamPart[] {
     const { open } = this;
     this.open = undefined;

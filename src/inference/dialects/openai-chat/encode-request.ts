@@ -17,10 +17,10 @@ import { flatEffort } from "../reasoning-rules.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 
-/** OpenAI's bound on tool names. */
+/** OpenAI's limit of tool name length. */
 const toolNameLengthMax = 64;
 
-/** A chat completion request for an upstream; see `UpstreamDialect.encodeRequest`. */
+/** Encodes a chat completion request for an upstream; see `UpstreamDialect.encodeRequest`. */
 export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
@@ -49,7 +49,9 @@ export function encodeRequest(
   };
 }
 
-/** Usage is always asked for: the gateway meters every stream. */
+/**
+ * Encodes the stream options. Usage is always requested, because the gateway meters every stream.
+ */
 function encodeStream({ request, options, deviations, sameDialect }: EncodeState): JsonObject {
   if (!options.stream) return {};
   if (deviations.noStreamOptions === true) return { stream: true };
@@ -63,7 +65,7 @@ function encodeStream({ request, options, deviations, sameDialect }: EncodeState
   };
 }
 
-/** OpenAI's bound on stop texts. */
+/** OpenAI's limit of stop texts. */
 const maxStopCount = 4;
 
 function encodeSampling(state: EncodeState): JsonObject {
@@ -145,7 +147,10 @@ function encodeReasoningRequest(state: EncodeState): JsonObject {
   return { reasoning_effort: flatEffort(reasoning) };
 }
 
-/** Storage and metadata of other dialects are the gateway's own business and go no further. */
+/**
+ * Encodes identity fields. Storage and metadata of other dialects are handled by the gateway and
+ * not passed on.
+ */
 function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
   return {
     user: request.endUserId,
@@ -156,7 +161,7 @@ function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
   };
 }
 
-/** Responses names the same tiers as chat; Messages names its own. */
+/** Returns the service tier. Responses has the same tiers as chat; Messages has its own. */
 const serviceTier = ({ dialect, serviceTier: tier }: CanonicalRequest): string | undefined =>
   dialect === "openai-chat" || dialect === "openai-responses" ? tier : undefined;
 
@@ -174,7 +179,7 @@ function encodePromptCaching(state: EncodeState): JsonObject {
   return cachingFields(promptCaching);
 }
 
-/** Everything about tools; without tools left, nothing about choosing among them either. */
+/** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: EncodeState): JsonObject {
   const { toolChoice, parallelToolCalls, legacyFunctions } = state.request;
   const tools = offeredTools(state);
@@ -190,7 +195,10 @@ function encodeToolFields(state: EncodeState): JsonObject {
   });
 }
 
-/** `allowed_tools` is OpenAI's alone; for others the tools that are not allowed are left out. */
+/**
+ * Returns the tools to offer. `allowed_tools` exists only at OpenAI; for others, tools that it does
+ * not allow are left out.
+ */
 function offeredTools(state: EncodeState): readonly Tool[] {
   const { tools = [], toolChoice } = state.request;
   if (toolChoice?.type !== "allowed" || state.sameDialect) return tools;
@@ -254,7 +262,7 @@ function encodeToolFormat(format: CustomTool["format"]): JsonObject | undefined 
   return { type: "grammar", grammar: { syntax: format.syntax, definition: format.definition } };
 }
 
-/** A custom tool for upstreams that know functions alone; the grammar becomes advice. */
+/** Wraps a custom tool for upstreams that know only functions; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
   const description = wrappedDescription(tool, () =>
     state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced"),
@@ -307,7 +315,7 @@ function namedTool(
 const encodeAllowed = (tool: AllowedTool, state: EncodeState): JsonObject =>
   tool.type === "hosted" ? tool.value : namedTool({ kind: tool.type, name: tool.name }, state);
 
-/** The older fields, for clients that still speak them. */
+/** Encodes the older fields, for clients that still use them. */
 function encodeLegacy(tools: readonly JsonObject[], choice: ToolChoice | undefined): JsonObject {
   return withoutUndefined<JsonObject>({
     functions: tools.map((tool) => tool.function as JsonObject),

@@ -21,7 +21,7 @@ import {
 import { encodeUsage } from "./usage.ts";
 import { addGatewayFields } from "../gateway-facts.ts";
 
-/** A chat completion for a client. */
+/** Encodes a chat completion for a client. */
 export function encodeResponse(
   response: CanonicalResponse,
   context: ResponseContext = {},
@@ -121,7 +121,8 @@ function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
   if (thoughts.length === 0) return {};
   const text = reasoningText(thoughts);
-  // Clients of DeepSeek's kind read the one name, OpenRouter's the other; each reads one of them.
+  // Clients like DeepSeek's read the first name, OpenRouter's the second; each reads only one of
+  // them.
   return {
     reasoning_content: text,
     reasoning: text,
@@ -129,7 +130,7 @@ function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   };
 }
 
-/** Sound as chat shows it, in answers and in deltas. */
+/** Encodes sound as chat shows it, in answers and in deltas. */
 export const encodeAudio = (audio: {
   id?: string;
   data?: string;
@@ -144,8 +145,8 @@ export const encodeAudio = (audio: {
   });
 
 /**
- * An image that the model made, as OpenRouter shows it; one that is only an uploaded file cannot be
- * shown.
+ * Encodes an image that the model generated, as OpenRouter shows it; one that is only an uploaded
+ * file cannot be shown.
  */
 export function encodeImage({ source }: Extract<AssistantPart, { type: "image" }>): JsonObject[] {
   if (source.type === "file") return [];

@@ -29,8 +29,8 @@ import { encodeUsage } from "./usage.ts";
 const doneFrame = "data: [DONE]\n\n";
 
 /**
- * Canonical parts to chunks: the role first on each choice, one finish for each, then usage and the
- * gateway's own facts on a chunk without choices, then `[DONE]`. After an error nothing follows.
+ * Encodes canonical parts as chunks: the role first on each choice, one finish for each, then usage
+ * and the gateway's own facts on a chunk without choices, then `[DONE]`. Nothing follows an error.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   private readonly context: ResponseContext;
@@ -66,8 +66,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Text is what streams are made of: where nothing waits to go along with it, it is put between
-   * texts that stay the same.
+   * Encodes text, which most of a stream consists of: where nothing has to accompany it, it is
+   * placed between constant texts.
    */
   private text(choiceIndex: number, text: string): string[] {
     const choice = this.choice(choiceIndex);
@@ -80,7 +80,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private readonly entryFrame = (entry: JsonObject): string =>
     `${this.head}[${JSON.stringify(entry)}]}\n\n`;
 
-  /** What every chunk begins with; the same id, time and model throughout. */
+  /** Sets the beginning of every chunk, with the same id, time and model throughout. */
   private setHead(start: ResponseStart): void {
     const { id, model } = this.context;
     const { serviceTier, systemFingerprint } = start;
@@ -119,15 +119,15 @@ export class ChatStreamEncoder implements StreamEncoder {
 type ChoicePart = Extract<StreamPart, { choiceIndex: number }>;
 
 interface OpenCall {
-  /** Position among the choice's calls, which is what chat counts. */
+  /** The position among the choice's calls, as chat counts them. */
   index: number;
   start: ToolCallStart;
   hasText: boolean;
 }
 
 /**
- * Encodes one choice of a stream: each call gives the entries of `choices` that its part becomes,
- * mostly one.
+ * Encodes one choice of a stream: each method returns the entries of `choices` for its part,
+ * usually one.
  */
 class ChoiceEncoder {
   private readonly index: number;
@@ -136,7 +136,7 @@ class ChoiceEncoder {
   private readonly calls = new Map<number, OpenCall>();
   private readonly thoughts = new Map<number, JsonObject>();
   private pendingProbabilities: LogProbabilities | undefined;
-  /** Seals of thoughts after a call, which wait for the id of the call that they stand before. */
+  /** Seals of reasoning after a call, which wait for the id of the call that they precede. */
   private heldSeals: { seal: ReasoningPart; names: JsonObject }[] = [];
   private pendingSeparator = "";
   private hasRole = false;
@@ -188,7 +188,7 @@ class ChoiceEncoder {
     }
   }
 
-  /** The end of the choice, once; without a reason it is inferred. */
+  /** Ends the choice, once; without a reason it is inferred. */
   finish(reported?: Finish): JsonObject[] {
     if (this.finished) return [];
     const finish = reconcileFinish(reported, this.calls.size > 0);
@@ -212,7 +212,7 @@ class ChoiceEncoder {
   }
 
   /**
-   * JSON text of the one entry that a text becomes; undefined where more belongs to it than the
+   * Returns the JSON text of a text's single entry; undefined where the entry has more than the
    * text.
    */
   plainText(text: string): string | undefined {
@@ -241,8 +241,8 @@ class ChoiceEncoder {
   }
 
   /**
-   * Text goes out as it comes, under each of the names that clients read; a seal follows in an
-   * entry of its own, which clients merge by `index` (OpenRouter).
+   * Encodes reasoning text as it comes, under each of the names that clients read. A seal follows
+   * in an entry of its own, which clients merge by `index` (OpenRouter).
    */
   private reasoning(part: Extract<ChoicePart, { type: `reasoning-${string}` }>): JsonObject[] {
     if (part.type === "reasoning-end") return this.endThought(part);
@@ -288,7 +288,7 @@ class ChoiceEncoder {
     return details.length === 0 ? [] : this.delta({ reasoning_details: details });
   }
 
-  /** Members that all entries of one thought share. */
+  /** Returns the members that all entries of one block share. */
   private thoughtNames(itemIndex: number): JsonObject {
     let names = this.thoughts.get(itemIndex);
     if (names === undefined) this.thoughts.set(itemIndex, (names = { index: this.thoughts.size }));
@@ -327,7 +327,7 @@ class ChoiceEncoder {
     return this.delta({ tool_calls: [{ index: call.index, ...added }] });
   }
 
-  /** A function that got no arguments gets empty ones: clients parse the text. */
+  /** Ends a call. A function without arguments gets empty ones, since clients parse the text. */
   private endCall(place: ItemPlace): JsonObject[] {
     const call = this.calls.get(place.itemIndex);
     return call === undefined || call.hasText || call.start.kind === "custom"
@@ -347,7 +347,7 @@ class ChoiceEncoder {
     };
   }
 
-  /** An entry with this delta, after the one that gives the role. */
+  /** Returns an entry with this delta, preceded by one with the role where that was not sent. */
   private delta(delta: JsonObject): JsonObject[] {
     if (this.hasRole) return [this.entry(delta)];
     this.hasRole = true;
@@ -358,7 +358,7 @@ class ChoiceEncoder {
     return Object.keys(delta).length === 0 ? [role] : [role, this.entry(delta)];
   }
 
-  /** An entry that takes along the log probabilities that were waiting for it. */
+  /** Returns an entry with the log probabilities that were waiting for it. */
   private entry(delta: JsonObject, ending: JsonObject = { finish_reason: null }): JsonObject {
     const waits =
       this.pendingProbabilities !== undefined &&
@@ -380,8 +380,7 @@ interface WholeChoice {
 }
 
 /**
- * Events that say what a JSON body says; what cannot be read becomes an event that cannot be read
- * either.
+ * Converts a JSON body to the equivalent events; an unreadable body becomes an unreadable event.
  */
 export function eventsOfWhole(text: string): string {
   let body: unknown;
@@ -416,10 +415,7 @@ export function eventsOfWhole(text: string): string {
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 
-/**
- * A message as the one delta that says it all; tool calls get the index that streams number them
- * by.
- */
+/** Returns a message as one delta; tool calls get the index by which streams number them. */
 function deltaOf(message: WholeChoice["message"]): unknown {
   const calls = message?.tool_calls;
   if (!Array.isArray(calls)) return message ?? {};

@@ -6,7 +6,7 @@ import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.t
 import { asArray, asObject } from "../wire-fields.ts";
 import { decodeFinish, hasFinished } from "./answer-fields.ts";
 
-/** What an error answer says, in any of the shapes that chat-shaped servers use. */
+/** Reads an error answer, in any of the forms that chat-like servers use. */
 export const readError = (status: number, body: unknown): ReportedError =>
   readErrorBody(status, body);
 
@@ -20,8 +20,8 @@ function brokenChoice({ choices }: JsonObject): JsonObject | undefined {
 }
 
 /**
- * An error that came as an event of a stream, or as the end of one of its choices; undefined when
- * there is none.
+ * Reads an error that came as an event of a stream, or as the end of one of its choices; undefined
+ * when there is none.
  */
 export function readStreamError(chunk: JsonObject): ReportedError | undefined {
   const broken = brokenChoice(chunk);
@@ -39,16 +39,17 @@ export function readStreamError(chunk: JsonObject): ReportedError | undefined {
 }
 
 /**
- * The frame that ends a stream in failure: without `choices`, which makes it loud in every client.
+ * Returns the frame that ends a stream in failure: without `choices`, so that every client notices
+ * it.
  */
 export const errorFrame = (error: ReportedError): string =>
   `data: ${JSON.stringify(errorBody(error))}\n\n`;
 
-/** The JSON body of an error answer. */
+/** Returns the JSON body of an error answer. */
 export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject =>
   errorBody(reportError(error, context));
 
-/** The one frame that ends a stream in failure. */
+/** Returns the one frame that ends a stream in failure. */
 export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] => [
   errorFrame(reportError(error, context)),
 ];

@@ -10,7 +10,7 @@ import { passThrough } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 
-/** OpenAI's chat completions, and what compatible servers make of them (openai 7.55, 2026-11). */
+/** OpenAI's chat completions, and the variants of compatible servers (openai 7.55, 2026-11). */
 export const openaiChat = {
   id: "openai-chat",
   recordedAs: "chat",

@@ -11,7 +11,7 @@ import { asObject } from "../wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/** The two names of one bound; a request that has either has set it. */
+/** The two names of the output cap; a request that has either has set it. */
 const boundMembers = ["max_tokens", "max_completion_tokens"] as const;
 
 function bound(
@@ -24,8 +24,8 @@ function bound(
 }
 
 /**
- * Effort is flat in chat (contract: reasoning rule 1); what flat fields cannot say stays in the
- * object.
+ * Returns the reasoning fields. Effort is flat in chat (contract: reasoning rule 1); what flat
+ * fields cannot express stays in the object.
  */
 function reasoning(config: PresetSettings, body: JsonFields): JsonFields {
   const own = asObject(body["reasoning"]) ?? {};
@@ -49,7 +49,7 @@ function reasoning(config: PresetSettings, body: JsonFields): JsonFields {
 const isInstruction = (message: unknown): boolean =>
   ["system", "developer"].includes(String(asObject(message)?.["role"]));
 
-/** Presets in OpenAI's chat dialect, whose names the configuration has already. */
+/** Presets in OpenAI's chat dialect, whose names the configuration already has. */
 export const presetFields: PresetFields = {
   settings: (config, body) => ({
     ...unlessSet(
@@ -63,7 +63,7 @@ export const presetFields: PresetFields = {
         seed: config.seed,
         stop: config.stop,
         response_format: config.response_format,
-        // OpenAI refuses options of a stream where there is none.
+        // OpenAI refuses stream options where there is no stream.
         stream_options: body["stream"] === true ? config.stream_options : undefined,
         ...presetTools(config, body),
         ...bound(config, body),

@@ -207,8 +207,8 @@ const count = integer(1).nullish();
 
 /**
  * The body of `POST /chat/completions`: the contract's fields, OpenAI's reference (openai 7.55) and
- * the extensions that compatible servers know. Null means absent, except for `model` and
- * `messages`. Fields that are not described survive towards upstreams of the same dialect.
+ * the extensions of compatible servers. Null means absent, except for `model` and `messages`.
+ * Undescribed fields are passed on to upstreams of the same dialect.
  */
 export const chatRequestSchema = z.looseObject({
   model: modelField,
@@ -288,8 +288,8 @@ export const chatRequestSchema = z.looseObject({
 /** Checks a chat request; see `requestCheck`. */
 export const checkChatRequest = requestCheck(chatRequestSchema);
 
-/** Request fields with a name of their own; all others are kept as extensions. */
+/** Request fields that the canonical form names; all others are kept as extensions. */
 export const chatRequestFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
 
-/** Request fields that speak to the gateway; removed from every body that goes upstream. */
+/** Request fields for the gateway, which are removed from every body that is sent upstream. */
 export const chatGatewayFields = gatewayFieldNames;

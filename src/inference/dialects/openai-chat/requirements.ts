@@ -6,7 +6,7 @@ import {
   type RequirementReader,
 } from "../requirements.ts";
 
-/** Requirements of chat requests, some of which have an older name too. */
+/** Reads the requirements of chat requests, some of whose fields also have an older name. */
 export const requirements: RequirementReader = {
   capChoosesRoutes: true,
   outputCap: (body) =>

@@ -13,8 +13,8 @@ import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts"
 export { readChatUsage };
 
 /**
- * Usage of a chat response or chunk: in its usual place, or where Groq and Moonshot put it in
- * streams.
+ * Reads the usage of a chat response or chunk: in its usual place, or where Groq and Moonshot put
+ * it in streams.
  */
 export function readUsageOf(body: unknown): MeteredUsage | undefined {
   const fields = fieldsOf(body);
@@ -25,8 +25,7 @@ export function readUsageOf(body: unknown): MeteredUsage | undefined {
 }
 
 /**
- * `usage` of a chat answer: totals that include their details, computed and not trusted, and the
- * charge.
+ * Encodes `usage` of a chat answer: totals that are computed from their details, and the charge.
  */
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const prompt = totalInputTokens(usage);
@@ -61,7 +60,7 @@ const completionNames: CountNames = [
   ["image_tokens", (usage) => usage.outputImageTokens],
 ];
 
-/** The counts that are known; undefined when none is. */
+/** Returns the known counts; undefined when there is none. */
 function knownCounts(names: CountNames, usage: Usage): JsonObject | undefined {
   let known: Record<string, number> | undefined;
   for (const [name, count] of names) {
@@ -72,8 +71,8 @@ function knownCounts(names: CountNames, usage: Usage): JsonObject | undefined {
 }
 
 /**
- * The chat form of a usage vector, for answers whose provider sent none or one that had to be
- * clamped.
+ * Returns the chat form of a usage vector, for answers whose provider sent none or one that had to
+ * be clamped.
  */
 function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
   const prompt = totalInputTokens(usage);
@@ -95,8 +94,9 @@ function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
 }
 
 /**
- * JSON text of the usage that the client is shown: the provider's own, with the charge in USD and
- * the provider's cost where it is known; ours where the provider's cannot be shown.
+ * Returns the JSON text of the usage that the client is shown: the provider's own, with the charge
+ * in USD and the provider's cost where it is known; the gateway's where the provider's cannot be
+ * shown.
  */
 export function pricedUsageText(options: {
   original: string | undefined;
@@ -108,7 +108,7 @@ export function pricedUsageText(options: {
     original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
   const base = usable ? withTotals(original, metered) : JSON.stringify(chatUsage(metered));
   const cost = JSON.stringify(usdFromNano(chargedNano));
-  // The usual usage has no cost of the provider's, so ours is simply its last member.
+  // Usage usually has no cost of the provider's, so the charge is appended as its last member.
   if (base.endsWith("}") && base.length > 2 && !base.includes('"cost')) {
     const details =
       metered.providerCostUsd === undefined
@@ -129,8 +129,8 @@ export function pricedUsageText(options: {
 }
 
 /**
- * The provider's usage with the three counts that every chat client reads: some name them
- * otherwise, or send a total that is none.
+ * Returns the provider's usage with the three counts that every chat client reads: some providers
+ * name them differently, or send an invalid total.
  */
 function withTotals(text: string, { usage }: MeteredUsage): string {
   const told = JSON.parse(text) as Record<string, unknown>;
@@ -156,12 +156,12 @@ const isCount = (value: unknown): value is number => typeof value === "number";
 const costDetails = (upstreamCostUsd: number): string =>
   JSON.stringify({ upstream_inference_cost: upstreamCostUsd });
 
-/** Whether usage reports the provider's own cost. */
+/** Returns whether usage reports the provider's own cost. */
 export const tellsCost = (usage: unknown): boolean =>
   typeof usage === "object" && usage !== null && ("cost" in usage || "cost_details" in usage);
 
 /**
- * A chunk whose usage is not the last one, without the provider's own cost: `cost` is what the
+ * Removes the provider's own cost from a chunk whose usage is not the last one: `cost` is what the
  * client is charged.
  */
 export function withoutCost(text: string): string {

@@ -12,7 +12,7 @@ import type { ResponseContext } from "../dialect.ts";
 import { addGatewayFields } from "../gateway-facts.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** How a response stands when it has ended. */
+/** The state of a response that has ended. */
 export interface Ending {
   status: "completed" | "incomplete" | "failed";
   incomplete_details: JsonObject | null;
@@ -27,8 +27,8 @@ const cut = (reason: string): Ending => ({
 });
 
 /**
- * The end of an answer for a Responses client. A refusal is a whole answer where its words stand in
- * the message, a cut one otherwise.
+ * Encodes the end of an answer for a Responses client. A refusal is a whole answer where its words
+ * are in the message, and a cut one otherwise.
  */
 export function encodeFinish(finish: Finish): Ending {
   switch (finish.reason) {
@@ -52,7 +52,7 @@ export function encodeFinish(finish: Finish): Ending {
   }
 }
 
-/** The end that an upstream reported; undefined while it reports none. */
+/** Returns the end that an upstream reported; undefined while it reports none. */
 export function decodeFinish(response: JsonObject): Finish | undefined {
   if (response.status === "completed") return { reason: "stop" };
   if (response.status !== "incomplete") return undefined;
@@ -60,7 +60,7 @@ export function decodeFinish(response: JsonObject): Finish | undefined {
   return { reason: reason === "content_filter" ? "content_filter" : "length" };
 }
 
-/** A citation of Responses: `url_citation`, or one that is kept as it is. */
+/** Decodes a citation of Responses: `url_citation`, or one that is kept as it is. */
 export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   const fields = asObject(value);
   if (fields === undefined) return undefined;
@@ -77,13 +77,13 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   });
 }
 
-/** The citations of one text; undefined when there are none. */
+/** Decodes the citations of one text; undefined when there are none. */
 export function decodeAnnotations(value: unknown): Annotation[] | undefined {
   const annotations = (asArray(value) ?? []).flatMap((entry) => decodeAnnotation(entry) ?? []);
   return annotations.length === 0 ? undefined : annotations;
 }
 
-/** A citation for a Responses client; none for kinds that Responses has no word for. */
+/** Encodes a citation for a Responses client; none for kinds that Responses does not have. */
 export function encodeAnnotation(annotation: Annotation): JsonObject[] {
   if (annotation.type === "opaque")
     return annotation.dialect === "openai-responses" ? [annotation.value] : [];
@@ -101,23 +101,20 @@ export function encodeAnnotation(annotation: Annotation): JsonObject[] {
   ];
 }
 
-/**
- * How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's
- * own.
- */
+/** Reads a seal: from a client with the gateway's mark, from an upstream as that upstream's own. */
 type SealReader = (sealed: string) => { seal: string; provenance?: Provenance };
 
-/** Reads an upstream's seals: in any form, they are its own. */
+/** Returns a reader of an upstream's seals, which in any form are its own. */
 export const sealsOf =
   (providerId: string | undefined): SealReader =>
   (sealed) => ({ seal: sealed, ...(providerId !== undefined && { provenance: { providerId } }) });
 
-/** Begins a seal that holds more than ciphertext: what Responses has no fields for. */
+/** The beginning of a seal that contains more than ciphertext: what Responses has no fields for. */
 const packMark = "th1.";
 
 /**
- * What is packed: a signature stands over its text, so the text travels with it and clients cannot
- * change it.
+ * The content of such a seal. A signature covers its text, so the text travels with it and clients
+ * cannot change it.
  */
 interface PackedThought {
   text?: string;
@@ -125,11 +122,11 @@ interface PackedThought {
   signature?: string;
   encrypted?: string;
   format?: string;
-  /** The signature belongs to this call and not to a thought (Gemini). */
+  /** The call that the signature belongs to, where it is not a reasoning block's (Gemini). */
   callId?: string;
 }
 
-/** A call's signature as it travels in front of the call. */
+/** A call's signature, which is sent in an item in front of the call. */
 export interface CallSignature {
   callId: string;
   signature: string;
@@ -151,8 +148,8 @@ function unpack(seal: string): PackedThought | undefined {
 }
 
 /**
- * `encrypted_content` of a thought for a client, marked with its maker; undefined when the thought
- * is not sealed.
+ * Returns `encrypted_content` of a reasoning block for a client, marked with its maker; undefined
+ * when it is not sealed.
  */
 export function sealedContent(part: ReasoningPart): string | undefined {
   const { text, summary, signature, encrypted, format, provenance } = part;
@@ -165,7 +162,7 @@ export function sealedContent(part: ReasoningPart): string | undefined {
   return encrypted === undefined ? undefined : sealWithProvenance(encrypted, provenance);
 }
 
-/** The item in front of a call that keeps the call's signature for the next turn. */
+/** Returns the item in front of a call that keeps the call's signature for the next turn. */
 export const signatureItem = (id: string, call: CallSignature): JsonObject => ({
   id,
   type: "reasoning",
@@ -180,8 +177,9 @@ const texts = (value: unknown): string[] =>
   (asArray(value) ?? []).flatMap((entry) => asString(asObject(entry)?.text) ?? []);
 
 /**
- * A reasoning item as a thought, or as the signature of the call that follows it. What was packed
- * wins over what is shown: only the former is what its maker signed.
+ * Decodes a reasoning item as a reasoning block, or as the signature of the call that follows it.
+ * Packed content takes precedence over what is shown, since only the former is what its maker
+ * signed.
  */
 export function decodeReasoningItem(
   item: JsonObject,
@@ -212,7 +210,7 @@ export function decodeReasoningItem(
   });
 }
 
-/** Summaries on the wire. */
+/** Encodes summaries. */
 export const summaryParts = (summaries: readonly string[]): JsonObject[] =>
   summaries.map((text) => ({ type: "summary_text", text }));
 
@@ -221,9 +219,9 @@ interface RecordFacts {
   id: string;
   model: string;
   createdAtSeconds: number;
-  /** Absent while the response is under way. */
+  /** Absent while the response is in progress. */
   ending?: Ending | undefined;
-  /** When it was completed, where it was. */
+  /** When it was completed, if it was. */
   completedAtSeconds?: number;
   output: readonly JsonObject[];
   usage?: MeteredUsage | undefined;
@@ -236,8 +234,8 @@ const noReasoning: JsonObject = { effort: null, summary: null };
 const plainText: JsonObject = { format: { type: "text" } };
 
 /**
- * The whole record of a response: Open Responses (2026-07) wants every key, and numbers where the
- * request was silent.
+ * Returns the whole record of a response. Open Responses (2026-07) requires every key, and numbers
+ * where the request had none.
  */
 export function responseRecord(
   facts: RecordFacts,
@@ -257,8 +255,7 @@ export function responseRecord(
     output,
     output_text: outputText(output),
     usage: usage === undefined ? null : encodeUsage(usage, gateway),
-    // Every request field that a response repeats, with what stands there when the request has
-    // none.
+    // Every request field that a response repeats, with its value where the request has none.
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
     max_tool_calls: request.max_tool_calls ?? null,
@@ -286,13 +283,13 @@ export function responseRecord(
   return record;
 }
 
-/** An object of the request with the members that it left out. */
+/** Returns an object of the request with the members that it omitted. */
 function completed(defaults: JsonObject, value: JsonValue | undefined): JsonObject {
   const own = asObject(value);
   return own === undefined ? defaults : { ...defaults, ...own };
 }
 
-/** Functions are shown with all their keys. */
+/** Returns a tool as the record repeats it; functions have all their keys. */
 function echoedTool(value: JsonValue): JsonValue {
   const tool = asObject(value);
   return tool?.type === "function"
@@ -300,7 +297,7 @@ function echoedTool(value: JsonValue): JsonValue {
     : value;
 }
 
-/** The text of all messages, as OpenAI's own clients put it together. */
+/** Returns the text of all messages, joined as OpenAI's own clients do. */
 export function outputText(output: readonly JsonObject[]): string {
   let text = "";
   for (const item of output) {

@@ -12,13 +12,15 @@ import { RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
 import { decodeInput } from "./items/decode-input.ts";
 import { checkResponsesRequest, responsesRequestFields } from "./request-schema.ts";
 
-/** `include` entries that the gateway itself understands; the others are the upstream's. */
+/**
+ * The `include` entry that the gateway itself understands; all others are passed to the upstream.
+ */
 export const includedSeals = "reasoning.encrypted_content";
 export const includedProbabilities = "message.output_text.logprobs";
 
 /**
- * A Responses request from the wire; see `ClientDialect.decodeRequest`. Fields of the stored
- * lifecycle are the gateway's own business and leave no trace.
+ * Decodes a Responses request; see `ClientDialect.decodeRequest`. Fields of the stored lifecycle
+ * are handled by the gateway and not decoded.
  */
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
@@ -92,8 +94,8 @@ function decodeLogProbabilities(body: RequestFields): CanonicalRequest["logProba
 }
 
 /**
- * Unknown fields, further `include` entries, and a text format that only the client's own dialect
- * may know.
+ * Returns unknown fields, further `include` entries, and a text format that only the client's own
+ * dialect may know.
  */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
   const fields: Record<string, JsonObject[string]> = {

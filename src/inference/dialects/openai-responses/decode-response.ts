@@ -13,8 +13,8 @@ import { argumentsText } from "./items/decode-input.ts";
 import { readReportedError } from "./errors.ts";
 
 /**
- * A response from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as
- * absent.
+ * Decodes a response from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types
+ * count as absent.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
@@ -58,8 +58,8 @@ function decodeItems(
 }
 
 /**
- * An id for a call that came without one: the same for the same answer, and different for every
- * call.
+ * Returns an id for a call that came without one: the same for the same answer, and different for
+ * every call.
  */
 export const mintedCallId = (responseId: string, index: number): string =>
   `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${index}`;
@@ -71,7 +71,7 @@ function decodeLogProbabilities(items: readonly JsonObject[]): Choice["logProbab
   return content.length === 0 ? undefined : { content };
 }
 
-/** A body without output, or one that has not ended well. */
+/** Builds the error for a body without output, or one that has not ended well. */
 function notAnAnswer(fields: JsonObject | undefined): GatewayError {
   if (!asObject(fields?.error))
     return new GatewayError("upstream_error", "The provider's answer is no finished response.");
@@ -82,13 +82,13 @@ function notAnAnswer(fields: JsonObject | undefined): GatewayError {
 /** What decoding one item of an upstream's output needs to know. */
 interface ItemSurroundings {
   context: DecodeContext;
-  /** A message came before it in the same answer. */
+  /** Whether a message preceded it in the same answer. */
   startsMessage: boolean;
-  /** Id for a call that came without one. */
+  /** The id for a call that came without one. */
   mintedId: string;
 }
 
-/** An item of an upstream's output, whole; none where it says nothing. */
+/** Decodes a whole item of an upstream's output; none where it is empty. */
 function decodeItem(item: JsonObject, surroundings: ItemSurroundings): AssistantPart[] {
   switch (item.type) {
     case "message":
@@ -133,7 +133,7 @@ function decodeContent(value: JsonValue): AssistantPart[] {
   return text === "" ? [] : [{ type: "text", text, ...(annotations && { annotations }) }];
 }
 
-/** A thought with its maker's seal; undefined when it is an id alone. */
+/** Decodes a reasoning block with its maker's seal; undefined when it is an id alone. */
 export function decodeThought(item: JsonObject, context: DecodeContext): ReasoningPart | undefined {
   const thought = decodeReasoningItem(item, sealsOf(context.providerId));
   if ("callId" in thought) return undefined;
@@ -145,13 +145,13 @@ export function decodeThought(item: JsonObject, context: DecodeContext): Reasoni
   return isEmpty ? undefined : thought;
 }
 
-/** What a call is to the client. */
+/** A call as the client knows it. */
 interface CallFacts extends Pick<ToolCallPart, "kind" | "name" | "namespace"> {
-  /** It went out as a function: its input is a member of the arguments. */
+  /** Whether it was sent as a function, so that its input is a member of the arguments. */
   unwraps: boolean;
 }
 
-/** What a call is to the client, regardless of its tool's name on this wire. */
+/** Returns a call as the client knows it, regardless of its tool's name on this wire. */
 export function callFacts(item: JsonObject, context: DecodeContext): CallFacts {
   const wireName = asString(item.name) ?? "";
   const alias = context.toolAliases?.get(wireName);
@@ -180,7 +180,7 @@ function decodeCall(item: JsonObject, { context, mintedId }: ItemSurroundings): 
   ];
 }
 
-/** An image that the model made; undefined while there is none. */
+/** Decodes an image that the model generated; undefined while there is none. */
 export function decodeImage(item: JsonObject): ImagePart | undefined {
   const data = asString(item.result);
   if (!data) return undefined;

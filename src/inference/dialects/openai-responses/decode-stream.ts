@@ -22,9 +22,9 @@ import {
 } from "./items/stream-items.ts";
 
 /**
- * Events of a Responses stream to canonical parts. What only the closing event of a part, of an
- * item or of the response reports is emitted then, and once. A stream that ends without its
- * terminal event is cut.
+ * Decodes the events of a Responses stream to canonical parts. What only the closing event of a
+ * part, of an item or of the response reports is emitted then, and once. A stream that ends without
+ * its terminal event is cut.
  */
 export class ResponsesStreamDecoder implements StreamDecoder {
   latestUsage: MeteredUsage | undefined;
@@ -68,14 +68,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       case "response.output_item.done":
         return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
       default:
-        // A server that answers as another dialect does: its error has no type.
+        // A server that answers in another dialect, whose error has no type.
         if (type === "" && asObject(fields.error) !== undefined) return this.fail(reported(fields));
         if (response !== undefined) return this.start(response);
         return this.begun(this.output.read(type, fields));
     }
   }
 
-  /** Parts of items, after the start of the answer where the upstream left it out. */
+  /** Returns parts of items, after the start of the answer where the upstream omitted it. */
   private begun(parts: StreamPart[]): StreamPart[] {
     return this.started || parts.length === 0 ? parts : [...this.start({}), ...parts];
   }
@@ -145,12 +145,12 @@ interface KnownItem {
   outputIndex: number;
   id: string | undefined;
   stream: ItemStream;
-  /** A call may stay open while others speak; a message or a thought may not. */
+  /** A call may stay open while other items continue; a message or a reasoning block may not. */
   isCall: boolean;
   isDone: boolean;
 }
 
-/** Items that only their own dialect understands; they are given out once they are whole. */
+/** Items that only their own dialect has, which are emitted once they are complete. */
 class OpaqueStream implements ItemStream {
   private readonly surroundings: StreamSurroundings;
 
@@ -180,7 +180,7 @@ class OpaqueStream implements ItemStream {
   }
 }
 
-/** What an event without an announced item belongs to. */
+/** Returns the type of an item that was not announced, from the type of its event. */
 const typeOfEvent = (type: string): string => {
   if (type.startsWith("response.function_call_arguments.")) return "function_call";
   if (type.startsWith("response.custom_tool_call_input.")) return "custom_tool_call";
@@ -190,7 +190,7 @@ const typeOfEvent = (type: string): string => {
 
 /** The items of one answer, by their place in the upstream's output or by their ids. */
 class OutputStream {
-  /** True once a call has been announced. */
+  /** Whether a call has been announced. */
   hasCalls = false;
   private readonly items: KnownItem[] = [];
   private readonly context: DecodeContext;
@@ -217,14 +217,14 @@ class OutputStream {
     return this.through(known, known.stream.done(item));
   }
 
-  /** An item of the terminal event: what its own events did not tell. */
+  /** Reads an item of the terminal event for what its own events did not report. */
   told(outputIndex: number, item: JsonObject): StreamPart[] {
     const id = asString(item.id);
     const known = id === undefined ? undefined : this.items.find((one) => one.id === id);
     return this.done(known?.outputIndex ?? outputIndex, item);
   }
 
-  /** Any other event of an item. */
+  /** Reads any other event of an item. */
   read(type: string, event: JsonObject): StreamPart[] {
     const outputIndex = asNumber(event.output_index);
     const id = asString(event.item_id);
@@ -236,7 +236,7 @@ class OutputStream {
     return known.isDone && known.isCall ? [] : this.through(known, known.stream.read(type, event));
   }
 
-  /** The item that an event belongs to and that no event announced. */
+  /** Returns the item of an event whose item was not announced. */
   private implied(
     type: string,
     { outputIndex, id }: { outputIndex: number | undefined; id: string | undefined },
@@ -257,7 +257,7 @@ class OutputStream {
       : this.items.find((item) => item.outputIndex === outputIndex);
   }
 
-  /** Parts of an item, after the end of the part before it. */
+  /** Returns parts of an item, after the end of the part before it. */
   private through(known: KnownItem, parts: StreamPart[]): StreamPart[] {
     if (parts.length === 0 || this.items.length === 1) return parts;
     const others = this.items.flatMap((item) =>

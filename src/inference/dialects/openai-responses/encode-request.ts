@@ -19,15 +19,15 @@ import { asArray, asObject, unsupportedContent, joined, withoutUndefined } from 
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./items/encode-input.ts";
 
-/** OpenAI's bound on tool names here. */
+/** OpenAI's limit of tool name length here. */
 const toolNameLengthMax = 128;
 
-/** OpenAI answers 400 to less. */
+/** The smallest output cap; OpenAI answers 400 to less. */
 export const maxOutputTokensMin = 16;
 
 /**
- * A Responses request for an upstream; see `UpstreamDialect.encodeRequest`. The upstream stores
- * nothing, and is asked for its sealed thoughts, so that the next turn can bring them back.
+ * Encodes a Responses request for an upstream; see `UpstreamDialect.encodeRequest`. The upstream
+ * stores nothing, and is asked for its sealed reasoning, so that the next turn can return it.
  */
 export function encodeRequest(
   request: CanonicalRequest,
@@ -70,8 +70,8 @@ function encodeStream({ request, options, sameDialect }: EncodeState): JsonObjec
 }
 
 /**
- * What the API has no field for; a client of this very dialect that sent it nevertheless meant this
- * upstream.
+ * Encodes sampling, including fields that the API does not have: a client of this dialect that sent
+ * them nevertheless meant this upstream.
  */
 function encodeSampling(state: EncodeState): JsonObject {
   const {
@@ -115,8 +115,8 @@ function encodeBounds(state: EncodeState): JsonObject {
 }
 
 /**
- * Other dialects' thinking as an effort; thoughts are shown as summaries where they were asked for
- * so.
+ * Encodes other dialects' reasoning settings as an effort. Reasoning is shown as summaries where
+ * that was requested.
  */
 function encodeReasoning(state: EncodeState): JsonObject | undefined {
   const {
@@ -159,7 +159,9 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return withoutUndefined<JsonObject>({ type: "json_schema", name, description, schema, strict });
 }
 
-/** Metadata of other dialects is the gateway's own business and goes no further. */
+/**
+ * Encodes identity fields. Metadata of other dialects is handled by the gateway and not passed on.
+ */
 function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
   const namesTiers = sameDialect || request.dialect === "openai-chat";
   return {
@@ -176,7 +178,7 @@ function encodePromptCaching({ request: { promptCaching, dialect } }: EncodeStat
   return cachingFields(promptCaching);
 }
 
-/** Everything about tools; without tools left, nothing about choosing among them either. */
+/** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: EncodeState): JsonObject {
   const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
   const wire = [
@@ -191,7 +193,7 @@ function encodeToolFields(state: EncodeState): JsonObject {
   });
 }
 
-/** Tools of one namespace that follow each other are one entry again. */
+/** Encodes the tools. Consecutive ones of one namespace become one entry again. */
 function encodeTools(tools: readonly Tool[], state: EncodeState): JsonObject[] {
   const wire: JsonObject[] = [];
   let open: { name: string; tools: JsonObject[] } | undefined;
@@ -237,7 +239,10 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject | undefined {
   }
 }
 
-/** A tool waits for a search only where there is one; otherwise it is offered at once. */
+/**
+ * Returns whether a tool waits for a search, which needs a search tool; otherwise it is offered at
+ * once.
+ */
 const isDeferred = (tool: FunctionTool | CustomTool, state: EncodeState): true | undefined =>
   tool.deferred === true &&
   (state.request.tools ?? []).some(
@@ -258,7 +263,7 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
     name: state.namer.wireName({ kind: "function", name: tool.name }),
     description: tool.description,
     parameters: state.sameDialect ? (tool.parameters ?? null) : objectSchema(tool.parameters),
-    // Responses takes an absent `strict` for true, other dialects for false.
+    // An absent `strict` means true in Responses, and false in other dialects.
     strict: tool.strict ?? (state.sameDialect ? undefined : false),
     defer_loading: isDeferred(tool, state),
     ...state.cacheFields(tool.cache),
@@ -277,7 +282,7 @@ const encodeCustom = (tool: CustomTool, place: EncodePlace): JsonObject =>
     ...place.extensionFields(tool.extensions),
   });
 
-/** A custom tool for upstreams that know functions alone; the grammar becomes advice. */
+/** Wraps a custom tool for upstreams that know only functions; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
   const description = wrappedDescription(tool, () =>
     state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced"),
@@ -291,7 +296,7 @@ function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
   };
 }
 
-/** Chat asks for a search by a field, Responses by a tool. */
+/** Encodes web search, which chat requests by a field and Responses by a tool. */
 const encodeWebSearch = (
   { contextSize, userLocation, extensions }: WebSearchOptions,
   state: EncodeState,

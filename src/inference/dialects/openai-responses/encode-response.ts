@@ -6,7 +6,7 @@ import { encodeAnnotation, encodeFinish, responseRecord, type Ending } from "./a
 import { idBaseOf, OutputBuilder } from "./encode-stream.ts";
 import { plainMessage } from "./items/item-builders.ts";
 
-/** A whole response for a client: what its stream would have added up to. */
+/** Encodes a whole response for a client, equal to what its stream would have added up to. */
 export function encodeResponse(
   response: CanonicalResponse,
   context: ResponseContext = {},
@@ -56,7 +56,7 @@ interface Answer {
   output: JsonObject[];
 }
 
-/** The answer where it is one text and nothing else, as most are; undefined for all others. */
+/** Returns the answer where it is a single text, as most are; undefined for all others. */
 function plainAnswer({ choices }: CanonicalResponse, id: string): Answer | undefined {
   const choice = choices.length === 1 ? choices[0] : undefined;
   const text = choice === undefined ? "" : plainText(choice);
@@ -66,7 +66,7 @@ function plainAnswer({ choices }: CanonicalResponse, id: string): Answer | undef
   return { ending, output: [plainMessage({ id: `msg_${idBaseOf(id)}_0`, status, text })] };
 }
 
-/** The one text of an answer that ends without a word about it; empty where there is more to it. */
+/** Returns the single text of an answer with a plain end; empty where there is more to it. */
 function plainText({ index, parts, finish, logProbabilities }: Choice): string {
   const part = parts.length === 1 ? parts[0] : undefined;
   if (part?.type !== "text" || index !== 0 || logProbabilities !== undefined) return "";

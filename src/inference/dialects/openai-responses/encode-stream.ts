@@ -27,7 +27,7 @@ import {
 import { errorEvent, eventFrame, failure } from "./errors.ts";
 import { encodeFinish, signatureItem, responseRecord, type Ending } from "./answer-fields.ts";
 
-/** The part of an upstream's id that ids of items may contain. */
+/** Returns the part of an upstream's id that ids of items may contain. */
 export const idBaseOf = (id: string): string =>
   id
     .replace(/^resp_/, "")
@@ -35,9 +35,9 @@ export const idBaseOf = (id: string): string =>
     .slice(-40) || "0";
 
 /**
- * Canonical parts to Responses events: `response.created`, `response.in_progress`, the items, one
- * terminal event with the whole record, then the gateway's metadata. Sequence numbers have no gap,
- * and every id is the same from its first event to its last.
+ * Encodes canonical parts as Responses events: `response.created`, `response.in_progress`, the
+ * items, one terminal event with the whole record, then the gateway's metadata. Sequence numbers
+ * have no gaps, and every id is the same from its first event to its last.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
   private readonly context: ResponseContext;
@@ -165,10 +165,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Parts of one answer that make its items. */
+/** The parts of one answer that form its items. */
 type OutputPart = Exclude<Extract<StreamPart, { choiceIndex: number }>, { type: "finish" }>;
 
-/** An item that came whole. */
+/** An item that came complete. */
 class WholeItem implements ItemBuilder {
   private readonly value: JsonObject;
 
@@ -188,8 +188,8 @@ class WholeItem implements ItemBuilder {
 }
 
 /**
- * Parts of one answer to output items, in the order in which they began. A message and a call end
- * when something else begins: only then it is known whether they were cut.
+ * Builds output items from the parts of one answer, in the order in which they began. A message and
+ * a call end when something else begins, since only then it is known whether they were cut.
  */
 export class OutputBuilder {
   finish: Finish | undefined;
@@ -268,7 +268,7 @@ export class OutputBuilder {
     }
   }
 
-  /** The end of the answer, once; without a reason it is inferred. */
+  /** Ends the answer, once; without a reason it is inferred. */
   end(reported?: Finish): Finish {
     if (this.finish !== undefined) return this.finish;
     const finish = reconcileFinish(reported, this.calls.size > 0);
@@ -281,13 +281,13 @@ export class OutputBuilder {
     return (this.finish = finish);
   }
 
-  /** The items as far as they came; those that are open are called by this status. */
+  /** Returns the items as far as they came; open ones get this status. */
   output(status: ItemStatus): JsonObject[] {
     const last = this.items.length - 1;
     return this.items.map((item, index) => item.item(index === last ? status : "completed"));
   }
 
-  /** Opens an item; a whole item before it is closed. */
+  /** Opens an item, after closing a whole item before it. */
   private open<T extends ItemBuilder>(prefix: string, make: (head: ItemHead) => T, id?: string): T {
     this.message?.close("completed");
     this.message = undefined;
@@ -330,7 +330,7 @@ export class OutputBuilder {
     return this.open("msg", (head) => new MessageBuilder(head, phase));
   }
 
-  /** The thought at this place, which begins with the first thing that it says. */
+  /** Returns the reasoning block at this place, which begins with its first content. */
   private thought(itemIndex: number): ReasoningBuilder | undefined {
     if (this.hidesReasoning) return undefined;
     const known = this.thoughts.get(itemIndex);
@@ -357,7 +357,7 @@ export class OutputBuilder {
     thought?.close();
   }
 
-  /** A call's signature travels in an item before it: that one is replayed by every client. */
+  /** Starts a call. Its signature is sent in an item before it, which every client replays. */
   private startCall(start: ToolCallStart): void {
     const { signature, provenance, id: callId } = start;
     if (signature !== undefined) {
@@ -371,7 +371,10 @@ export class OutputBuilder {
     );
   }
 
-  /** An image that the model made; one that is only an address or an upload has no item here. */
+  /**
+   * Adds an image that the model generated; one that is only an address or an upload has no item
+   * here.
+   */
   private addImage({ source }: ImagePart): void {
     if (source.type !== "base64") return;
     const { data, mediaType } = source;

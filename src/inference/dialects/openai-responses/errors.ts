@@ -6,13 +6,13 @@ import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.t
 import { asObject } from "../wire-fields.ts";
 import { responseRecord } from "./answer-fields.ts";
 
-/** What an error answer says. */
+/** Reads an error answer. */
 export const readError = (status: number, body: unknown): ReportedError =>
   readErrorBody(status, body);
 
 /**
- * An error that a stream or a failed response reports: flat, as OpenAI's reference has it, or in a
- * member `error`.
+ * Reads an error that a stream or a failed response reports: flat, as in OpenAI's reference, or in
+ * a member `error`.
  */
 export function readReportedError(fields: JsonObject): ReportedError {
   const inner = asObject(fields.error) ?? fields;
@@ -29,8 +29,8 @@ export function readReportedError(fields: JsonObject): ReportedError {
 }
 
 /**
- * Codes that Codex (0.169) acts on, by the gateway's: it stops on the first three and retries a
- * `server_error`. What is not named is the server's.
+ * The codes that Codex (0.169) acts on, by the gateway's: it stops on the first three and retries a
+ * `server_error`, which every other code becomes.
  */
 const knownCodes: Readonly<Record<string, string>> = {
   rate_limit_exceeded: "rate_limit_exceeded",
@@ -47,10 +47,10 @@ const knownCodes: Readonly<Record<string, string>> = {
   invalid_prompt: "invalid_prompt",
 };
 
-/** The code of a response's `error`, in OpenAI's words. */
+/** Returns the code of a response's `error`, in OpenAI's terms. */
 const failureCode = ({ code }: ReportedError): string => knownCodes[code ?? ""] ?? "server_error";
 
-/** The words; a wait is named as Codex looks for it. */
+/** Returns the message; a wait is worded as Codex looks for it. */
 function failureMessage(error: ReportedError): string {
   const { message, retryAfterSeconds } = error;
   if (
@@ -62,16 +62,16 @@ function failureMessage(error: ReportedError): string {
   return `${message} Please try again in ${retryAfterSeconds}s.`;
 }
 
-/** `error` of a failed response. */
+/** Returns `error` of a failed response. */
 export const failure = (error: ReportedError): JsonObject => ({
   code: failureCode(error),
   message: failureMessage(error),
 });
 
 /**
- * The `error` event that stands before `response.failed`: only both together are heard by every
- * client. OpenAI's reference has its members flat, the AI SDK nested; the nested one is the
- * contract's envelope.
+ * Returns the `error` event that precedes `response.failed`: only both together are noticed by
+ * every client. Its members are flat in OpenAI's reference and nested in the AI SDK; the nested one
+ * is the contract's envelope.
  */
 export const errorEvent = (error: ReportedError): JsonObject => ({
   ...failure(error),
@@ -79,27 +79,27 @@ export const errorEvent = (error: ReportedError): JsonObject => ({
   ...errorBody(error),
 });
 
-/** The JSON body of an error answer. */
+/** Returns the JSON body of an error answer. */
 export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject =>
   errorBody(reportError(error, context));
 
-/** One event of a stream as an SSE frame. */
+/** Returns one event of a stream as an SSE frame. */
 export const eventFrame = (type: string, fields: JsonObject): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 
-/** Where a stream stands that is to end in failure. */
+/** The state of a stream that is to end in failure. */
 interface FailingStream {
   id: string;
   model: string;
   createdAtSeconds: number;
-  /** Number of the next event. */
+  /** The number of the next event. */
   sequenceNumber: number;
   /** What was delivered of it. */
   output?: readonly JsonObject[];
   requestBody?: Readonly<Record<string, unknown>>;
 }
 
-/** The two frames that end a stream in failure. */
+/** Returns the two frames that end a stream in failure. */
 export function failureFrames(error: ReportedError, stream: FailingStream): string[] {
   const { sequenceNumber, requestBody, output = [], ...facts } = stream;
   const ending = { status: "failed", error: failure(error), incomplete_details: null } as const;
@@ -113,7 +113,7 @@ export function failureFrames(error: ReportedError, stream: FailingStream): stri
   ];
 }
 
-/** The frames that end a stream of which nothing was sent yet. */
+/** Returns the frames that end a stream of which nothing was sent yet. */
 export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] =>
   failureFrames(reportError(error, context), {
     id: `resp_${context.traceId}`,

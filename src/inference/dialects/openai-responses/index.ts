@@ -11,7 +11,7 @@ import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 
 /**
- * OpenAI's Responses (openai 7.55, 2026-11), and Open Responses (2026-07) where it asks for more.
+ * OpenAI's Responses (openai 7.55, 2026-11), and Open Responses (2026-07) where it requires more.
  */
 export const openaiResponses = {
   id: "openai-responses",

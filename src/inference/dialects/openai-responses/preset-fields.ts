@@ -24,7 +24,7 @@ function toolChoice(choice: PresetSettings["tool_choice"]): PresetSettings["tool
   return name === undefined ? choice : { type: "function", name };
 }
 
-/** The format of the answer stands in `text`, flat where chat nests it. */
+/** Returns the text settings: the response format is in `text`, flat where chat nests it. */
 function text({ response_format: format }: PresetSettings, body: JsonFields): JsonFields {
   const own = asObject(body["text"]) ?? {};
   if (format === undefined || !isAbsent(own["format"])) return {};
@@ -34,7 +34,10 @@ function text({ response_format: format }: PresetSettings, body: JsonFields): Js
   };
 }
 
-/** Thinking is turned off by `enabled: false` here (contract: reasoning rule 1). */
+/**
+ * Returns the reasoning settings. Reasoning is turned off by `enabled: false` here (contract:
+ * reasoning rule 1).
+ */
 function reasoning(config: PresetSettings, body: JsonFields): JsonFields {
   const own = asObject(body["reasoning"]) ?? {};
   const wish = saysEffort(own) ? undefined : presetEffort(config);

@@ -23,7 +23,7 @@ import {
 } from "../request-check.ts";
 import { asObject, badRequest } from "../wire-fields.ts";
 
-/** One of these members is needed: where the content of a part is. */
+/** Requires one of these members, which carries the content of a part. */
 const anyOfMembers = (names: readonly string[]) =>
   names.map((name) => ({ required: [name], properties: { [name]: { type: "string" } } }));
 
@@ -67,7 +67,7 @@ const filePart = z
 
 const partTypes = [...textTypes, "input_image", "input_file", "input_audio", "refusal"];
 
-/** Parts of a message; a string is one of text. */
+/** Parts of a message; a string is a text part. */
 const contentPart = z.union([
   z.string(),
   textPart,
@@ -78,7 +78,7 @@ const contentPart = z.union([
   otherType(partTypes),
 ]);
 
-/** Parts of a tool's result, which carries no sound. */
+/** Parts of a tool's result, which cannot contain sound. */
 const outputPart = z.union([
   z.string(),
   textPart,
@@ -101,7 +101,10 @@ const itemTypes = [
   "item_reference",
 ];
 
-/** The types of items are many and grow; all but these few are several words. */
+/**
+ * Other items. Their types are many and growing; all but the described ones consist of several
+ * words.
+ */
 const otherItem = z.looseObject({
   type: z
     .string({ error: "must be a string." })
@@ -190,7 +193,7 @@ const tool = z
     problem: 'must be an object with a type, for example "function".',
   });
 
-/** A tool is named in the choice itself; some clients nest the name as chat does. */
+/** Returns the schema of a choice that names a tool; some clients nest the name as chat does. */
 const choiceOf = (kind: "function" | "custom") =>
   z
     .looseObject({
@@ -237,8 +240,8 @@ const toolChoice = z.union(
 
 /**
  * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.55) and what
- * Open Responses adds. Null means absent, except for `model` and `input`. Fields that are not
- * described survive towards upstreams of the same dialect.
+ * Open Responses adds. Null means absent, except for `model` and `input`. Undescribed fields are
+ * passed on to upstreams of the same dialect.
  */
 export const responsesRequestSchema = z.looseObject({
   model: modelField,
@@ -304,11 +307,11 @@ function checkLifecycle(body: Fields): void {
     throw badRequest("background", "needs a stored response; leave out store, or set it to true.");
 }
 
-/** Request fields that speak to the gateway; removed from every body that goes upstream. */
+/** Request fields for the gateway, which are removed from every body that is sent upstream. */
 export const responsesGatewayFields = gatewayFieldNames;
 
 /**
- * Request fields of the stored lifecycle, which the gateway keeps itself: an upstream stores
+ * Request fields of the stored lifecycle, which the gateway handles itself: an upstream stores
  * nothing.
  */
 export const responsesLifecycleFields = [
@@ -317,7 +320,7 @@ export const responsesLifecycleFields = [
   "background",
 ] as const;
 
-/** Request fields with a name of their own; all others are kept as extensions. */
+/** Request fields that the canonical form names; all others are kept as extensions. */
 export const responsesRequestFields: ReadonlySet<string> = new Set(
   Object.keys(responsesRequestSchema.shape).filter(
     (key) => key !== "max_tool_calls" && key !== "truncation",

@@ -11,7 +11,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 const answerFormat = (body: Body): unknown => nestedField(body, "text", "format");
 
-/** Requirements of requests in the Responses dialect. */
+/** Reads the requirements of requests in the Responses dialect. */
 export const requirements: RequirementReader = {
   outputCap: (body) => numberField(body["max_output_tokens"]),
   ...openaiThoughts,

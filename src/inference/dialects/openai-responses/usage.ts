@@ -8,8 +8,8 @@ import {
 import { withoutUndefined } from "../wire-fields.ts";
 
 /**
- * `usage` of a response: totals that include their details, computed and not trusted, and the charge.
- * The two details that clients read without looking are numbers in any case.
+ * Encodes `usage` of a response: totals that are computed from their details, and the charge. The
+ * two details that clients read without checking are always numbers.
  */
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const input = totalInputTokens(usage);
@@ -33,7 +33,9 @@ export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {})
   });
 }
 
-/** What the gateway adds to usage: the charge, and whether the caller's own key was used. */
+/**
+ * Returns what the gateway adds to usage: the charge, and whether the caller's own key was used.
+ */
 export const usageCost = ({ costUsd, isByok, upstreamCostUsd }: GatewayFacts): JsonObject =>
   withoutUndefined<JsonObject>({
     cost: costUsd,

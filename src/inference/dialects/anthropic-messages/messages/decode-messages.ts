@@ -33,7 +33,7 @@ const knownResultFields: ReadonlySet<string> = new Set([
 ]);
 const knownThinkingFields: ReadonlySet<string> = new Set(["type", "thinking", "signature", "data"]);
 
-/** The instructions and the conversation from the wire. */
+/** Decodes the instructions and the conversation. */
 export const decodeMessages = (body: RequestFields): Message[] => [
   ...decodeSystem(body),
   ...(body.nestedList("messages") ?? []).flatMap(decodeMessage),
@@ -61,8 +61,8 @@ function decodeMessage(message: RequestFields): Message[] {
 }
 
 /**
- * Instructions within the conversation. Blocks that are no text (changes of the tools, in beta)
- * stay beside the texts.
+ * Decodes instructions within the conversation. Blocks that are no text (changes of the tools, in
+ * beta) stay beside the texts.
  */
 function decodeLaterSystem(message: RequestFields): SystemMessage {
   const blocks = contentBlocks(message);
@@ -83,7 +83,8 @@ function decodeLaterSystem(message: RequestFields): SystemMessage {
 }
 
 /**
- * Results of tools are messages of their own; what else the user sends along follows them as one.
+ * Decodes a user's message. Results of tools become messages of their own, followed by everything
+ * else as one message.
  */
 function decodeUser(
   message: RequestFields,
@@ -123,7 +124,10 @@ function decodeAssistantBlock(block: RequestFields): AssistantPart {
   }
 }
 
-/** A thought with its maker's seal; clients write an empty one for unsealed thoughts. */
+/**
+ * Decodes a reasoning block with its maker's seal. Clients write an empty seal for unsealed
+ * reasoning.
+ */
 function decodeThinking(block: RequestFields): ReasoningPart {
   const sealed = block.string("signature");
   const { seal, provenance } = sealed ? openProvenance(sealed) : {};
@@ -146,7 +150,7 @@ function decodeRedacted(block: RequestFields): ReasoningPart {
   });
 }
 
-/** A call; older clients leave out the input of tools that take none. */
+/** Decodes a call. Older clients omit the input of tools that take none. */
 const decodeToolUse = (block: RequestFields): ToolCallPart =>
   withoutUndefined<ToolCallPart>({
     type: "tool-call",
@@ -162,8 +166,8 @@ const decodeToolUse = (block: RequestFields): ToolCallPart =>
   });
 
 /**
- * That the model itself called is what every dialect takes for granted; SDKs write it into every
- * call.
+ * Returns whether the model itself called, which is the default in every dialect and which SDKs
+ * write into every call.
  */
 const isDirect = (caller: unknown): boolean => asObject(caller)?.type === "direct";
 
@@ -171,12 +175,12 @@ const knownBlockFields = {
   text: new Set(["type", "text", "citations", "cache_control"]),
   image: new Set(["type", "source", "cache_control"]),
   document: new Set(["type", "source", "title", "context", "citations", "cache_control"]),
-  // Its type and its source stay beside the canonical document and make a search result of it
-  // again.
+  // A search result's type and source stay beside the canonical document, so that it can be
+  // restored.
   searchResult: new Set(["content", "title", "citations", "cache_control"]),
 };
 
-/** Content as fields, one for each block; text is one block, and nothing is none. */
+/** Returns content as fields, one for each block; text is one block, and absent content is none. */
 function contentBlocks(fields: RequestFields, key = "content"): RequestFields[] {
   const content = fields.object[key];
   const path = fields.pathOf(key);
@@ -188,7 +192,7 @@ function contentBlocks(fields: RequestFields, key = "content"): RequestFields[] 
   return content.map((block, index) => new RequestFields(block, `${path}[${index}]`));
 }
 
-/** Blocks of instructions, which are text alone. */
+/** Decodes blocks of instructions, which are text alone. */
 function decodeTexts(fields: RequestFields, key: string): TextPart[] {
   return contentBlocks(fields, key).map((block) => {
     const type = block.requiredString("type");
@@ -198,7 +202,10 @@ function decodeTexts(fields: RequestFields, key: string): TextPart[] {
   });
 }
 
-/** A block that a user or a tool may send; what only this dialect knows is kept as it is. */
+/**
+ * Decodes a block that a user or a tool may send; blocks that only this dialect has are kept as
+ * they are.
+ */
 function decodeUserBlock(block: RequestFields): TextPart | ImagePart | DocumentPart | OpaquePart {
   switch (block.requiredString("type")) {
     case "text":
@@ -214,14 +221,14 @@ function decodeUserBlock(block: RequestFields): TextPart | ImagePart | DocumentP
   }
 }
 
-/** A block that no other dialect understands. */
+/** Keeps a block that no other dialect has. */
 const opaque = (block: RequestFields): OpaquePart => ({
   type: "opaque",
   dialect: "anthropic-messages",
   value: block.object,
 });
 
-/** A text block. Throws `bad_request` when its text is no string. */
+/** Decodes a text block. Throws `bad_request` when its text is not a string. */
 const decodeText = (block: RequestFields): TextPart =>
   withoutUndefined<TextPart>({
     type: "text",
@@ -272,7 +279,9 @@ function mediaSource(source: RequestFields): MediaSource | undefined {
   }
 }
 
-/** Folded to lower case without parameters; `image/jpg` is no registered type. */
+/**
+ * Normalises a media type: lower case, without parameters; `image/jpg` is not a registered type.
+ */
 function mediaTypeOf(written: string): string {
   const type = (written.split(";")[0] ?? "").trim().toLowerCase();
   return type === "image/jpg" ? "image/jpeg" : type;
@@ -316,7 +325,7 @@ function documentSource(source: RequestFields): DocumentPart["source"] | undefin
   }
 }
 
-/** A search result is a document of texts with an address. */
+/** Decodes a search result as a document of texts with an address. */
 const decodeSearchResult = (block: RequestFields): DocumentPart =>
   withoutUndefined<DocumentPart>({
     type: "document",

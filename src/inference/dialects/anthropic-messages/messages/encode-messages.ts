@@ -25,7 +25,7 @@ import { repairToolTurns, argumentsObject, wrapInput } from "../../tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
 import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
 
-/** The conversation on the wire, with its leading instructions apart. */
+/** Encodes the conversation, with its leading instructions separately. */
 export function encodeMessages(state: EncodeState): {
   system: JsonValue | undefined;
   messages: JsonObject[];
@@ -39,7 +39,7 @@ export function encodeMessages(state: EncodeState): {
   const messages = turns.finish();
   if (messages.length + system.length === 0)
     throw unsupportedContent("messages", "say nothing; send a message with content.");
-  // Anthropic needs a message; instructions alone are asked as the user's.
+  // Anthropic requires a message, so a request of instructions alone is sent as the user's.
   if (messages.length === 0)
     return { system: undefined, messages: [{ role: "user", content: plainOrBlocks(system) }] };
   return { system: system.length === 0 ? undefined : plainOrBlocks(system), messages };
@@ -53,11 +53,13 @@ interface Turn {
   role: "user" | "assistant" | "system";
   blocks: JsonObject[];
   fields: JsonObject;
-  /** Nothing but results of tools so far: what the user says next belongs behind them. */
+  /**
+   * Whether it has only results of tools so far, so that the user's next message is appended to it.
+   */
   resultsOnly: boolean;
 }
 
-/** What stands before a conversation that the model began. */
+/** The turn before a conversation that the model began. */
 const openingTurn: Turn = {
   role: "user",
   blocks: [{ type: "text", text: "(The conversation begins.)" }],
@@ -66,8 +68,8 @@ const openingTurn: Turn = {
 };
 
 /**
- * Encodes message by message; those of one side that follow each other become one where another
- * dialect wrote them.
+ * Encodes message by message. Consecutive messages of one side become one where another dialect
+ * wrote them.
  */
 class TurnEncoder {
   private readonly state: EncodeState;
@@ -143,9 +145,9 @@ class TurnEncoder {
   }
 
   /**
-   * Instructions keep their place in the conversation; at its head they would mean something else,
-   * and spoil the prompt cache. Where they stand is bound by rules that only this dialect's own
-   * clients know, so those of others are sent as the user's.
+   * Encodes later instructions at their place in the conversation, since moving them to its head
+   * would change their meaning and spoil the prompt cache. Rules that only this dialect's own
+   * clients know limit where they may be placed, so those of other clients are sent as the user's.
    */
   private laterSystem(message: SystemMessage, place: EncodePlace): Turn {
     const { sameDialect, deviations } = this.state;
@@ -191,14 +193,14 @@ function encodeResult(message: ToolMessage, place: EncodePlace): JsonObject {
   };
 }
 
-/** Anthropic refuses a last turn of the model that ends in white space. */
+/** Removes white space from the end of the model's last turn, which Anthropic refuses. */
 function trimEnd(blocks: JsonObject[]): void {
   const last = blocks.at(-1);
   if (last?.type === "text" && typeof last.text === "string")
     blocks[blocks.length - 1] = { ...last, text: last.text.trimEnd() };
 }
 
-/** The blocks of a turn of the model, in the order in which they were made. */
+/** Encodes a turn of the model as blocks, in the order in which they were generated. */
 const encodeAssistant = (message: AssistantMessage, place: EncodePlace): JsonObject[] =>
   message.parts.flatMap((part, index) => encodePart(part, place.at(`.content[${index}]`)));
 
@@ -226,8 +228,9 @@ function encodePart(part: AssistantPart, place: EncodePlace): JsonObject[] {
 }
 
 /**
- * A thought goes back to its maker as it was, or not at all: Anthropic verifies the seal, and takes
- * a turn without its thoughts. Unsealed ones are only for servers that ask for them.
+ * Encodes a reasoning block. It is sent back to its maker unchanged, or not at all: Anthropic
+ * verifies the seal, and accepts a turn without its reasoning. Unsealed reasoning is sent only to
+ * servers that ask for it.
  */
 function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
   const { signature, encrypted, text } = part;
@@ -261,8 +264,8 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
 }
 
 /**
- * A block of a user's message or of a tool's result; none for text that says nothing, which
- * Anthropic answers with 400.
+ * Encodes a block of a user's message or of a tool's result; none for blank text, which Anthropic
+ * answers with 400.
  */
 function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   switch (part.type) {
@@ -282,7 +285,7 @@ function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   }
 }
 
-/** A text block with its citations; none when it is blank. */
+/** Encodes a text block with its citations; none when it is blank. */
 function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
   if (part.text.trim() === "") return [];
   const { annotations = [], cache, extensions } = part;
@@ -302,7 +305,7 @@ function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
   ];
 }
 
-/** One plain text as a string, which every server takes; blocks otherwise. */
+/** Returns one plain text as a string, which every server accepts; otherwise blocks. */
 function plainOrBlocks(blocks: readonly JsonObject[]): JsonValue {
   const [first] = blocks;
   const plain = blocks.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
@@ -321,7 +324,7 @@ function encodeImage(part: ImagePart, place: EncodePlace): JsonObject {
 
 interface SourceWriter {
   place: EncodePlace;
-  /** Inline bytes as a source. */
+  /** Encodes inline bytes as a source. */
   data(source: Extract<MediaSource, { type: "base64" }>, place: EncodePlace): JsonObject;
 }
 
@@ -340,7 +343,7 @@ function mediaSource(source: MediaSource, { place, data }: SourceWriter): JsonOb
   }
 }
 
-/** Image types that Anthropic reads, with how their bytes begin in base64. */
+/** Image types that Anthropic reads, with the beginning of their bytes in base64. */
 const imageTypes: readonly (readonly [type: string, beginning: string])[] = [
   ["image/jpeg", "/9j/"],
   ["image/png", "iVBORw0KGgo"],
@@ -349,8 +352,8 @@ const imageTypes: readonly (readonly [type: string, beginning: string])[] = [
 ];
 
 /**
- * The bytes under the type that they are of: Anthropic compares the two and refuses what does not
- * fit.
+ * Encodes bytes under the type that they really have: Anthropic compares the two and refuses a
+ * mismatch.
  */
 function imageBytes(
   { mediaType, data }: { mediaType: string; data: string },
@@ -386,7 +389,7 @@ const encodeDocument = (part: DocumentPart, place: EncodePlace): JsonObject => {
   });
 };
 
-/** A search result keeps its texts where a document has a source. */
+/** Encodes a search result, which has texts where a document has a source. */
 const searchContent = ({ source }: DocumentPart, place: EncodePlace): JsonObject => ({
   content: source.type === "parts" ? innerBlocks(source.parts, place) : [],
 });
@@ -424,7 +427,10 @@ function documentBytes(
   );
 }
 
-/** A user's part of another dialect cannot be left out without changing what was asked. */
+/**
+ * Encodes a user's part of another dialect, or throws: it cannot be left out without changing the
+ * request.
+ */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "anthropic-messages") return part.value;
   throw unsupportedContent(

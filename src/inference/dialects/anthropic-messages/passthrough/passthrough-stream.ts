@@ -17,21 +17,21 @@ import { isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
-/** What a relay of Messages is made of. */
+/** What a relay of Messages is built from. */
 interface MessagesRelayOptions extends RelayOptions {
   traceId: string;
 }
 
 /**
- * Relays a Messages stream in its own dialect: every event goes on as it came, but for id and model
- * at the start, the charge in the last usage and the metadata on `message_stop`. A stream that was
- * cut never looks complete.
+ * Relays a Messages stream in its own dialect. Every event is passed on as it came, except for id
+ * and model at the start, the charge in the last usage and the metadata on `message_stop`. A stream
+ * that was cut never looks complete.
  */
 export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter> {
   override readonly pingFrame = pingFrame;
   private readonly options: MessagesRelayOptions;
   protected readonly meter: MessagesStreamMeter;
-  /** `delta` of an ending whose usage has not come, as JSON text. */
+  /** The `delta` of an ending whose usage has not come, as JSON text. */
   private heldEnding: string | undefined;
   private costShown = false;
 
@@ -76,7 +76,10 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     }
   }
 
-  /** The upstream went away without `message_stop`: whole where it had said why it ended. */
+  /**
+   * Ends a stream whose upstream closed without `message_stop`: it is complete where it had said
+   * why it ended.
+   */
   finish(): Promise<string> {
     this.assertContent();
     if (!this.finished) throw unfinishedStream();
@@ -94,8 +97,8 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 
   /**
-   * The first event: the client's id and model, and the fallback, since this is the first that
-   * carries usage.
+   * Returns the first event, with the client's id and model and the fallback, since this is the
+   * first event with usage.
    */
   private startFrame(data: string): string {
     const { shown, fallback, inputTokens } = this.options;
@@ -128,7 +131,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 
   /**
-   * The charge belongs to the usage that stands with the reason; reason and usage may come in two
+   * Adds the charge to the usage that accompanies the finish reason; the two may come in separate
    * events.
    */
   private ending(data: string, { delta }: MessagesEvent): string | Promise<string> {
@@ -155,7 +158,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     return this.closeBlocks() + eventFrame("message_delta", editMembers(data, edits));
   }
 
-  /** Clients take no ending while a block is open. */
+  /** Closes open blocks, since clients accept no ending while a block is open. */
   private closeBlocks(): string {
     const open = [...this.meter.openBlocks];
     this.meter.openBlocks.clear();
@@ -175,14 +178,14 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     return ending + eventFrame("message_stop", editMembers(data, edits));
   }
 
-  /** An ending that the upstream did not send, or sent without its usage. */
+  /** Returns an ending that the upstream did not send, or sent without its usage. */
   private ownEnding(): string {
     const delta = { stop_reason: this.finishReason, stop_sequence: null };
     return JSON.stringify({ type: "message_delta", delta });
   }
 }
 
-/** An event as it came. */
+/** Returns an event as it came. */
 const eventFrame = (type: string, data: string): string =>
   `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
 
@@ -197,8 +200,8 @@ interface MessagesEvent {
 }
 
 /**
- * Follows a Messages stream for what its settlement needs; one small step per event. Values of
- * other shapes count as nothing.
+ * Follows a Messages stream for its settlement, in one small step per event. Values of other types
+ * are ignored.
  */
 class MessagesStreamMeter {
   finishReason: string | null = null;
@@ -212,8 +215,8 @@ class MessagesStreamMeter {
   private calledTools = false;
 
   /**
-   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model
-   * can hold.
+   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` the model's
+   * context window.
    */
   constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
     this.inputTokens = inputTokens;
@@ -245,8 +248,8 @@ class MessagesStreamMeter {
   }
 
   /**
-   * There is content, or an end without any that still tells the client something: cut by its own
-   * limit, or refused.
+   * Whether there is content, or an end without any that is meaningful to the client: cut by its
+   * own limit, or refused.
    */
   get isAcceptable(): boolean {
     return (
@@ -259,7 +262,7 @@ class MessagesStreamMeter {
     return this.calledTools ? "tool_use" : "end_turn";
   }
 
-  /** The provider's usage, or an estimate from what was delivered. */
+  /** Returns the provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
     const reported = this.tally.metered();
     const isWhole = reported === undefined || reported.usage.inputTokens !== undefined;
@@ -287,6 +290,6 @@ class MessagesStreamMeter {
   }
 }
 
-/** A thought whose words are not shown comes as its seal alone. */
+/** Returns the characters of a delta. Hidden reasoning comes as its seal alone. */
 const charactersOf = (delta: JsonObject): number =>
   delta.type === "signature_delta" ? 1 : deltaLength(delta);

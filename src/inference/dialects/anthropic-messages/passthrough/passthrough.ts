@@ -22,8 +22,8 @@ import { isQuietEnd } from "../answer-fields.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 
 /**
- * Messages clients to Messages upstreams: the original bytes, with only those members replaced that
- * have to change.
+ * Passes requests of Messages clients to Messages upstreams: the original bytes, with only those
+ * members replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
   const { text, losses } = requestText(request, route);
@@ -37,8 +37,8 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
 }
 
 /**
- * The body for an upstream that speaks the caller's dialect: the original text without what is the
- * gateway's own.
+ * Returns the body for an upstream that speaks the caller's dialect: the original text without the
+ * gateway's own fields.
  */
 export function requestText(
   { text, body }: OriginalRequest,
@@ -68,7 +68,7 @@ export function requestText(
   };
 }
 
-/** The lowered cap, and a budget for thoughts below it. */
+/** Lowers the output cap, and a reasoning budget below it. */
 function lowerCaps(
   { text, body }: Pick<OriginalRequest, "text" | "body">,
   { edits, cap }: { edits: Map<string, string | undefined>; cap: number },
@@ -85,18 +85,18 @@ function lowerCaps(
   );
 }
 
-/** How every seal begins that the gateway has marked with its maker. */
+/** The beginning of every seal that the gateway has marked with its maker. */
 const mark = '"gw1:';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What one upstream is sent of the thoughts of earlier turns. */
+/** The reasoning of earlier turns, as one upstream is sent it. */
 interface ReplayedThoughts {
   /** Undefined where the client's own text can stay as it is. */
   messages: readonly unknown[] | undefined;
   /**
-   * The calls under way have lost the thoughts that they were made with, which a thinking budget
-   * demands.
+   * Whether calls in progress have lost the reasoning that they were made with, which a reasoning
+   * budget requires.
    */
   lacksThoughts: boolean;
   losses: readonly Loss[];
@@ -105,12 +105,12 @@ interface ReplayedThoughts {
 const unchanged: ReplayedThoughts = { messages: undefined, lacksThoughts: false, losses: [] };
 
 /**
- * The messages with thoughts as their maker sealed them. Answers that were translated carry their
- * maker's name in front of the seal, and thoughts of models that seal nothing have an empty
- * signature; a conversation that moves to a native upstream brings both along. A seal of the
- * upstream's own is opened; thoughts that another maker sealed, or that are unsealed, are left out,
- * which Anthropic allows, while it answers 400 to a seal that it cannot verify. Bodies without
- * thoughts stay unchanged.
+ * Returns the messages with reasoning as its maker sealed it. Translated answers carry their
+ * maker's name in front of the seal, and reasoning of models that seal nothing has an empty
+ * signature; a conversation that moves to a native upstream contains both. A seal of the upstream's
+ * own is opened. Reasoning that another maker sealed, or that is unsealed, is left out: Anthropic
+ * allows that, while it answers 400 to a seal that it cannot verify. Bodies without reasoning stay
+ * unchanged.
  */
 function openSeals(
   text: string,
@@ -149,7 +149,7 @@ function openSeals(
   const lacksThoughts = callsUnderWay(opened).some(
     ({ index, content }) => stripped.has(index) && !content.some(isThought),
   );
-  // A turn that was nothing but such thoughts would be refused as an empty one.
+  // A turn that consisted of such reasoning alone would be refused as empty.
   return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
 }
 
@@ -168,7 +168,7 @@ const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
 const isThought = (block: unknown): boolean =>
   typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
 
-/** Turns with calls, after the last words of the user. */
+/** Returns turns with calls that follow the user's last message. */
 function callsUnderWay(
   messages: readonly unknown[],
 ): { index: number; content: readonly unknown[] }[] {
@@ -182,7 +182,9 @@ function callsUnderWay(
     .filter(({ content }) => content.some((block) => typeOf(block) === "tool_use"));
 }
 
-/** The block as its upstream takes it back, or why it does not. */
+/**
+ * Returns the block in the form in which its upstream accepts it, or the reason why it does not.
+ */
 function replayedBlock(
   block: unknown,
   { providerId, deviations }: { providerId: string; deviations: DialectDeviations },
@@ -191,7 +193,7 @@ function replayedBlock(
   const fields = Object(block) as Fields;
   const field = fields.type === "thinking" ? "signature" : "data";
   const sealed = fields[field];
-  // Servers of other makers seal nothing and want their thoughts back.
+  // Servers of other makers seal nothing and expect their reasoning back.
   if (typeof sealed !== "string" || sealed === "")
     return deviations.reasoningReplay === "content" ? block : "a thought without a seal";
   const { seal, provenance } = openProvenance(sealed);
@@ -202,14 +204,14 @@ function replayedBlock(
 }
 
 /**
- * The version that every Messages server knows; that of 2026-10-21 refuses what only its own
- * clients leave out.
+ * The version that every Messages server supports. That of 2026-10-21 refuses requests that only
+ * its own clients write correctly.
  */
 export const versionDefault = "2023-06-01";
 
 /**
- * Headers that a Messages upstream wants beside its credential: the version and the betas of the
- * client's own headers, where the client speaks Messages too.
+ * Returns the headers that a Messages upstream needs beside its credential: version and betas from
+ * the client's own headers, where the client speaks Messages too.
  */
 export function requestHeaders(
   dialectHeaders: Readonly<Record<string, string>>,
@@ -227,7 +229,7 @@ interface Block {
 
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
-/** Reads what settlement needs from a message; undefined when it is none. */
+/** Reads what settlement needs from a message; undefined when the text is none. */
 export function readMessage(
   text: string,
   {
@@ -261,7 +263,7 @@ export function readMessage(
 }
 
 /**
- * The answer as the client gets it: the upstream's text with id, model, usage and fallback
+ * Returns the answer for the client: the upstream's text with id, model, usage and fallback
  * replaced.
  */
 function renderMessage(

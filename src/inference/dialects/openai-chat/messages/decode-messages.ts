@@ -51,8 +51,7 @@ const knownCallFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A conversation from the wire. Older `function` messages answer the latest `function_call` of that
- * name.
+ * Decodes a conversation. Older `function` messages answer the latest `function_call` of that name.
  */
 export function decodeMessages(body: RequestFields): Message[] {
   const legacy = new LegacyCalls();
@@ -61,7 +60,7 @@ export function decodeMessages(body: RequestFields): Message[] {
   );
 }
 
-/** Marks results of custom tools, which chat does not tell apart and Responses does. */
+/** Marks results of custom tools, which chat does not distinguish and Responses does. */
 function withResultKinds(messages: readonly Message[]): Message[] {
   const customIds = new Set<string>();
   for (const message of messages) {
@@ -78,7 +77,7 @@ function withResultKinds(messages: readonly Message[]): Message[] {
       );
 }
 
-/** Gives the older calls, which have no ids, ids by their order in the conversation. */
+/** Gives older calls, which have no ids, ids by their order in the conversation. */
 class LegacyCalls {
   private count = 0;
   private readonly latest = new Map<string, string>();
@@ -127,7 +126,10 @@ function decodeMessage(message: RequestFields, legacy: LegacyCalls): Message {
   }
 }
 
-/** Officially text alone; other parts are kept, as several compatible servers take images here. */
+/**
+ * Decodes a tool's message. Officially it is text alone; other parts are kept, since several
+ * compatible servers accept images here.
+ */
 const decodeToolMessage = (
   message: RequestFields,
   facts: { id: string; shared: Partial<ToolMessage> },
@@ -178,7 +180,7 @@ function decodeAssistantPart(part: RequestFields): AssistantPart {
   }
 }
 
-/** Mistral's thinking part: a list of text parts, or text. */
+/** Returns the text of Mistral's thinking part: a list of text parts, or text. */
 export const thinkingText = (thinking: unknown): string =>
   asString(thinking) ??
   (asArray(thinking) ?? []).map((part) => asString(asObject(part)?.text) ?? "").join("");
@@ -201,8 +203,8 @@ function decodeToolCall(call: RequestFields): ToolCallPart {
 }
 
 /**
- * Arguments as JSON text; some clients send the object itself, or nothing for a tool without
- * parameters.
+ * Returns arguments as JSON text; some clients send the object itself, or nothing for a tool
+ * without parameters.
  */
 export function argumentsText(value: unknown): string {
   if (typeof value === "string") return value.trim() === "" ? "{}" : value;
@@ -227,7 +229,10 @@ const knownPartFields = {
   file: new Set(["type", "file", ...markerFields]),
 };
 
-/** Content as fields, one for each part; a string is one text part, and nothing is none. */
+/**
+ * Returns content as fields, one for each part; a string is one text part, and absent content is
+ * none.
+ */
 function contentParts(fields: RequestFields): RequestFields[] {
   const { content } = fields.object;
   const path = fields.pathOf("content");
@@ -245,7 +250,7 @@ function contentParts(fields: RequestFields): RequestFields[] {
   );
 }
 
-/** Content that may be text only: instructions and the results of tools. */
+/** Decodes content that may only be text: instructions and the results of tools. */
 function decodeTexts(fields: RequestFields): TextPart[] {
   return contentParts(fields).map((part) => {
     const type = part.requiredString("type");
@@ -255,7 +260,7 @@ function decodeTexts(fields: RequestFields): TextPart[] {
   });
 }
 
-/** Content of a user's message; types that are not known are kept as they are. */
+/** Decodes content of a user's message; unknown types are kept as they are. */
 const decodeUserContent = (fields: RequestFields): UserPart[] =>
   contentParts(fields).map(decodeUserPart);
 
@@ -274,7 +279,7 @@ function decodeUserPart(part: RequestFields): UserPart {
   }
 }
 
-/** A text part; throws `bad_request` when its text is no string. */
+/** Decodes a text part. Throws `bad_request` when its text is not a string. */
 function decodeText(part: RequestFields): TextPart {
   return withoutUndefined<TextPart>({
     type: "text",
@@ -325,6 +330,6 @@ function decodeFile(part: RequestFields): DocumentPart {
   });
 }
 
-/** Bytes; some servers take addresses too. */
+/** Returns the source of a file: bytes, or an address, which some servers accept too. */
 const fileSource = (data: string): MediaSource =>
   /^https?:\/\//i.test(data) ? { type: "url", url: data } : fileBytes(data);

@@ -25,7 +25,7 @@ import { repairToolTurns, wrapInput } from "../../tools.ts";
 import { unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
 import { encodeDetails, joinTexts, reasoningText, signatureField } from "../answer-fields.ts";
 
-/** The conversation on the wire: tool results right after their calls, text alone in them. */
+/** Encodes the conversation: tool results directly after their calls, with text alone in them. */
 export function encodeMessages(state: EncodeState): JsonObject[] {
   const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
   const wire = state.sameDialect
@@ -36,7 +36,7 @@ export function encodeMessages(state: EncodeState): JsonObject[] {
   return [...wire, ...turns.finish()];
 }
 
-/** Several leading instructions as one message: many servers accept no second one. */
+/** Encodes several leading instructions as one message, since many servers accept no second one. */
 function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeState): JsonObject[] {
   const parts = leading
     .flatMap((message) => message.parts)
@@ -61,8 +61,8 @@ function encodeSystem(message: SystemMessage, place: EncodePlace): JsonObject {
 const named = (name: string | undefined): JsonObject => (name === undefined ? {} : { name });
 
 /**
- * Text as a plain string where it is one, or where another dialect's parts can be joined to one:
- * many servers take nothing else. Parts stay parts where cache markers stand on them.
+ * Returns text as a plain string where it is one, or where another dialect's parts can be joined to
+ * one, since many servers accept nothing else. Parts with cache markers stay parts.
  */
 function textContent(parts: readonly TextPart[], place: EncodePlace): JsonValue {
   const wire = parts.map((part, index) => encodeText(part, place.at(`.content[${index}]`)));
@@ -146,7 +146,10 @@ class TurnEncoder {
     };
   }
 
-  /** Tool messages carry text alone; what else a result holds follows in the next user message. */
+  /**
+   * Returns the text of a result. Tool messages carry text alone; anything else of a result follows
+   * in the next user message.
+   */
   private resultText(message: ToolMessage, place: EncodePlace): string {
     const texts = message.parts.map((part, index) => {
       if (part.type === "text") return part.text;
@@ -173,8 +176,8 @@ class TurnEncoder {
   }
 
   /**
-   * Instructions keep their place in the conversation; moving them to its head would change their
-   * meaning.
+   * Encodes later instructions at their place in the conversation, since moving them to its head
+   * would change their meaning.
    */
   private laterSystem(message: SystemMessage, place: EncodePlace): JsonObject {
     if (this.state.deviations.systemOnlyFirst !== true) return encodeSystem(message, place);
@@ -192,9 +195,9 @@ function sameDialectResult(message: ToolMessage, place: EncodePlace): JsonValue 
 }
 
 /**
- * A turn of the model as history. `content` is always there: null beside calls, empty text
- * otherwise. A turn of which nothing can be replayed is left out, since an empty one would be a
- * turn of its own.
+ * Encodes a turn of the model as history. `content` is always present: null beside calls, empty
+ * text otherwise. A turn without anything to replay is left out, since an empty one would be a turn
+ * of its own.
  */
 function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
   const { state } = place;
@@ -220,7 +223,7 @@ function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObj
   ];
 }
 
-/** Whether a part can be replayed here at all; what cannot is declared. */
+/** Returns whether a part can be replayed here at all; one that cannot is declared as lost. */
 function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
   if (part.type === "opaque" && part.dialect !== "openai-chat") {
     place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
@@ -280,7 +283,7 @@ function replayedThoughts(parts: readonly AssistantPart[], state: EncodeState): 
   return { reasoning_details: encodeDetails(parts.map(withoutProvenance)) };
 }
 
-/** Towards its maker a seal is what the maker wrote, without the gateway's mark. */
+/** Removes the gateway's mark from a seal, which is sent to its maker as the maker wrote it. */
 function withoutProvenance(part: AssistantPart): AssistantPart {
   if (part.type !== "reasoning") return part;
   const { provenance: _provenance, ...own } = part;
@@ -316,7 +319,10 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   };
 }
 
-/** A signature goes back to its maker alone; one without a mark only as its own client wrote it. */
+/**
+ * Returns whether a signature is sent: to its maker alone, and without a mark only as its own
+ * client wrote it.
+ */
 const replaysSignature = (
   call: ToolCallPart,
   state: EncodeState,
@@ -326,11 +332,11 @@ const replaysSignature = (
     ? state.sameDialect
     : !isForeignReasoning(call, state.options.providerId));
 
-/** Never empty: an upstream that parses the text refuses "". */
+/** Returns a call's arguments, never empty: an upstream that parses the text refuses "". */
 const functionArguments = (call: ToolCallPart): string =>
   call.arguments.trim() === "" ? "{}" : call.arguments;
 
-/** One part of a user's message; a document of several parts becomes several. */
+/** Encodes one part of a user's message; a document of several parts becomes several. */
 function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   switch (part.type) {
     case "text":
@@ -353,7 +359,7 @@ function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   }
 }
 
-/** A text part with its cache marker and its unknown fields. */
+/** Encodes a text part with its cache marker and its unknown fields. */
 function encodeText({ text, cache, extensions }: TextPart, place: EncodePlace): JsonObject {
   if (cache === undefined && extensions === undefined) return { type: "text", text };
   return {
@@ -413,7 +419,7 @@ function encodeDocument(part: DocumentPart, place: EncodePlace): JsonObject[] {
   }
 }
 
-/** Documents of plain text have no type of their own in chat. */
+/** Returns a plain text document as text, since chat has no type for it. */
 const titled = (title: string | undefined, text: string): string =>
   title === undefined ? text : `${title}\n${text}`;
 
@@ -431,7 +437,10 @@ function fileFields(part: DocumentPart, place: EncodePlace): JsonObject {
   );
 }
 
-/** A user's part of another dialect cannot be left out without changing what was asked. */
+/**
+ * Encodes a user's part of another dialect, or throws: it cannot be left out without changing the
+ * request.
+ */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-chat") return part.value;
   throw unsupportedContent(

@@ -6,26 +6,26 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { ChatChunk } from "./passthrough-stream.ts";
 
-/** Which choice it is; servers that give one alone may leave it out. */
+/** Returns the index of a choice; servers that send one choice may omit it. */
 export const indexOf = ({ index }: { index?: unknown }): number =>
   typeof index === "number" ? index : 0;
 
-/** What events that differ in their text alone have around it. */
+/** The constant text around the text of similar events. */
 interface Form {
   /** The event up to its text's opening quote. */
   before: string;
   /** The event from its text's closing quote on. */
   after: string;
-  /** The same as a stream has it, as it comes and as the client gets it. */
+  /** The same within a stream, as it comes and as the client gets it. */
   lines: FormLines;
   shown: FormLines;
-  /** The choice that speaks. */
+  /** The index of the choice. */
   index: number;
-  /** Whether it was tried out that the text stands where it is taken from. */
+  /** Whether a trial confirmed that the text is at this place. */
   proved: boolean;
 }
 
-/** What a stream has before a text, after it, and between the texts of two events in a row. */
+/** What a stream has before a text, after it, and between the texts of two consecutive events. */
 interface FormLines {
   before: string;
   after: string;
@@ -38,12 +38,12 @@ const linesOf = (before: string, after: string): FormLines => ({
   between: `${after}\n\ndata: ${before}`,
 });
 
-/** So many forms in a row may fit no further event before no more are learned. */
+/** The most consecutive forms that fit no further event before no more are learned. */
 const triesMax = 4;
 
 /**
- * What a JSON text may not say within quotes as it is (RFC 8259, 7), and the escapes, which stand
- * for something else.
+ * Matches characters that JSON text may not contain unescaped within quotes (RFC 8259, 7), and
+ * escapes, which have another meaning.
  */
 const needsReading = /["\\\x00-\x1f]/;
 
@@ -52,10 +52,10 @@ const backslash = 0x5c;
 const space = 0x20;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** A text that stands in no event, for trying out whether a place is the one of the text. */
+/** A text that occurs in no event, with which the place of the text is tried out. */
 const probe = "\u2058text\u2058";
 
-/** Pieces of text that needed no reading: the client's frames, and what is counted. */
+/** Pieces of text from events that were not parsed: the client's frames, and what is counted. */
 interface AlikeRun {
   frames: string;
   index: number;
@@ -63,17 +63,19 @@ interface AlikeRun {
 }
 
 /**
- * Most events of a chat stream differ from the one before in nothing but their piece of text. Such
- * an event need not be read: it is known to be JSON, and what it says, once an event of its form
- * was read.
+ * Recognises similar events. Most events of a chat stream differ from the previous one only in
+ * their piece of text. Such an event need not be parsed: once an event of its form was parsed, it
+ * is known to be JSON, and what it says.
  */
 export class AlikeEvents {
   private form: Form | undefined;
   private triesLeft = triesMax;
-  /** Characters that the escapes of the latest text have beyond those that they stand for. */
+  /**
+   * The characters by which the escapes of the latest text exceed the characters that they mean.
+   */
   private surplus = 0;
 
-  /** An event of the known form; undefined for every other, which is to be read. */
+  /** Returns an event of the known form; undefined for any other, which has to be parsed. */
   find(data: string): AlikeRun | undefined {
     const { form } = this;
     if (
@@ -92,8 +94,8 @@ export class AlikeEvents {
   }
 
   /**
-   * Takes all events of the known form that stand in a row from the position on; undefined where
-   * the next one is to be read.
+   * Takes all consecutive events of the known form from the position on; undefined where the next
+   * one has to be parsed.
    */
   take(events: EventText): AlikeRun | undefined {
     const { form } = this;
@@ -124,8 +126,8 @@ export class AlikeEvents {
   }
 
   /**
-   * Learns the form of an event that was read, where it says nothing but a piece of text, and of
-   * what the client is shown of it.
+   * Learns the form of a parsed event, where it says nothing but a piece of text, and of what the
+   * client is shown of it.
    */
   learn(
     data: string,
@@ -161,8 +163,8 @@ export class AlikeEvents {
   }
 
   /**
-   * Tries a form out when it is first met again, since many a first event of a stream has a form of
-   * its own.
+   * Tries a form out when it first occurs again, since the first event of many streams has a form
+   * of its own.
    */
   private proves(form: Form): boolean {
     form.proved ||= saysText(form);
@@ -170,7 +172,9 @@ export class AlikeEvents {
     return form.proved;
   }
 
-  /** The index of the quote that closes the text; -1 where it is none that JSON can have. */
+  /**
+   * Returns the index of the quote that closes the text; -1 where the text is not valid in JSON.
+   */
   private endOfText(data: string, start: number): number {
     this.surplus = 0;
     for (let index = start; index < data.length; index += 1) {
@@ -188,8 +192,8 @@ export class AlikeEvents {
 }
 
 /**
- * Whether a text in the form's place is what the event says: what was found there first may be
- * another member, or none.
+ * Returns whether a text in the form's place is what the event says: the first text found there may
+ * be another member's.
  */
 function saysText({ before, after, shown }: Form): boolean {
   try {
@@ -204,7 +208,8 @@ function saysText({ before, after, shown }: Form): boolean {
 }
 
 /**
- * The one piece of text that is all that an event says; undefined where it says nothing, or more.
+ * Returns the piece of text that is all that an event says; undefined where it says nothing, or
+ * more.
  */
 function textAlone({ choices, usage, x_groq: groq }: ChatChunk): string | undefined {
   if ((usage ?? groq ?? undefined) !== undefined || !Array.isArray(choices) || choices.length !== 1)
@@ -218,7 +223,7 @@ function textAlone({ choices, usage, x_groq: groq }: ChatChunk): string | undefi
   return said.length === 1 && typeof said[0] === "string" ? said[0] : undefined;
 }
 
-/** The start that all events of a stream share, as it came and as the client gets it. */
+/** The prefix that all events of a stream share, as it came and as the client gets it. */
 export interface SwappedPrefix {
   from: string;
   to: string;
@@ -228,9 +233,8 @@ const names = ["id", "model", "choices"] as const;
 const choicesIndex = 2;
 
 /**
- * An event with another id and model, which are given as JSON text, and the start that events like
- * it have in common: the text before
- * `choices`; undefined where id or model stand elsewhere.
+ * Returns an event with another id and model, given as JSON text, and the prefix that events like
+ * it share: the text before `choices`; undefined prefix where id or model are elsewhere.
  */
 export function swapped(
   data: string,
@@ -255,7 +259,7 @@ export function swapped(
   };
 }
 
-/** The same where a member is missing, comes twice or has an escape in its name. */
+/** Does the same where a member is missing, repeated or has an escape in its name. */
 function swappedByName(
   data: string,
   shown: { id: string; model: string },

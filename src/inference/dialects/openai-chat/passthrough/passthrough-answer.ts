@@ -47,7 +47,7 @@ const lengthOf = (value: unknown): number => {
 const toolLength = (value: unknown): number =>
   Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0;
 
-/** Reads what settlement needs from a completion; undefined when it is none. */
+/** Reads what settlement needs from a completion; undefined when the text is none. */
 export function readCompletion(
   text: string,
   body: CompletionBody,
@@ -89,13 +89,13 @@ export function readCompletion(
 const isRefused = (finish: Finish | undefined): boolean =>
   finish?.reason === "content_filter" || finish?.reason === "refusal";
 
-/** Ends after which thoughts alone are no answer. */
+/** Returns whether reasoning alone is no answer with this end. */
 const isQuietEnd = (finish: Finish | undefined): boolean =>
   finish !== undefined && ["stop", "stop_sequence", "error"].includes(finish.reason);
 
 const objectName = "chat.completion";
 
-/** Members that the contract wants otherwise, as JSON text; usually none. */
+/** Returns members that the contract requires in another form, as JSON text; usually none. */
 function lackingMembers(
   body: CompletionBody,
   {
@@ -125,11 +125,11 @@ function lackingMembers(
   return lacking;
 }
 
-/** What every answer shows of its own, in the order of `replaceEach`. */
+/** The members of every answer that are replaced, in the order of `replaceEach`. */
 const shownNames = ["id", "model", "usage"] as const;
 
 /**
- * The answer as the client gets it: the upstream's text with id, model, usage and fallback
+ * Returns the answer for the client: the upstream's text with id, model, usage and fallback
  * replaced.
  */
 function renderCompletion(
@@ -149,8 +149,8 @@ function renderCompletion(
 }
 
 /**
- * The same for an answer that lacks any of them or what every completion has beside, or that has
- * more to show.
+ * Does the same for an answer that lacks any of them or another required member, or that has more
+ * to replace.
  */
 function renderUnusual(
   text: string,
@@ -173,15 +173,17 @@ function renderUnusual(
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the request says of the answer's shape. */
+/** What the request says about the answer's form. */
 export interface AnswerShape {
-  /** The client calls functions by the older field, whose finish reason is `function_call`. */
+  /**
+   * Whether the client calls functions by the older field, whose finish reason is `function_call`.
+   */
   legacyFunctions: boolean;
-  /** The client asked not to see thoughts (`reasoning.exclude`). */
+  /** Whether the client asked not to see reasoning (`reasoning.exclude`). */
   hidesReasoning: boolean;
 }
 
-/** What a chat request says of the shape of its answer. */
+/** Returns what a chat request says about the form of its answer. */
 export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerShape => ({
   legacyFunctions:
     Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
@@ -193,22 +195,22 @@ const fieldsOf = (value: unknown): Fields | undefined =>
     ? (value as Fields)
     : undefined;
 
-/** The value as Unix seconds: some servers tell milliseconds, fractions, 0 or nothing. */
+/** Returns the value as Unix seconds; some servers send milliseconds, fractions, 0 or nothing. */
 function unixSeconds(created: unknown): number | undefined {
   if (typeof created !== "number" || !(created >= 1)) return undefined;
   return Math.floor(created > latestSeconds ? created / 1_000 : created);
 }
 
-/** In the year 5138; a greater number is one of milliseconds. */
+/** A time in the year 5138; a greater number is in milliseconds. */
 const latestSeconds = 1e11;
 
-/** Whether the message or delta calls tools. */
+/** Returns whether the message or delta calls tools. */
 const callsTools = ({ tool_calls: calls, function_call: call }: Fields): boolean =>
   (Array.isArray(calls) && calls.length > 0) || fieldsOf(call) !== undefined;
 
 /**
- * One of the contract's finish reasons for any word of the provider (`function_call` for clients of
- * that field).
+ * Returns one of the contract's finish reasons for any word of the provider (`function_call` for
+ * clients of that field).
  */
 function finishWord(
   choice: Fields,
@@ -219,7 +221,7 @@ function finishWord(
   }).finish_reason;
 }
 
-/** The message or delta without thoughts, in whichever field they are. */
+/** Returns the message or delta without reasoning, in any of its fields. */
 function withoutThoughts(said: Fields): Fields {
   const { content } = said;
   const hasThoughts = Array.isArray(content) && content.some(isThought);
@@ -229,13 +231,13 @@ function withoutThoughts(said: Fields): Fields {
   return hasThoughts ? { ...rest, content: content.filter((part) => !isThought(part)) } : rest;
 }
 
-/** Mistral's thoughts are parts of the content. */
+/** Returns whether a part is reasoning, which Mistral sends within the content. */
 const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking";
 
 /**
- * Choices of a whole completion in the contract's shape: an index, a message with its role, one of
- * five finish reasons, and no thoughts where they are not wanted. Undefined where they have it
- * already, so that their text can stay as it is.
+ * Returns the choices of a whole completion in the contract's form: an index, a message with its
+ * role, one of five finish reasons, and no reasoning where that is hidden. Undefined where they
+ * have this form already, so that their text can stay as it is.
  */
 function shapedChoices(
   choices: readonly unknown[],
@@ -276,7 +278,7 @@ function shapedMessage(value: unknown, { hidesReasoning }: AnswerShape): Fields 
   return { ...shown, role: "assistant", content: shown.content ?? null };
 }
 
-/** A chunk as far as its shape is read. */
+/** The members of a chunk that are read for its form. */
 interface ShapedChunk {
   object?: unknown;
   created?: unknown;
@@ -288,16 +290,16 @@ interface ShapedChunk {
 /** A chunk as the client gets it. */
 interface ShownChunk {
   text: string;
-  /** A chunk that differs in its text alone is shown alike. */
+  /** Whether a chunk that differs only in its text is shown in the same way. */
   isSteady: boolean;
 }
 
 const chunkObject = "chat.completion.chunk";
 
 /**
- * Brings the chunks of a stream into the contract's shape, and says nothing of those that have it:
- * `object`, `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
- * entry, one of five words and once.
+ * Brings the chunks of a stream into the contract's form: `object`, `created` in seconds, a role in
+ * the first delta of each choice, `finish_reason` in each entry, one of five words and once. Chunks
+ * that have it already stay as they are.
  */
 export class ChunkShape {
   private readonly shape: AnswerShape;
@@ -310,12 +312,12 @@ export class ChunkShape {
     this.nowSeconds = nowSeconds;
   }
 
-  /** When the answer was begun, for chunks that do not say it. */
+  /** When the answer began, for chunks that do not say it. */
   get created(): number {
     return (this.firstCreated ??= this.nowSeconds());
   }
 
-  /** The chunk's text, changed where its shape has to. */
+  /** Returns the chunk's text, changed where its form requires. */
   shown(text: string, chunk: ShapedChunk): ShownChunk {
     const seconds = unixSeconds(chunk.created);
     this.firstCreated ??= seconds;
@@ -337,8 +339,7 @@ export class ChunkShape {
         : addRole(text, { came: choices[0], shown: shaped[0] });
     if (!isSame && withRole === undefined) edits.set("choices", JSON.stringify(shaped));
     const shownText = withRole ?? text;
-    // What the first entry of a choice gets beside its text is sent once: clients add up the
-    // deltas.
+    // What is added to the first entry of a choice is sent once, since clients add up the deltas.
     return {
       text: edits.size === 0 ? shownText : editMembers(shownText, edits),
       isSteady: isSame || !isFirst,
@@ -380,12 +381,12 @@ export class ChunkShape {
 
 const emptyDelta: Fields = {};
 
-/** Which choice it is; servers that give one alone may leave it out. */
+/** Returns the index of a choice; servers that send one choice may omit it. */
 const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);
 
 /**
- * The chunk's text with a role in its only delta, where nothing else is to change: every other
- * character stays.
+ * Returns the chunk's text with a role in its only delta, where nothing else has to change; every
+ * other character stays.
  */
 function addRole(
   text: string,

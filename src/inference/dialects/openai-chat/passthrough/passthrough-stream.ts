@@ -30,7 +30,7 @@ import { encodeStreamError } from "../errors.ts";
 import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
 import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage.ts";
 
-/** What a chat relay is made of. */
+/** What a chat relay is built from. */
 interface ChatRelayOptions extends RelayOptions {
   traceId: string;
   shape: AnswerShape;
@@ -38,8 +38,8 @@ interface ChatRelayOptions extends RelayOptions {
 }
 
 /**
- * Relays a chat stream in the dialect that it came in: every event goes on with id and model
- * replaced, the charge is shown where usage is, and a stream that was cut never looks complete.
+ * Relays a chat stream in its own dialect: every event is passed on with id and model replaced, the
+ * charge is added to the usage, and a stream that was cut never looks complete.
  */
 export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   upstreamId: string | null = null;
@@ -89,7 +89,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     if (error !== undefined && error !== null)
       throw reportedFault(typeof error === "object" ? error : { message: error });
     this.meter.observe(chunk);
-    // OpenRouter and its like report a failure as the reason of a finish.
+    // OpenRouter and similar gateways report a failure as a finish reason.
     const { finish } = this.meter;
     if (finish?.reason === "error")
       throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
@@ -123,8 +123,8 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   }
 
   /**
-   * The event with the client's id and model. All events of a stream start alike, so the start is
-   * swapped as a whole.
+   * Returns the event with the client's id and model. All events of a stream have the same prefix,
+   * so it is replaced as a whole.
    */
   private renamed(data: string): string {
     if (this.prefix !== undefined && data.startsWith(this.prefix.from)) {
@@ -167,8 +167,8 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   }
 
   /**
-   * Adds a model fallback to the first chunk that carries usage, whether or not it is the one with
-   * the charge.
+   * Adds a model fallback to the first chunk with usage, whether or not it is the one with the
+   * charge.
    */
   private withFallback(text: string, fallback: ModelFallback): string {
     this.untoldFallback = undefined;
@@ -176,7 +176,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   }
 
   /**
-   * The upstream has said everything: complete only if it said how it finished, or that it is done.
+   * Ends the stream: it is complete only if the upstream said how it finished, or that it is done.
    */
   private async close({ terminated }: { terminated: boolean }): Promise<string> {
     this.assertContent();
@@ -193,7 +193,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     return `${frames}data: [DONE]\n\n`;
   }
 
-  /** Frames that finish the choices which have not said how they did. */
+  /** Returns frames that finish the choices which have not said how they finished. */
   private finishFrames(because?: string): string {
     return this.meter
       .finishOpen(because)
@@ -204,8 +204,8 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   }
 
   /**
-   * Members of the final frame: the metadata, and the charge where no chunk of the upstream's
-   * showed it.
+   * Returns the members of the final frame: the metadata, and the charge where no chunk of the
+   * upstream carried it.
    */
   private closingMembers(chargedNano: bigint): string {
     const usage = this.meter.costShown
@@ -214,7 +214,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     return `${usage},"${brand.metadataKey}":${this.options.metadataText()}`;
   }
 
-  /** A frame that the upstream did not send. */
+  /** Returns a frame that the upstream did not send. */
   private ownChunk(choices: string, members: string): string {
     const { id, model } = this.options.shown;
     const head = JSON.stringify({
@@ -230,7 +230,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
 const brokenOff = (word: string | null): string =>
   `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
 
-/** A chunk whose usage reports the charge. */
+/** Returns a chunk whose usage reports the charge. */
 function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: bigint }): string {
   const pricedOf = (original: string | undefined): string =>
     pricedUsageText({ original, ...charge });
@@ -249,8 +249,8 @@ function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: 
 }
 
 /**
- * An object with a member set. One that ends with its last value, as nearly all do, and does not
- * name the member is not walked through.
+ * Sets a member of an object. One that ends with its last value, as nearly all do, and does not
+ * contain the member is not scanned.
  */
 function withMember(text: string, name: string, value: string): string {
   const quoted = JSON.stringify(name);
@@ -319,7 +319,7 @@ function deltaLength(delta: ChatDelta): number {
   return delta.audio ? length + 1 : length;
 }
 
-/** Ends that tell nothing where nothing was said. */
+/** Ends that are not meaningful where nothing was said. */
 const quietEnds: ReadonlySet<FinishReason> = new Set([
   "stop",
   "stop_sequence",
@@ -330,29 +330,29 @@ const quietEnds: ReadonlySet<FinishReason> = new Set([
 const isFinish = (reason: unknown): reason is string => typeof reason === "string" && reason !== "";
 
 /**
- * Follows a chat stream for what its settlement needs; one small step per event. Values of another
- * shape than a chunk's count as nothing.
+ * Follows a chat stream for its settlement, in one small step per event. Values of other types are
+ * ignored.
  */
 class ChatStreamMeter {
-  /** The word that the upstream wrote. */
+  /** The finish reason that the upstream wrote. */
   finishReason: string | null = null;
-  /** What that word means; undefined while there is none, and of a word that is not known. */
+  /** Its meaning; undefined while there is none, and for an unknown one. */
   finish: Finish | undefined;
-  /** Whether the final metadata already stood on a chunk of the upstream's. */
+  /** Whether a chunk of the upstream already carried the final metadata. */
   metadataShown = false;
-  /** Whether the charge already stood on a chunk of the upstream's. */
+  /** Whether a chunk of the upstream already carried the charge. */
   costShown = false;
   readonly inputTokens: number;
   readonly windowTokens: number;
   outputCharacters = 0;
   private usage: MeteredUsage | undefined;
   private calledTools = false;
-  /** Choices that said something and did not say how they finished. */
+  /** Choices that began and did not say how they finished. */
   private readonly open = new Set<number>();
 
   /**
-   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model
-   * can hold.
+   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` the model's
+   * context window.
    */
   constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
     this.inputTokens = inputTokens;
@@ -367,7 +367,7 @@ class ChatStreamMeter {
     if (usage !== undefined && usage !== null) this.usage = readChatUsage(usage) ?? this.usage;
   }
 
-  /** Counts text that a choice said, of events that need not be read. */
+  /** Counts the text of a choice, from events that were not parsed. */
   observeText({ index, characters }: { index: number; characters: number }): void {
     this.outputCharacters += characters;
     this.open.add(index);
@@ -387,14 +387,14 @@ class ChatStreamMeter {
     }
   }
 
-  /** Every choice that said something has said how it finished. */
+  /** Whether every choice that began has finished. */
   get finished(): boolean {
     return this.finishReason !== null && this.open.size === 0;
   }
 
   /**
-   * Choices that ended without a reason, with the reason that a client needs for each: `reason`, or
-   * the one that fits what was said.
+   * Returns the choices that ended without a reason, with the one that a client needs for each:
+   * `reason`, or what fits the content.
    */
   finishOpen(
     reason = this.calledTools ? "tool_calls" : "stop",
@@ -407,8 +407,8 @@ class ChatStreamMeter {
   }
 
   /**
-   * There is content, or an end without any that still tells the client something: cut by its own
-   * limit, or filtered.
+   * Whether there is content, or an end without any that is meaningful to the client: cut by its
+   * own limit, or filtered.
    */
   get isAcceptable(): boolean {
     return (
@@ -417,7 +417,8 @@ class ChatStreamMeter {
   }
 
   /**
-   * Whether the charge belongs on this chunk: it carries usage and is a last one, not one of many.
+   * Returns whether the charge belongs on this chunk: it carries usage, and is the last such chunk
+   * rather than one of many.
    */
   showsUsage(chunk: ChatChunk): boolean {
     if (chunk.usage === undefined || chunk.usage === null || this.usage === undefined) return false;
@@ -425,7 +426,7 @@ class ChatStreamMeter {
     return this.finished && chunk.choices.some((choice) => isFinish(choice?.finish_reason));
   }
 
-  /** The provider's usage, or an estimate from what was delivered. */
+  /** Returns the provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
     const { usage, outputCharacters } = this;
     return boundOrEstimated(

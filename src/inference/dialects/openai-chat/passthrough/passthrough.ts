@@ -14,8 +14,8 @@ import { ChatRelay } from "./passthrough-stream.ts";
 import { chatGatewayFields } from "../request-schema.ts";
 
 /**
- * Chat clients to chat upstreams: the original bytes, with only those members replaced that have to
- * change.
+ * Passes requests of chat clients to chat upstreams: the original bytes, with only those members
+ * replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
   const { text, losses } = requestText(request, route);
@@ -31,15 +31,15 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
 
 type Edits = Map<string, string | undefined>;
 
-/** A request as it goes upstream. */
+/** A request as it is sent upstream. */
 interface RequestText {
   text: string;
   losses: readonly Loss[];
 }
 
 /**
- * The body for a candidate that speaks the caller's dialect: the original text with only those
- * members replaced that have to change, so that fields unknown to the gateway arrive as sent.
+ * Returns the body for a candidate that speaks the caller's dialect: the original text with only
+ * those members replaced that have to change, so that fields unknown to the gateway arrive as sent.
  */
 function requestText(
   request: OriginalRequest,
@@ -112,8 +112,8 @@ function clampFlat(
 }
 
 /**
- * Says the `reasoning` object as a flat effort, for providers that do not know the object and
- * ignore or refuse it. A flat effort beside it wins, as it does in translation.
+ * Converts the `reasoning` object to a flat effort, for providers that do not know the object and
+ * ignore or refuse it. A flat effort beside it takes precedence, as in translation.
  */
 function flattenReasoning(
   { body }: OriginalRequest,
@@ -143,7 +143,7 @@ function flattenReasoning(
   if (clamped !== undefined) edits.set("reasoning_effort", JSON.stringify(clamped));
 }
 
-/** The stream options as the caller wrote them, with usage asked for. */
+/** Returns the caller's stream options, with usage requested. */
 function withUsage({ text }: OriginalRequest, { isObject }: { isObject: boolean }): string {
   const options = isObject
     ? scanMembers(text).findLast(({ key }) => key === "stream_options")
@@ -156,8 +156,8 @@ function withUsage({ text }: OriginalRequest, { isObject }: { isObject: boolean 
 }
 
 /**
- * Writes the output cap under the name that the upstream knows: one that does not know the client's
- * would ignore the cap.
+ * Writes the output cap under the name that the upstream knows: it would ignore a cap under another
+ * name.
  */
 function renameMaxTokens(
   { body }: OriginalRequest,
@@ -174,8 +174,7 @@ function renameMaxTokens(
 const capFields = ["max_completion_tokens", "max_tokens"] as const;
 
 /**
- * The cap that is borne, in each field that says how long the answer may be, and a budget for
- * thoughts below it.
+ * Lowers the cap in each field that limits the answer's length, and a reasoning budget below it.
  */
 function lowerMaxTokens(
   request: OriginalRequest,
@@ -206,7 +205,7 @@ function lowerBudget(
 ): void {
   const budget = (body["reasoning"] as { max_tokens?: unknown } | null | undefined)?.max_tokens;
   if (typeof budget !== "number" || budget < outputCap) return;
-  // The object is gone where it was said as an effort.
+  // The object was removed where it was converted to an effort.
   if (edits.has("reasoning") && edits.get("reasoning") === undefined) return;
   const member = scanMembers(text).findLast(({ key }) => key === "reasoning");
   const written =
@@ -218,7 +217,7 @@ function lowerBudget(
   );
 }
 
-/** How every seal begins that the gateway has marked with its maker. */
+/** The beginning of every seal that the gateway has marked with its maker. */
 const mark = '"gw1:';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -226,7 +225,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Messages as one provider takes them back. */
+/** The messages in the form that one provider accepts. */
 interface OpenedMessages {
   /** Undefined where the client's own text can stay as it is. */
   messages: readonly unknown[] | undefined;
@@ -234,10 +233,9 @@ interface OpenedMessages {
 }
 
 /**
- * The messages with seals as their maker wrote them: answers that were translated carry their
- * maker's name in front of each seal. One of the provider's own is opened, and a thought or a
- * call's signature of another's is left out. Bodies without a mark, nearly all, are not looked
- * into.
+ * Returns the messages with seals as their maker wrote them: translated answers carry their maker's
+ * name in front of each seal. The provider's own seals are opened; reasoning and call signatures of
+ * other makers are left out. Bodies without a mark, which nearly all are, are not examined.
  */
 function openSeals(
   text: string,
@@ -291,7 +289,9 @@ function openedCalls(message: Fields, { providerId, lose }: Opening): Fields {
   return { ...message, tool_calls: opened };
 }
 
-/** The object with a seal as its maker wrote it; undefined where another provider made it. */
+/**
+ * Returns the object with a seal as its maker wrote it; undefined where another provider made it.
+ */
 function openedMember(
   fields: Fields | undefined,
   member: string,

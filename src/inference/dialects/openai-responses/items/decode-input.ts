@@ -37,15 +37,13 @@ const knownCallFields = new Set([
 ]);
 const knownOutputFields = new Set(["type", "id", "status", "call_id", "output"]);
 
-/** A conversation with the tools that items of it brought along. */
+/** A conversation with the tools that its items define. */
 interface DecodedInput {
   messages: Message[];
   tools: Tool[];
 }
 
-/**
- * `instructions` and `input` as messages; items of the model that follow each other are one turn.
- */
+/** Decodes `instructions` and `input` as messages; consecutive items of the model are one turn. */
 export function decodeInput(body: RequestFields): DecodedInput {
   const decoder = new InputDecoder();
   const instructions = body.string("instructions");
@@ -63,7 +61,7 @@ export function decodeInput(body: RequestFields): DecodedInput {
   return { messages: decoder.finish(), tools: decoder.tools };
 }
 
-/** Reads item by item; gathers what the model made until an item of another author. */
+/** Reads item by item, and collects what the model generated until an item of another author. */
 class InputDecoder {
   readonly messages: Message[] = [];
   readonly tools: Tool[] = [];
@@ -145,7 +143,10 @@ class InputDecoder {
     }
   }
 
-  /** Later messages of one turn are set apart, and each part knows the phase of its message. */
+  /**
+   * Adds a message of the model. Later messages of one turn are separated, and each part keeps the
+   * phase of its message.
+   */
   private addAssistantMessage(item: RequestFields): void {
     const phase = item.string("phase");
     const parts = contentParts(item, "content").map(decodeAssistantPart);
@@ -202,7 +203,7 @@ class InputDecoder {
     this.tools.push(...(item.nestedList("tools") ?? []).flatMap((tool) => decodeTool(tool)));
   }
 
-  /** Items of no one else's: calls that the provider ran, with what came of them. */
+  /** Keeps items that no other dialect has: calls that the provider ran, with their results. */
   private addOpaque(item: RequestFields): void {
     this.turn.push({ type: "opaque", dialect: "openai-responses", value: item.object });
   }
@@ -223,8 +224,8 @@ class InputDecoder {
 }
 
 /**
- * Arguments as JSON text; some clients send the object itself, or nothing for a tool without
- * parameters.
+ * Returns arguments as JSON text; some clients send the object itself, or nothing for a tool
+ * without parameters.
  */
 export function argumentsText(value: JsonValue | undefined): string {
   if (typeof value === "string") return value.trim() === "" ? "{}" : value;
@@ -238,7 +239,9 @@ const knownFields = {
   file: new Set(["type", "file_data", "file_id", "file_url", "filename", ...markerFields]),
 };
 
-/** A member that is text or parts, as parts: `content` of a message, `output` of a result. */
+/**
+ * Returns a member that is text or parts, as parts: `content` of a message, `output` of a result.
+ */
 function contentParts(fields: RequestFields, key: string): RequestFields[] {
   const content = fields.object[key];
   const path = fields.pathOf(key);
@@ -259,7 +262,7 @@ function contentParts(fields: RequestFields, key: string): RequestFields[] {
 const isText = (type: string): boolean =>
   type === "input_text" || type === "output_text" || type === "text" || type === "summary_text";
 
-/** Content of instructions: text alone. */
+/** Decodes the content of instructions, which is text alone. */
 function decodeInstructions(message: RequestFields): TextPart[] {
   return contentParts(message, "content").map((part) => {
     const type = part.requiredString("type");
@@ -269,7 +272,7 @@ function decodeInstructions(message: RequestFields): TextPart[] {
   });
 }
 
-/** A part of a user's message; types that are not known are kept as they are. */
+/** Decodes a part of a user's message; unknown types are kept as they are. */
 function decodeUserPart(part: RequestFields): UserPart {
   const type = part.requiredString("type");
   if (isText(type)) return decodeText(part);
@@ -285,7 +288,7 @@ function decodeUserPart(part: RequestFields): UserPart {
   }
 }
 
-/** A part of the model's message. */
+/** Decodes a part of the model's message. */
 function decodeAssistantPart(part: RequestFields): AssistantPart {
   const type = part.requiredString("type");
   if (isText(type)) return decodeText(part);
@@ -293,7 +296,7 @@ function decodeAssistantPart(part: RequestFields): AssistantPart {
   return { type: "opaque", dialect: "openai-responses", value: part.object };
 }
 
-/** A part of a tool's result. */
+/** Decodes a part of a tool's result. */
 function decodeResultPart(part: RequestFields): ToolResultPart {
   const decoded = decodeUserPart(part);
   if (decoded.type === "audio")

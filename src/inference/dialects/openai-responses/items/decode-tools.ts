@@ -30,8 +30,8 @@ const knownCustomFields = new Set([
 type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
 
 /**
- * Tools and how they may be called; `loaded` are those that items of the conversation brought
- * along.
+ * Decodes tools and the choice among them; `loaded` are those that items of the conversation
+ * define.
  */
 export function decodeToolFields(
   body: RequestFields,
@@ -46,7 +46,7 @@ export function decodeToolFields(
   });
 }
 
-/** One tool, or those of a namespace. Tools that the provider runs are kept as they are. */
+/** Decodes one tool, or those of a namespace. Tools that the provider runs are kept as they are. */
 export function decodeTool(tool: RequestFields, namespace?: string): Tool[] {
   switch (tool.requiredString("type")) {
     case "function":
@@ -70,8 +70,8 @@ export function decodeTool(tool: RequestFields, namespace?: string): Tool[] {
 }
 
 /**
- * The namespace's own description has no place in other dialects; it stays with the first of its
- * tools.
+ * Decodes a namespace. Its own description has no equivalent in other dialects, and stays with the
+ * first of its tools.
  */
 function decodeNamespace(tool: RequestFields): Tool[] {
   const name = tool.requiredString("name");
@@ -147,7 +147,7 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
   }
 }
 
-/** The name stands in the choice itself; some clients nest it as chat does. */
+/** Returns the name in a choice; some clients nest it as chat does. */
 const nameOf = (choice: RequestFields, type: string): string =>
   choice.string("name") ?? choice.nested(type)?.string("name") ?? choice.requiredString("name");
 

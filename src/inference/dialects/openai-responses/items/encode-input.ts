@@ -29,7 +29,7 @@ interface EncodedInput {
 }
 
 /**
- * The conversation on the wire: leading instructions in their field, tool results right after their
+ * Encodes the conversation: leading instructions in their field, tool results directly after their
  * calls.
  */
 export function encodeInput(state: EncodeState): EncodedInput {
@@ -45,8 +45,8 @@ export function encodeInput(state: EncodeState): EncodedInput {
 }
 
 /**
- * The first of a Responses client's instructions are its `instructions`; the others are items, as
- * it wrote them.
+ * Encodes a Responses client's leading instructions: the first are its `instructions`, and the
+ * others items, as it wrote them.
  */
 function ownHead(leading: readonly SystemMessage[], state: EncodeState): EncodedInput {
   const [first, ...others] = leading;
@@ -75,7 +75,7 @@ function plainText({ parts }: SystemMessage): string | undefined {
 }
 
 /**
- * Other dialects' instructions are one text, or one item where cache markers stand on its parts.
+ * Encodes other dialects' instructions as one text, or one item where its parts have cache markers.
  */
 function translatedHead(leading: readonly SystemMessage[], state: EncodeState): EncodedInput {
   const parts = leading
@@ -136,8 +136,8 @@ function encodeResult(message: ToolMessage, place: EncodePlace): JsonObject {
 }
 
 /**
- * Text alone is sent as text, which every server takes; whether a tool failed has to be said in
- * words.
+ * Encodes a result's output. Text alone is sent as text, which every server accepts; a failed tool
+ * is reported in words.
  */
 function resultOutput(message: ToolMessage, place: EncodePlace): JsonValue {
   if (message.cache !== undefined) place.state.cacheFields(message.cache);
@@ -153,7 +153,7 @@ function resultOutput(message: ToolMessage, place: EncodePlace): JsonValue {
 }
 
 /**
- * A turn of the model as items: a message for texts that stand together, and one item for
+ * Encodes a turn of the model as items: a message for consecutive texts, and one item for
  * everything else.
  */
 function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
@@ -195,7 +195,7 @@ function withExtensions(items: JsonObject[], fields: JsonObject): JsonObject[] {
   return items.map((item, index) => (index === at ? { ...item, ...fields } : item));
 }
 
-/** What belongs into a message; undefined for parts that are items of their own. */
+/** Encodes a part of a message; undefined for parts that are items of their own. */
 function spokenPart(part: AssistantPart, place: EncodePlace): JsonObject | undefined {
   switch (part.type) {
     case "text":
@@ -241,8 +241,8 @@ function encodeItem(part: AssistantPart, place: EncodePlace): JsonObject | undef
 }
 
 /**
- * Ids of items are left out: an upstream that stores nothing would look for them in vain. The name
- * of a wrapped call identifies its custom tool.
+ * Encodes a call. Item ids are left out, since an upstream that stores nothing would not find them.
+ * A wrapped call is recognised by the name of its custom tool.
  */
 function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   const { state } = place;
@@ -265,9 +265,9 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
 }
 
 /**
- * A thought goes back sealed by its own maker, or readable to those who take it so. Its id goes
- * along with ciphertext only, which it is part of; alone it would be looked for in a store that
- * does not have it.
+ * Encodes a reasoning block: sealed for its own maker, or readable for servers that accept that.
+ * Its id is sent only with ciphertext, which it is part of; alone it would be looked up in a store
+ * that does not have it.
  */
 function encodeReasoning(part: ReasoningPart, place: EncodePlace): JsonObject | undefined {
   const { state } = place;
@@ -301,7 +301,9 @@ function whyNotReplayed(part: ReasoningPart, state: EncodeState): string | undef
     : "the upstream takes no earlier thoughts";
 }
 
-/** One part of a user's message or of a result; a document of several parts becomes several. */
+/**
+ * Encodes one part of a user's message or of a result; a document of several parts becomes several.
+ */
 function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   switch (part.type) {
     case "text":
@@ -323,10 +325,7 @@ function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
   }
 }
 
-/**
- * Content as plain text where it is one text and nothing else: compatible servers take that at
- * least.
- */
+/** Returns content as plain text where it is a single text, which all compatible servers accept. */
 function plainOrParts(parts: readonly JsonObject[]): JsonValue {
   const [first] = parts;
   if (first === undefined) return "";
@@ -335,14 +334,14 @@ function plainOrParts(parts: readonly JsonObject[]): JsonValue {
   return plain ? (first.text as string) : parts;
 }
 
-/** A text of the user's or of instructions. */
+/** Encodes a text of the user's or of instructions. */
 function encodeInputText(part: TextPart, place: EncodePlace): JsonObject {
   const { text, cache, extensions } = part;
   if (cache === undefined && extensions === undefined) return { type: "input_text", text };
   return { type: "input_text", text, ...markers(part, place) };
 }
 
-/** A part's cache marker and its unknown fields. */
+/** Encodes a part's cache marker and its unknown fields. */
 const markers = (part: Pick<TextPart, "cache" | "extensions">, place: EncodePlace): JsonObject => ({
   ...place.state.cacheFields(part.cache),
   ...place.extensionFields(part.extensions),
@@ -354,7 +353,7 @@ function imageFields({ source, detail }: ImagePart, place: EncodePlace): JsonObj
   return { image_url: source.type === "url" ? source.url : dataUrl(source), ...detailed };
 }
 
-/** An uploaded file means something to its provider alone. */
+/** Encodes an uploaded file, which only its provider has. */
 function fileId(source: Extract<MediaSource, { type: "file" }>, place: EncodePlace): JsonObject {
   if (place.state.sameDialect) return { file_id: source.fileId };
   throw unsupportedContent(
@@ -407,7 +406,10 @@ function documentFields(
   return { file_data: dataUrl(source), ...(filename !== undefined && { filename }) };
 }
 
-/** A user's part of another dialect cannot be left out without changing what was asked. */
+/**
+ * Encodes a user's part of another dialect, or throws: it cannot be left out without changing the
+ * request.
+ */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-responses") return part.value;
   throw unsupportedContent(

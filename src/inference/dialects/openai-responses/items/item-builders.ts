@@ -6,12 +6,12 @@ import { encodeTokens } from "../../openai-fields.ts";
 import { encodeAnnotation, sealedContent, summaryParts } from "../answer-fields.ts";
 
 /**
- * Reports one step, in the words of the stream, by its members or their JSON text; whole answers
- * are built without listening.
+ * Reports one step by the type of its event, and its members or their JSON text. Whole answers are
+ * built without it.
  */
 export type Emit = (type: string, members: JsonObject | string) => void;
 
-/** Where an item stands and how it is called. */
+/** The place and id of an item. */
 export interface ItemHead {
   id: string;
   outputIndex: number;
@@ -22,11 +22,11 @@ export interface ItemHead {
 /** How an item ended. */
 export type ItemStatus = "completed" | "incomplete";
 
-/** An item of the output while it is being made. */
+/** An item of the output while it is being built. */
 export interface ItemBuilder {
   /** Ends the item; later calls do nothing. */
   close(status: ItemStatus): void;
-  /** The item as far as it came. */
+  /** Returns the item as far as it came. */
   item(status: string): JsonObject;
 }
 
@@ -42,7 +42,7 @@ interface OpenPart {
 const wirePart = ({ type, text, annotations, logprobs }: OpenPart): JsonObject =>
   type === "refusal" ? { type, refusal: text } : { type, text, annotations, logprobs };
 
-/** A message that is one text. */
+/** Returns a message that is one text. */
 export const plainMessage = ({
   id,
   status,
@@ -59,13 +59,13 @@ export const plainMessage = ({
   content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
 });
 
-/** A message: its parts open and close one after the other. */
+/** A message, whose parts open and close one after another. */
 export class MessageBuilder implements ItemBuilder {
   readonly phase: string | undefined;
   private readonly head: ItemHead;
   private readonly content: OpenPart[] = [];
   private partIsOpen = false;
-  /** JSON text of the members that tell where the open part stands. */
+  /** The JSON text of the members that give the open part's place. */
   private placeText = "";
   private closed = false;
 
@@ -85,7 +85,7 @@ export class MessageBuilder implements ItemBuilder {
     const part = this.part("output_text", key);
     part.text += text;
     if (tokens.length === 0) {
-      // What most events are: written without an object.
+      // Most events are this one, so it is written without an object.
       this.head.emit?.(
         "response.output_text.delta",
         `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`,
@@ -102,7 +102,7 @@ export class MessageBuilder implements ItemBuilder {
     this.head.emit?.("response.refusal.delta", { ...this.place(), delta: refusal });
   }
 
-  /** A citation; one for a part that was sent already comes too late for a stream. */
+  /** Adds a citation; for a stream it comes too late where its part was sent already. */
   annotate(key: number, annotation: Annotation): void {
     const part = this.partIsOpen ? this.content.at(-1) : undefined;
     if (part?.key !== key || part.type !== "output_text") return;
@@ -142,7 +142,7 @@ export class MessageBuilder implements ItemBuilder {
     if (current?.key === key && current.type === type) return current;
     this.closePart();
     const part: OpenPart = { type, key, text: "", annotations: [], logprobs: [] };
-    // Told before it is filled, from a copy that stays empty.
+    // Reported before it is filled, from a copy that stays empty.
     const empty = wirePart({ ...part, annotations: [], logprobs: [] });
     this.content.push(part);
     this.partIsOpen = true;
@@ -177,7 +177,7 @@ export class MessageBuilder implements ItemBuilder {
 
 /** A call of a function or of a custom tool. */
 export class CallBuilder implements ItemBuilder {
-  /** The call is whole; it is closed when it is known whether the answer was cut. */
+  /** Whether the call is complete; it is closed when it is known whether the answer was cut. */
   ended = false;
   private readonly head: ItemHead;
   private readonly start: ToolCallStart;
@@ -201,7 +201,7 @@ export class CallBuilder implements ItemBuilder {
 
   close(status: ItemStatus): void {
     if (this.closed) return;
-    // A function that got no arguments gets empty ones: clients parse the text.
+    // A function without arguments gets empty ones, since clients parse the text.
     if (this.start.kind === "function" && this.text.trim() === "") this.append("{}");
     this.closed = true;
     const done =
@@ -239,7 +239,7 @@ export class CallBuilder implements ItemBuilder {
   }
 }
 
-/** What a thought's end brings. */
+/** The seals that come with a reasoning block's end. */
 interface Seals {
   signature?: string;
   encrypted?: string;
@@ -247,14 +247,14 @@ interface Seals {
 }
 
 /**
- * A thought, shown as summaries, which is what clients display: each summary of its maker's is one,
- * and the thought itself is one.
+ * A reasoning block, shown as summaries, which is what clients display: each summary of its maker's
+ * is one, and the reasoning itself is one.
  */
 export class ReasoningBuilder implements ItemBuilder {
   private readonly head: ItemHead;
   private readonly summaries: string[] = [];
   private readonly part: ReasoningPart;
-  /** Which summary is open: its index with its maker, or the thought itself. */
+  /** The open summary: its maker's index, or the reasoning itself. */
   private open: number | "text" | undefined;
   private encryptedContent: string | undefined;
   private closed = false;
@@ -308,7 +308,7 @@ export class ReasoningBuilder implements ItemBuilder {
     };
   }
 
-  /** Remembers the thought as its maker has it, for the seal over it. */
+  /** Keeps the reasoning in its maker's form, for the seal that covers it. */
   private keep(text: string, summaryIndex: number | undefined): void {
     if (summaryIndex === undefined) {
       this.part.text = (this.part.text ?? "") + text;

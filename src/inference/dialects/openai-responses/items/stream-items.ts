@@ -9,9 +9,9 @@ import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
 
 /** One item of an upstream's stream, from its first event to its last. */
 export interface ItemStream {
-  /** An event of the item other than its beginning and its end. */
+  /** Reads an event of the item other than its beginning and its end. */
   read(type: string, event: JsonObject): StreamPart[];
-  /** The item is whole: tells what no event told, and ends it. */
+  /** Ends the item, and returns what no event has reported. */
   done(item: JsonObject): StreamPart[];
   /** Ends what is open, because something else begins or the answer has ended. */
   close(): StreamPart[];
@@ -20,10 +20,10 @@ export interface ItemStream {
 /** What an item knows of the stream around it. */
 export interface StreamSurroundings {
   context: DecodeContext;
-  /** Position of the item in the upstream's output. */
+  /** The position of the item in the upstream's output. */
   outputIndex: number;
   nextPlace(): ItemPlace;
-  /** True when another message was heard before. */
+  /** Returns whether a message preceded it. */
   startsMessage(): boolean;
   messageBegan(): void;
   callBegan(): void;
@@ -31,8 +31,8 @@ export interface StreamSurroundings {
 }
 
 /**
- * What a whole text adds to what came of it; nothing when the two disagree, since what was said is
- * said.
+ * Returns what a whole text adds to what came of it; nothing when the two disagree, since what was
+ * sent cannot be revised.
  */
 function suffixOf(whole: string | undefined, told: string): string {
   if (whole === undefined || !whole.startsWith(told)) return "";
@@ -90,7 +90,7 @@ export class MessageStream implements ItemStream {
     return [...this.parts.keys()].flatMap((index) => this.end(index));
   }
 
-  /** What a whole part tells beyond what its deltas told. */
+  /** Returns what a whole part contains beyond its deltas. */
   private reconcile(index: number, part: JsonObject): StreamPart[] {
     if (part.type === "refusal") return this.restOfRefusal(index, asString(part.refusal));
     const text = this.rest(index, asString(part.text));
@@ -156,7 +156,7 @@ export class MessageStream implements ItemStream {
   private annotations(index: number, values: readonly unknown[]): StreamPart[] {
     const part = this.part(index);
     const place = part.lastPlace;
-    // A citation of nothing: the whole part will bring it again.
+    // A citation without a part yet; the whole part will contain it again.
     if (place === undefined) return [];
     return values.flatMap((value): StreamPart[] => {
       const annotation = decodeAnnotation(asObject(value) ?? null);
@@ -180,18 +180,18 @@ export class MessageStream implements ItemStream {
   }
 }
 
-/** A call of an upstream's stream; it is announced when its name is known. */
+/** A call of an upstream's stream, which is announced when its name is known. */
 export class CallStream implements ItemStream {
   private readonly surroundings: StreamSurroundings;
   private place: ItemPlace | undefined;
   private ended = false;
   /** Everything that came so far. */
   private text = "";
-  /** How much of it was passed on. */
+  /** The characters of it that were passed on. */
   private told = 0;
   /**
-   * A custom tool that went out as a function: its input is known only when the arguments are
-   * whole.
+   * Whether it is a custom tool that was sent as a function, whose input is known only when the
+   * arguments are complete.
    */
   private unwraps = false;
   private accumulates: boolean | undefined;
@@ -201,7 +201,7 @@ export class CallStream implements ItemStream {
     this.text = textOf(item);
   }
 
-  /** The announcement, for a call that tells its name at once. */
+  /** Announces a call that has its name from the start. */
   begin(item: JsonObject): StreamPart[] {
     return [...this.announce(item), ...this.tell()];
   }
@@ -228,8 +228,8 @@ export class CallStream implements ItemStream {
   }
 
   /**
-   * Some servers repeat the call and all of its arguments in every delta; the first repetition
-   * tells which kind it is.
+   * Returns what a delta adds. Some servers repeat the call and all of its arguments in every
+   * delta; the first repetition shows which kind of server it is.
    */
   private fresh(event: JsonObject): string {
     const delta = asString(event.delta) ?? "";
@@ -260,14 +260,14 @@ export class CallStream implements ItemStream {
   }
 }
 
-/** Arguments are text; a few servers send the object itself. */
+/** Returns arguments as text; a few servers send the object itself. */
 function textOf(item: JsonObject): string {
   const value = item.type === "custom_tool_call" ? item.input : item.arguments;
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
-/** A thought of an upstream's stream; it begins with the first thing that it says. */
+/** A reasoning block of an upstream's stream, which begins with its first content. */
 export class ThoughtStream implements ItemStream {
   private readonly surroundings: StreamSurroundings;
   private id: string | undefined;
@@ -286,7 +286,7 @@ export class ThoughtStream implements ItemStream {
         return this.think(asString(event.delta) ?? "", summaryIndex);
       case "response.reasoning_summary_text.done":
         return this.rest(asString(event.text), summaryIndex);
-      // Open Responses (2026-07) has a shorter name for the thought itself.
+      // Open Responses (2026-07) has a shorter name for the reasoning itself.
       case "response.reasoning_text.delta":
       case "response.reasoning.delta":
         return this.think(asString(event.delta) ?? "");

@@ -19,7 +19,7 @@ import { readOpenaiUsage } from "../../openai-fields.ts";
 import { decodeFinish, outputText } from "../answer-fields.ts";
 import { encodeUsage, usageCost } from "../usage.ts";
 
-/** The output items of a response. */
+/** Returns the output items of a response. */
 export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[] =>
   Array.isArray(output)
     ? output.filter(
@@ -27,7 +27,7 @@ export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[]
       )
     : [];
 
-/** What is added to a response that has ended, beside the charge. */
+/** Returns what is added to a response that has ended, beside the charge. */
 export const endOf = (
   response: ResponseFields & { completed_at?: unknown },
   nowSeconds: number,
@@ -43,7 +43,8 @@ export const endOf = (
 });
 
 /**
- * Reads what settlement needs from a response; undefined when it is none, or has not ended well.
+ * Reads what settlement needs from a response; undefined when the text is none, or has not ended
+ * well.
  */
 export function readResponse(
   text: string,
@@ -88,7 +89,7 @@ function renderResponse(
   });
 }
 
-/** A response object as far as it is read. */
+/** The members of a response object that are read. */
 export interface ResponseFields {
   id?: unknown;
   status?: unknown;
@@ -98,7 +99,7 @@ export interface ResponseFields {
   error?: unknown;
 }
 
-/** An output item as far as it is read. */
+/** The members of an output item that are read. */
 export interface ItemFields {
   type?: unknown;
   content?: unknown;
@@ -124,11 +125,13 @@ const partsLength = (value: unknown): number =>
       )
     : 0;
 
-/** Whether an item is a call that the caller runs. */
+/** Returns whether an item is a call that the caller runs. */
 export const isCall = (item: ItemFields | null | undefined): item is ItemFields =>
   item?.type === "function_call" || item?.type === "custom_tool_call";
 
-/** How much one item says. A tool that the provider ran itself says something in any case. */
+/**
+ * Returns the characters of one item. A tool that the provider ran itself always counts as content.
+ */
 function itemLength(item: ItemFields): { visible: number; thought: number } {
   switch (item.type) {
     case "message":
@@ -152,18 +155,18 @@ function itemLength(item: ItemFields): { visible: number; thought: number } {
 }
 
 /**
- * Counts what a Responses answer says, for estimates where nothing is reported and to tell an
+ * Counts what a Responses answer contains: for estimates where no usage is reported, and to tell an
  * answer from silence.
  */
 export class ResponseMeter {
   visible = 0;
   thought = 0;
-  /** How the answer ended; Responses has no words for it but a status. */
+  /** How the answer ended; Responses has only a status for it. */
   finishReason: FinishReason | null = null;
   usage: MeteredUsage | undefined;
   private hasCalls = false;
 
-  /** A text that was added to the item that it belongs to. */
+  /** Adds a text delta. */
   addDelta(type: string, delta: unknown): void {
     if (type.startsWith("response.reasoning")) this.thought += lengthOf(delta);
     else this.visible += lengthOf(delta);
@@ -176,7 +179,7 @@ export class ResponseMeter {
     this.thought += thought;
   }
 
-  /** A response object, whole or on its way. */
+  /** Adds a response object, complete or in progress. */
   addResponse(response: ResponseFields): void {
     const { usage } = response;
     if (usage !== undefined && usage !== null) this.usage = readOpenaiUsage(usage) ?? this.usage;
@@ -188,12 +191,12 @@ export class ResponseMeter {
     return this.visible + this.thought;
   }
 
-  /** There is content, or an end without any that still tells the client something. */
+  /** Whether there is content, or an end without any that is meaningful to the client. */
   get isAcceptable(): boolean {
     return this.outputCharacters > 0 || this.endTells;
   }
 
-  /** The same of a whole answer, of which thoughts alone are no content. */
+  /** The same for a whole answer, where reasoning alone is no content. */
   get isAnswer(): boolean {
     return this.visible > 0 || this.endTells;
   }
@@ -203,7 +206,7 @@ export class ResponseMeter {
     return finishReason !== null && finishReason !== "stop" && finishReason !== "tool_calls";
   }
 
-  /** The provider's usage as far as it can be true, or an estimate from what was said. */
+  /** Returns the provider's usage as far as it is plausible, or an estimate from the content. */
   metered({
     inputTokens,
     windowTokens,
@@ -221,15 +224,15 @@ export class ResponseMeter {
   }
 }
 
-/** What a response's text is edited with. */
+/** The edits of a response's text. */
 export interface ResponseEdits {
   id: string;
   model: string;
-  /** Slug of the provider that answered. */
+  /** The slug of the provider that answered. */
   providerId: string;
-  /** The request as its client wrote it: what was asked of storage is the gateway's to answer. */
+  /** The request as its client wrote it, since the gateway answers for its storage fields. */
   requestBody: Readonly<Record<string, unknown>>;
-  /** How the response ended; absent while it is under way. */
+  /** How the response ended; absent while it is in progress. */
   end?: {
     metered: MeteredUsage;
     gateway: GatewayFacts;
@@ -239,7 +242,8 @@ export interface ResponseEdits {
 }
 
 /**
- * Response objects as the client gets them: the upstream's text with what is the gateway's to say.
+ * Returns a response object as the client gets it: the upstream's text with the gateway's own
+ * members.
  */
 export function responseText(
   text: string,
@@ -268,7 +272,10 @@ export function responseText(
 
 const countNames = ["input_tokens", "output_tokens", "total_tokens"];
 
-/** The provider's own usage with the charge, or ours where the provider's cannot be shown. */
+/**
+ * Returns the provider's own usage with the charge, or the gateway's where the provider's cannot be
+ * shown.
+ */
 function pricedUsage(
   original: string | undefined,
   { metered, gateway }: { metered: MeteredUsage; gateway: GatewayFacts },
@@ -287,14 +294,14 @@ function pricedUsage(
 }
 
 /**
- * A quote cannot stand unescaped within a string of JSON text, so this finds names of members
- * alone. Empty values are no seals.
+ * Matches members with sealed content. A quote cannot occur unescaped within a string of JSON text,
+ * so this finds names of members alone. Empty values are no seals.
  */
 const sealedMember = /("encrypted_content"\s*:\s*")(?!")/g;
 
 /**
- * JSON text of an answer whose sealed thoughts name their maker, so that only the maker gets them
- * back.
+ * Returns the JSON text of an answer whose sealed reasoning names its maker, so that only the maker
+ * gets it back.
  */
 export function withSealedProvenance(text: string, providerId: string): string {
   if (!text.includes('"encrypted_content"')) return text;

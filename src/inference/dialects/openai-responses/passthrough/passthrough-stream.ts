@@ -34,16 +34,16 @@ import {
 } from "./passthrough-answer.ts";
 import { responseRecord } from "../answer-fields.ts";
 
-/** What a Responses relay is made of. */
+/** What a Responses relay is built from. */
 interface ResponsesRelayOptions extends RelayOptions {
   request: OriginalRequest;
-  /** Slug of the provider that answers. */
+  /** The slug of the provider that answers. */
   providerId: string;
-  /** The metadata stands in the last event instead of in one of its own. */
+  /** Whether the metadata is part of the last event instead of an event of its own. */
   metadataInLastEvent: boolean;
 }
 
-/** An event of the stream as far as it is read. */
+/** The members of an event that are read. */
 interface WireEvent extends ItemEvent {
   type?: unknown;
   sequence_number?: unknown;
@@ -53,8 +53,8 @@ interface WireEvent extends ItemEvent {
 }
 
 /**
- * Relays a Responses stream in the dialect that it came in: events go on as they are, response
- * objects with the client's id and model, numbers without a gap, and the charge in the terminal
+ * Relays a Responses stream in its own dialect: events are passed on unchanged, response objects
+ * with the client's id and model, sequence numbers without gaps, and the charge in the terminal
  * event, which a stream that was cut never gets.
  */
 export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
@@ -149,7 +149,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     this.delivered.observe(type, event);
     if (response) this.observeResponse(response);
     if (type.endsWith(".delta")) this.meter.addDelta(type, delta);
-    // Calls are heard when they begin, and what the provider runs itself when it is done.
+    // Calls count when they begin, and tools that the provider runs itself when they are done.
     else if (type === "response.output_item.added" && isCall(item))
       this.meter.addItem({ ...item, arguments: "", input: "" });
     else if (type === "response.output_item.done" && !isCall(item)) this.observeDone(item);
@@ -163,7 +163,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
 
   private observeDone(item: ItemFields | null | undefined): void {
     if (!item || item.type === "message") return;
-    // Of a thought only the seal is news: its text came before.
+    // Only the seal of a reasoning block is new: its text came before.
     this.meter.addItem(
       item.type === "reasoning"
         ? { type: "reasoning", encrypted_content: item.encrypted_content }
@@ -171,7 +171,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     );
   }
 
-  /** The event's text with what is the gateway's in it. */
+  /** Returns the event's text with the gateway's own members. */
   private edited(event: WireEvent, data: string): string {
     if (!event.response) return withSealedProvenance(data, this.options.providerId);
     return this.withResponse(data, this.edits());
@@ -190,7 +190,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     return { ...shown, providerId, requestBody: request.body };
   }
 
-  /** One frame with the next number. */
+  /** Returns one frame with the next number. */
   private frame(
     type: string,
     { event, text }: { event: { sequence_number?: unknown }; text: string },
@@ -205,7 +205,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   }
 
   /**
-   * The terminal event, once it is known what the answer cost. An end without content is the
+   * Returns the terminal event, once the answer's cost is known. An end without content is the
    * provider's failure.
    */
   private async close(
@@ -240,7 +240,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   }
 }
 
-/** An error event, flat as OpenAI's reference has it or with a member of that name. */
+/** Reads an error event, flat as in OpenAI's reference or with a member of that name. */
 function detailsOf({ error, ...flat }: WireEvent): ReportedDetails {
   if (typeof error === "string") return { message: error };
   const { type: _type, ...details } = flat as ReportedDetails & { type?: unknown };
@@ -252,7 +252,7 @@ interface DeliveredItem {
   isDone: boolean;
 }
 
-/** An event of an item as far as it is read. */
+/** The members of an item's event that are read. */
 interface ItemEvent {
   output_index?: unknown;
   content_index?: unknown;
@@ -261,7 +261,7 @@ interface ItemEvent {
   item?: unknown;
 }
 
-/** Which list of the item a delta adds to, and what stands there before it is filled. */
+/** The list of the item that a delta adds to, and its entry before it is filled. */
 const partsOfDelta: Readonly<
   Record<string, { list: "content" | "summary"; field: "text" | "refusal"; empty: JsonObject }>
 > = {
@@ -308,14 +308,14 @@ class DeliveredItems {
       this.append(type, { delta: event.delta, event, item: this.items.get(index)?.item });
   }
 
-  /** In their order; those that were not finished say so. */
+  /** Returns the items in order; unfinished ones are marked as such. */
   output(): JsonObject[] {
     return [...this.items]
       .sort(([a], [b]) => a - b)
       .map(([, { item, isDone }]) => (isDone ? item : { ...item, status: "incomplete" }));
   }
 
-  /** Those that have not ended, by their place, as far as they came. */
+  /** Returns the unfinished items by their place, as far as they came. */
   unfinished(): [number, JsonObject][] {
     const open = [...this.items].sort(([a], [b]) => a - b).filter(([, { isDone }]) => !isDone);
     return open.map(([index, { item }]) => [index, { ...item, status: "incomplete" }]);
@@ -329,7 +329,7 @@ class DeliveredItems {
       item,
     }: { delta: string; event: ItemEvent; item: DeliveredItem["item"] | undefined },
   ): void {
-    // The type is the upstream's word, and objects have names of their own.
+    // The type comes from the upstream, and objects have inherited members.
     const field = Object.hasOwn(fieldOfDelta, type) ? fieldOfDelta[type] : undefined;
     const part = Object.hasOwn(partsOfDelta, type) ? partsOfDelta[type] : undefined;
     if (item === undefined) return;
@@ -340,7 +340,7 @@ class DeliveredItems {
     const list = Array.isArray(item[part.list])
       ? [...(item[part.list] as readonly JsonObject[])]
       : [];
-    // A part that an upstream skips has no place: the text goes to the next one that there can be.
+    // A part that an upstream skips has no place: the text goes to the next possible one.
     const at = Math.max(0, Math.min(index, list.length));
     const before = list[at] ?? part.empty;
     list[at] = { ...before, [part.field]: textOf(before[part.field]) + delta };

@@ -16,8 +16,8 @@ import { responsesGatewayFields, responsesLifecycleFields } from "../request-sch
 import { ResponsesRelay } from "./passthrough-stream.ts";
 
 /**
- * Responses clients to Responses upstreams: the original bytes, with only those members replaced
- * that have to change.
+ * Passes requests of Responses clients to Responses upstreams: the original bytes, with only those
+ * members replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
   const { text, losses } = requestText(request, route);
@@ -38,15 +38,16 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
 
 type Edits = Map<string, string | undefined>;
 
-/** A request as it goes upstream. */
+/** A request as it is sent upstream. */
 interface RequestText {
   text: string;
   losses: readonly Loss[];
 }
 
 /**
- * The body for a candidate that speaks Responses too: the original text with only those members
- * replaced that have to change. Nothing is stored upstream; the gateway keeps what is to be kept.
+ * Returns the body for a candidate that speaks Responses too: the original text with only those
+ * members replaced that have to change. Nothing is stored upstream; the gateway stores what is to
+ * be kept.
  */
 export function requestText(
   request: OriginalRequest,
@@ -72,7 +73,7 @@ export function requestText(
   return { text: editMembers(text, edits), losses: [...fitted.losses, ...losses, ...stripped] };
 }
 
-/** Leaves out the format of the answer for a route that does not declare it. */
+/** Removes the response format for a route that does not declare it. */
 function stripFormat(
   { body, text }: OriginalRequest,
   { edits, route }: { edits: Edits; route: TargetRoute["route"] },
@@ -89,7 +90,7 @@ function stripFormat(
 }
 
 /**
- * Members of `reasoning` that are the gateway's own words for what OpenAI says by an effort and by
+ * Members of `reasoning` that only the gateway has, for what OpenAI expresses by an effort and by
  * summaries.
  */
 const ownMembers = ["enabled", "max_tokens", "exclude"] as const;
@@ -116,8 +117,8 @@ function editReasoning(
 }
 
 /**
- * The effort that stands in the caller's words, or that its switch or its budget means;
- * thinking that is merely on has none.
+ * Returns the effort that the caller sets, or that its switch or its budget means; reasoning that
+ * is merely on has none.
  */
 function askedEffort({
   effort,
@@ -131,7 +132,7 @@ function askedEffort({
     : undefined;
 }
 
-/** Without storage a thought comes back only as ciphertext, which has to be asked for. */
+/** Requests ciphertext, since without storage reasoning can be returned only in that form. */
 function askForSeals(body: OriginalRequest["body"], edits: Edits): void {
   const include: unknown = body["include"] ?? [];
   if (!Array.isArray(include) || include.includes(includedSeals)) return;
@@ -140,7 +141,7 @@ function askForSeals(body: OriginalRequest["body"], edits: Edits): void {
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Input items as one provider takes them. */
+/** Input items in the form that one provider accepts. */
 interface ReplayedItems {
   /** Undefined where the client's own text can stay as it is. */
   items: readonly unknown[] | undefined;
@@ -148,9 +149,9 @@ interface ReplayedItems {
 }
 
 /**
- * Thoughts of earlier turns for the provider that is asked: its own ones without the gateway's
- * mark, none of another provider's, and no bare ids, since nothing is stored behind them. Throws
- * `bad_request` for a reference that was not resolved.
+ * Returns the items with reasoning of earlier turns for this provider: its own without the
+ * gateway's mark, none of another provider's, and no bare ids, since nothing is stored for them.
+ * Throws `bad_request` for a reference that was not resolved.
  */
 function replayedItems(input: unknown, providerId: string): ReplayedItems {
   if (!Array.isArray(input)) return { items: undefined, losses: [] };
@@ -173,7 +174,7 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
   return { items: changed ? items : undefined, losses };
 }
 
-/** The thought itself, a changed one, or why there is none. */
+/** Returns the reasoning item itself, a changed one, or the reason why it is left out. */
 function replayedThought(item: Item, providerId: string): Item | string {
   const { encrypted_content: sealed, id: _id, ...rest } = item;
   if (typeof sealed !== "string" || sealed === "") {
