@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** Chat-shaped wire formats that the canonical form stands between. */
+/** The chat-like wire formats, between which the canonical form translates. */
 export const dialectIds = [
   "openai-chat",
   "anthropic-messages",
@@ -9,12 +9,12 @@ export const dialectIds = [
   "amazon-converse",
 ] as const;
 
-/** One of the chat-shaped wire formats. */
+/** One of the chat-like wire formats. */
 export type DialectId = (typeof dialectIds)[number];
 
 /**
- * Fields that the canonical form has no name for, as they stood in one dialect's JSON. They go back
- * into the same dialect unchanged and are a declared loss in every other.
+ * Fields that the canonical form has no name for, as JSON of one dialect. They are written back
+ * into the same dialect unchanged, and are a declared loss in every other.
  */
 export interface Extensions {
   dialect: DialectId;

@@ -1,7 +1,7 @@
-/** A value as JSON has it. */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
-/** A JSON object; a key whose value is undefined is not written. */
+/** A JSON object; a key with the value undefined is not written. */
 export interface JsonObject {
   readonly [key: string]: JsonValue | undefined;
 }

@@ -1,21 +1,21 @@
 import type { Extensions } from "./dialect-id.ts";
 
-/** Who made a signed or encrypted block; only the maker accepts it back. */
+/** The maker of a signed or encrypted block, which alone accepts it back. */
 export interface Provenance {
-  /** Provider slug. */
+  /** The provider's slug. */
   providerId: string;
 }
 
 /**
- * One block of thought, either readable (`text`, `summary`), sealed by its maker (`signature` over
- * the text, Messages and Gemini) or unreadable (`encrypted`: redacted thinking, encrypted content).
- * It may be dropped as a whole, but its text and its seal are never changed.
+ * One block of reasoning: readable (`text`, `summary`), sealed by its maker (`signature` over the
+ * text, Messages and Gemini) or unreadable (`encrypted`: redacted thinking, encrypted content). It
+ * may be dropped as a whole, but its text and its seal are never changed.
  */
 export interface ReasoningPart {
   type: "reasoning";
-  /** The thought itself. */
+  /** The reasoning itself. */
   text?: string;
-  /** The maker's summaries of the thought, in order. */
+  /** The maker's summaries of the reasoning, in order. */
   summary?: readonly string[];
   signature?: string;
   encrypted?: string;
@@ -25,32 +25,33 @@ export interface ReasoningPart {
   /** The maker's name for the seal's format, such as `anthropic-claude-v1`. */
   format?: string;
   /**
-   * In history: which of its fields the openai-chat client used, so that the same one goes back.
+   * In history: which of its fields the openai-chat client used, so that the same one is written
+   * back.
    */
   field?: ReasoningField;
   extensions?: Extensions;
 }
 
-/** Fields that chat-shaped servers carry thoughts in. */
+/** The fields in which chat-like servers carry reasoning. */
 export type ReasoningField = "reasoning_content" | "reasoning" | "reasoning_details" | "content";
 
-/** What the request asks of the model's thinking. */
+/** A request's reasoning settings. */
 export interface ReasoningRequest {
-  /** Effort as the client named it; `none` disables and is never clamped. */
+  /** The effort as the client named it; `none` turns reasoning off and is never clamped. */
   effort?: string;
-  /** Bound on thinking tokens. */
+  /** The limit of reasoning tokens. */
   budgetTokens?: number;
   enabled?: boolean;
-  /** Summary style of Responses: auto, concise or detailed. */
+  /** The summary style of Responses: auto, concise or detailed. */
   summary?: string;
-  /** How Messages shows thoughts: summarized, omitted or updates. */
+  /** How Messages shows reasoning: summarized, omitted or updates. */
   display?: string;
   /**
-   * How Messages lets the model choose when to think, where thinking is not simply on or off:
+   * How Messages lets the model choose when to reason, where reasoning is not simply on or off:
    * adaptive or between_tools.
    */
   mode?: string;
-  /** True when the model may think but the answer must not show it. */
+  /** Whether the model may reason but the answer must not show it. */
   exclude?: boolean;
   extensions?: Extensions;
 }
@@ -64,11 +65,13 @@ export interface ReasoningLevels {
 
 const sealVersion = "gw1:";
 
-/** A signature or ciphertext with its maker's slug in front, as clients store and replay it. */
+/**
+ * Returns a signature or ciphertext prefixed with its maker's slug, as clients store and replay it.
+ */
 export const sealWithProvenance = (seal: string, provenance: Provenance | undefined): string =>
   provenance === undefined ? seal : `${sealVersion}${provenance.providerId}:${seal}`;
 
-/** The reverse of `sealWithProvenance`; without a maker's slug the text is returned as it is. */
+/** Reverses `sealWithProvenance`; a text without a maker's slug is returned as it is. */
 export function openProvenance(sealed: string): { seal: string; provenance?: Provenance } {
   if (!sealed.startsWith(sealVersion)) return { seal: sealed };
   const end = sealed.indexOf(":", sealVersion.length);
@@ -79,23 +82,23 @@ export function openProvenance(sealed: string): { seal: string; provenance?: Pro
   };
 }
 
-/** True when another provider than the named one sealed the block, which would refuse it. */
+/**
+ * Returns whether another provider than the named one sealed the block, so that the named one would
+ * refuse it.
+ */
 export const isForeignReasoning = (
   part: { provenance?: Provenance },
   providerId: string,
 ): boolean => part.provenance !== undefined && part.provenance.providerId !== providerId;
 
 /**
- * True when the block is sealed. An empty signature is one only where its maker is known to
- * write none.
+ * Returns whether the block is sealed. An empty signature counts as a seal only where its maker is
+ * known to write none.
  */
 export const isSealedReasoning = ({ signature, encrypted, provenance }: ReasoningPart): boolean =>
   encrypted !== undefined ||
   (signature !== undefined && (signature !== "" || provenance !== undefined));
 
-/**
- * True when the request turns thinking off, by whichever of its two forms; a request that does so
- * has said how much.
- */
+/** Returns whether the request turns reasoning off, in either of its two forms. */
 export const isReasoningDisabled = (reasoning: ReasoningRequest | undefined): boolean =>
   reasoning !== undefined && (reasoning.effort === "none" || reasoning.enabled === false);

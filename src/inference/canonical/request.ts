@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message, CacheMarker } from "./message.ts";
 import type { ReasoningRequest, Provenance } from "./reasoning.ts";
 
-/** How the next token is drawn. Absent means the model's own default. */
+/** Sampling parameters. Absent means the model's own default. */
 export interface Sampling {
   temperature?: number;
   topP?: number;
@@ -14,11 +14,11 @@ export interface Sampling {
   presencePenalty?: number;
   repetitionPenalty?: number;
   seed?: number;
-  /** Bias by token id. */
+  /** The bias by token id. */
   logitBias?: Readonly<Record<string, number>>;
 }
 
-/** What shape the text of the answer must have. */
+/** The form that the text of the answer must have. */
 export type OutputFormat =
   | { type: "text" }
   | { type: "json" }
@@ -34,12 +34,12 @@ export type OutputFormat =
 export interface WebSearchOptions {
   /** low, medium or high. */
   contextSize?: string;
-  /** Approximate place of the user: city, country, region, timezone. */
+  /** The approximate place of the user: city, country, region, timezone. */
   userLocation?: JsonObject;
   extensions?: Extensions;
 }
 
-/** How the provider should cache the prompt as a whole; markers within it stand on the parts. */
+/** How the provider should cache the whole prompt; cache markers within it are on the parts. */
 export interface PromptCaching {
   key?: string;
   /** in_memory or 24h. */
@@ -61,7 +61,7 @@ export interface GatewayRequest {
   minContext?: number;
 }
 
-/** A chat-shaped request in no one's dialect. */
+/** A chat-like request, independent of any dialect. */
 export interface CanonicalRequest {
   /** The dialect that the client spoke. */
   dialect: DialectId;
@@ -73,10 +73,10 @@ export interface CanonicalRequest {
   tools?: readonly Tool[];
   toolChoice?: ToolChoice;
   parallelToolCalls?: boolean;
-  /** True when the client speaks the older `functions` and `function_call` fields of chat. */
+  /** Whether the client uses chat's older fields `functions` and `function_call`. */
   legacyFunctions?: boolean;
   sampling?: Sampling;
-  /** Number of answers, `n`. */
+  /** The number of answers, `n`. */
   choiceCount?: number;
   stop?: readonly string[];
   maxOutputTokens?: number;
@@ -84,13 +84,13 @@ export interface CanonicalRequest {
   output?: OutputFormat;
   /** low, medium or high. */
   verbosity?: string;
-  /** Log probabilities are wanted; `top` more candidates for each token. */
+  /** Requests log probabilities, with `top` further candidates for each token. */
   logProbabilities?: { top?: number };
-  /** Kinds of output: text, audio, image. */
+  /** The kinds of output: text, audio, image. */
   modalities?: readonly string[];
-  /** Voice and format of audio output. */
+  /** The voice and format of audio output. */
   audio?: JsonObject;
-  /** Text that the answer will mostly repeat, as chat writes it. */
+  /** Text that the answer will mostly repeat, in chat's form. */
   prediction?: JsonObject;
   webSearch?: WebSearchOptions;
   promptCaching?: PromptCaching;
@@ -105,7 +105,7 @@ export interface CanonicalRequest {
   extensions?: Extensions;
 }
 
-/** Something of the request that the upstream's dialect cannot say. */
+/** Something of a request that the upstream's dialect cannot express. */
 export interface Loss {
   /**
    * What was lost, in snake_case with the position in the canonical message list, such as `top_k`,
@@ -116,13 +116,13 @@ export interface Loss {
   reason: string;
 }
 
-/** Kinds of input beside text, by the capability that a model needs for them. */
+/** The kinds of input beside text, by the capability that a model needs for them. */
 export type InputKind = "vision" | "audio-input" | "document-input";
 
-/** What a request needs of the model that serves it, beside what it says in parameters. */
+/** What a request needs of the model that serves it, beside its parameters. */
 export interface RequestNeeds {
   inputs: ReadonlySet<InputKind>;
-  /** The effort that was asked for; `none` where reasoning was switched off. */
+  /** The requested effort; `none` where reasoning was turned off. */
   effort: string | undefined;
 }
 
@@ -131,22 +131,22 @@ export interface FunctionTool {
   type: "function";
   name: string;
   description?: string;
-  /** JSON Schema of the arguments; absent means none. */
+  /** The JSON Schema of the arguments; absent means none. */
   parameters?: JsonObject;
   strict?: boolean;
-  /** Known to the model by name only until a tool search loads it. */
+  /** Whether the model knows it only by name until a tool search loads it. */
   deferred?: boolean;
-  /** Group that the name belongs to (Responses). */
+  /** The group that the name belongs to (Responses). */
   namespace?: string;
   inputExamples?: readonly JsonValue[];
   cache?: CacheMarker;
   extensions?: Extensions;
 }
 
-/** What the free text of a custom tool must look like. */
+/** The form that the free text of a custom tool must have. */
 type CustomToolFormat = { type: "text" } | { type: "grammar"; syntax: string; definition: string };
 
-/** A tool whose input is free text, possibly bound by a grammar. */
+/** A tool whose input is free text, which a grammar may constrain. */
 export interface CustomTool {
   type: "custom";
   name: string;
@@ -169,7 +169,7 @@ interface HostedTool {
 /** A tool of any kind. */
 export type Tool = FunctionTool | CustomTool | HostedTool;
 
-/** Kinds of tools that the caller runs. */
+/** The kinds of tools that the caller runs. */
 export type ToolKind = "function" | "custom";
 
 /** A tool as `allowed_tools` names it; hosted ones are kept as their dialect wrote them. */
@@ -186,20 +186,23 @@ export type ToolChoice =
 export interface ToolCallPart {
   type: "tool-call";
   kind: ToolKind;
-  /** Joins the call with its result. */
+  /** The id that joins the call with its result. */
   id: string;
   name: string;
   /**
-   * JSON text of an object for a function, the input itself for a custom tool. Never empty for a
-   * function.
+   * The JSON text of an object for a function, or the input itself for a custom tool. Never empty
+   * for a function.
    */
   arguments: string;
   namespace?: string;
-  /** Gemini's thought signature, which has to come back on the same call. */
+  /** Gemini's thought signature, which has to be sent back on the same call. */
   signature?: string;
-  /** Who made the signature. */
+  /** The maker of the signature. */
   provenance?: Provenance;
-  /** Id of the item around the call where the dialect has one beside the call id (Responses). */
+  /**
+   * The id of the item that contains the call, where the dialect has one beside the call id
+   * (Responses).
+   */
   itemId?: string;
   cache?: CacheMarker;
   extensions?: Extensions;

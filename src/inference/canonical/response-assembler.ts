@@ -23,7 +23,7 @@ interface OpenChoice {
 }
 
 /**
- * Adds stream parts up to the whole answer: for a client that asked for no stream while the
+ * Assembles the whole answer from stream parts: for a client that asked for no stream while the
  * upstream sent one, and for records of what was delivered. Parts may stop at any point.
  */
 export class ResponseAssembler {
@@ -59,7 +59,7 @@ export class ResponseAssembler {
     }
   }
 
-  /** The answer as far as it came. */
+  /** Returns the answer as far as it came. */
   response(): CanonicalResponse {
     const { start, usage, gateway } = this;
     return {
@@ -212,7 +212,7 @@ function closeChoice(index: number, choice: OpenChoice): Choice {
   };
 }
 
-/** An item that was opened and never filled says nothing in any dialect. */
+/** Returns whether an item was opened and never filled, which is meaningless in any dialect. */
 function isEmpty(part: AssistantPart): boolean {
   if (part.type === "text") return part.text === "";
   if (part.type !== "reasoning") return false;

@@ -8,14 +8,14 @@ import type { ToolKind } from "./request.ts";
 /** One of the answers that `n` asked for. */
 export interface Choice {
   index: number;
-  /** In the order in which they were made. */
+  /** In the order in which they were generated. */
   parts: readonly AssistantPart[];
   finish: Finish;
   logProbabilities?: LogProbabilities;
   extensions?: Extensions;
 }
 
-/** A whole answer in no one's dialect. */
+/** A whole answer, independent of any dialect. */
 export interface CanonicalResponse {
   /** The upstream's id. */
   id: string;
@@ -42,10 +42,10 @@ export type FinishReason =
   | "pause"
   | "error";
 
-/** A finish reason with what the provider said about it. */
+/** A finish reason with what the provider reported about it. */
 export interface Finish {
   reason: FinishReason;
-  /** The stop text that matched, where the provider tells. */
+  /** The stop text that matched, where the provider reports it. */
   stopSequence?: string;
   /** The provider's explanation of a refusal. */
   explanation?: string;
@@ -54,9 +54,9 @@ export interface Finish {
 }
 
 /**
- * Makes a reported end agree with what was delivered: calls that were made have to be run even when
- * the provider said `stop`, an announced call that never came must not be waited for, and a missing
- * or unknown reason is inferred. A cut (`length`) or a filtered answer stays what it is.
+ * Makes a reported end agree with what was delivered: calls have to be run even when the provider
+ * reported `stop`, an announced call that never came must not be waited for, and a missing or
+ * unknown reason is inferred. A cut (`length`) or filtered answer keeps its reason.
  */
 export function reconcileFinish(reported: Finish | undefined, hasToolCalls: boolean): Finish {
   if (reported === undefined) return { reason: hasToolCalls ? "tool_calls" : "stop" };
@@ -70,13 +70,13 @@ export function reconcileFinish(reported: Finish | undefined, hasToolCalls: bool
 export interface TokenProbability {
   token: string;
   logprob: number;
-  /** UTF-8 bytes of the token; null where it has none. */
+  /** The UTF-8 bytes of the token; null where it has none. */
   bytes?: readonly number[] | null;
 }
 
-/** One token of an answer with its rivals. */
+/** One token of an answer with its alternatives. */
 export interface TokenLogProbability extends TokenProbability {
-  /** The likeliest candidates at this place. */
+  /** The most likely candidates at this place. */
   top: readonly TokenProbability[];
 }
 
@@ -86,15 +86,18 @@ export interface LogProbabilities {
   refusal?: readonly TokenLogProbability[];
 }
 
-/** What the gateway adds of its own to an answer, known once the charge is committed. */
+/** What the gateway adds to an answer, known once the charge is committed. */
 export interface GatewayFacts {
-  /** Charged for this request in USD; shown as `usage.cost`. */
+  /** The charge for this request in USD; shown as `usage.cost`. */
   costUsd?: number;
   /** The provider's own figure in USD; shown as `usage.cost_details.upstream_inference_cost`. */
   upstreamCostUsd?: number;
-  /** The caller's own provider key was used; shown as `usage.is_byok` where the dialect has it. */
+  /**
+   * Whether the caller's own provider key was used; shown as `usage.is_byok` where the dialect has
+   * it.
+   */
   isByok?: boolean;
-  /** Canonical id of the model that was asked for, when another one served. */
+  /** The canonical id of the requested model, when another one served. */
   requestedModel?: string;
   /** The `fallback` block: used, reason, attempts. */
   fallback?: JsonObject;
@@ -103,7 +106,7 @@ export interface GatewayFacts {
 }
 
 /**
- * A whole answer as the stream parts it might have come in: for a client that asked for a stream
+ * Converts a whole answer to the equivalent stream parts, for a client that asked for a stream
  * while the upstream sent none.
  */
 export function responseParts(response: CanonicalResponse): StreamPart[] {
@@ -205,12 +208,12 @@ function reasoningParts(part: ReasoningPart, place: ItemPlace): StreamPart[] {
   ];
 }
 
-/** A usage vector with how far it can be trusted. */
+/** A usage vector, and how far it can be trusted. */
 export interface MeteredUsage {
   usage: Usage;
-  /** True when the provider sent none and the counts are our estimate. */
+  /** Whether the provider sent none, so that the counts are the gateway's estimate. */
   estimated: boolean;
-  /** True when the provider's counts were negative, absurd or contradictory and were clamped. */
+  /** Whether the provider's counts were negative, implausible or contradictory and were clamped. */
   clamped: boolean;
   /**
    * The provider's own figure for this request in USD, as it wrote it; absent when it sent none.
@@ -223,8 +226,9 @@ export interface MeteredUsage {
 const charactersPerToken = 4;
 
 /**
- * A stand-in for usage that the provider did not send: four characters a token, at least one token
- * where there was any text. Flagged as estimated, so that it is never taken for a provider's count.
+ * Estimates usage that the provider did not send: four characters per token, and at least one token
+ * where there was any text. It is flagged as estimated, so that it is never taken for a provider's
+ * count.
  */
 export const estimateUsage = (sizes: {
   inputCharacters: number;
@@ -239,8 +243,8 @@ export const estimateUsage = (sizes: {
 });
 
 /**
- * Usage that was reported before the end of a stream: its output is at least what was delivered,
- * since many providers tell none, or that of the start, until the end.
+ * Raises usage that was reported before the end of a stream to at least what was delivered, since
+ * until the end many providers report no output, or that of the start.
  */
 export function coveringDelivered(
   reported: MeteredUsage,
@@ -257,8 +261,7 @@ export function coveringDelivered(
 }
 
 /**
- * Where a part belongs: which choice, and which content item of it, counted from 0 in order of
- * opening.
+ * The place of a part: the choice, and the content item of it, counted from 0 in order of opening.
  */
 export interface ItemPlace {
   choiceIndex: number;
@@ -266,11 +269,10 @@ export interface ItemPlace {
 }
 
 /**
- * One step of a streamed answer. `response-start` comes first; an item's deltas stand between its
- * start and its end; several tool calls may be open at once, of text and reasoning one each;
- * `finish` comes once for every choice, after its items have ended; `usage` at most once, after the
- * last `finish`;
- * `response-end` or `error` is last.
+ * One step of a streamed answer. `response-start` comes first; an item's deltas come between its
+ * start and its end; several tool calls may be open at once, but only one text and one reasoning
+ * item; `finish` comes once for every choice, after its items have ended; `usage` at most once,
+ * after the last `finish`; `response-end` or `error` is last.
  */
 export type StreamPart =
   | ResponseStart
@@ -278,7 +280,7 @@ export type StreamPart =
   | ({ type: "text-delta"; text: string } & ItemPlace)
   | ({ type: "text-end" } & ItemPlace)
   | ({ type: "reasoning-start"; id?: string; format?: string } & ItemPlace)
-  /** With `summaryIndex` the text belongs to that summary, without it to the thought itself. */
+  /** With `summaryIndex` the text belongs to that summary, without it to the reasoning itself. */
   | ({ type: "reasoning-delta"; text: string; summaryIndex?: number } & ItemPlace)
   | ReasoningEnd
   | ToolCallStart
@@ -288,7 +290,7 @@ export type StreamPart =
   | ({ type: "refusal-delta"; refusal: string } & ItemPlace)
   /** Belongs to the text item at its place, which may have ended. */
   | ({ type: "annotation"; annotation: Annotation } & ItemPlace)
-  /** Stands before the text or refusal delta whose tokens it describes. */
+  /** Precedes the text or refusal delta whose tokens it describes. */
   | ({ type: "logprobs"; choiceIndex: number } & LogProbabilities)
   | AudioDelta
   | ({ type: "image"; image: ImagePart } & ItemPlace)
@@ -301,7 +303,7 @@ export type StreamPart =
 /** A part of one item of an answer. */
 export type ItemPart = Extract<StreamPart, ItemPlace>;
 
-/** Begins the answer; the upstream's own names for it. */
+/** The start of the answer, with the upstream's own names for it. */
 export interface ResponseStart {
   type: "response-start";
   id: string;
@@ -311,7 +313,7 @@ export interface ResponseStart {
   systemFingerprint?: string;
 }
 
-/** Closes a thought; its seal is known only now. */
+/** The end of a reasoning item, whose seal is known only now. */
 export interface ReasoningEnd extends ItemPlace {
   type: "reasoning-end";
   signature?: string;
@@ -319,7 +321,7 @@ export interface ReasoningEnd extends ItemPlace {
   provenance?: Provenance;
 }
 
-/** Announces a call with its name; the arguments follow. */
+/** The start of a call, with its name; the arguments follow. */
 export interface ToolCallStart extends ItemPlace {
   type: "tool-call-start";
   kind: ToolKind;
@@ -343,27 +345,32 @@ export interface AudioDelta extends ItemPlace {
   expiresAtSeconds?: number;
 }
 
-/** Nothing follows. A cut stream is an error, so that it never looks complete. */
+/** The end in failure. A cut stream is an error, so that it never looks complete. */
 export interface ErrorPart {
   type: "error";
   error: ReportedError;
   /**
-   * `reported`: the upstream said so; `cut`: it went away; `malformed`: it could not be understood.
+   * `reported`: the upstream reported it; `cut`: the connection ended; `malformed`: it could not be
+   * read.
    */
   fault: "reported" | "cut" | "malformed";
 }
 
-/** An error as an upstream reported it or as a client sees it; only the message is certain. */
+/**
+ * An error as an upstream reported it or as a client sees it; only the message is always present.
+ */
 export interface ReportedError {
   message: string;
   code?: string;
   type?: string;
   param?: string;
-  /** HTTP status, where the report names one. */
+  /** The HTTP status, where the report names one. */
   status?: number;
   /** Seconds that the caller should wait before it tries again. */
   retryAfterSeconds?: number;
   metadata?: JsonObject;
-  /** The model did generate, but no answer: what the provider counted was used. */
+  /**
+   * Whether the model generated tokens but no usable answer, so that the provider's usage counts.
+   */
   generated?: true;
 }
