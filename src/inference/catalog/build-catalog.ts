@@ -19,24 +19,25 @@ export interface CatalogOptions {
   configuredProviders: readonly ConfiguredProvider[];
   /** The built-in simulated provider, where it is on. */
   simulatedProvider?: ConfiguredProvider;
-  /**
-   * Pools of the routing presets; those that are not configured are chosen from what can be
-   * reached.
-   */
+  /** Pools of the routing presets; presets without one choose from the reachable models. */
   configuredRouters?: ConfiguredRouters;
   /** When models that only the configuration knows count as added, unless `previous` has them. */
   nowMs: number;
   /** The catalog that this one is to replace. */
   previous?: CatalogSnapshot;
-  /** The price of models that no catalog knows and that go to their makers; absent refuses them. */
+  /**
+   * The price of models that no catalog knows and that are sent to their makers; absent refuses
+   * them.
+   */
   unknownModelPricing?: ConfiguredPricing | undefined;
   /** Default: the facts that ship with the project. */
   facts?: CatalogFacts;
 }
 
 /**
- * The catalog of this process: the facts of the built-in providers, and the configuration over
- * them. A built-in server of the operator's own machine is in it only when its address is set.
+ * Builds the catalog of this process: the facts of the built-in providers, overridden by the
+ * configuration. A built-in server of the operator's own machine is included only when its address
+ * is set.
  */
 export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   const facts = options.facts ?? readBundledFacts();
@@ -80,7 +81,7 @@ const entriesOf = ({
   ...(simulatedProvider === undefined ? [] : [simulatedProvider]),
 ];
 
-/** The providers of a catalog; they do not depend on its facts. */
+/** Returns the providers of a catalog, which do not depend on its facts. */
 export function buildProviders(options: CatalogOptions): Map<string, Provider> {
   const { environment, configuredProviders, simulatedProvider } = options;
   const providers = new Map<string, Provider>();
@@ -103,7 +104,10 @@ export function buildProviders(options: CatalogOptions): Map<string, Provider> {
   return providers;
 }
 
-/** Rows of one model stand together, since the facts are sorted by id. */
+/**
+ * Returns the models of the facts. Rows of one model are adjacent, since the facts are sorted by
+ * id.
+ */
 function factModels({ rows }: CatalogFacts, context: FactContext): Map<string, CatalogModel> {
   const models = new Map<string, CatalogModel>();
   let group: FactRow[] = [];
@@ -140,14 +144,12 @@ function addModels(
   }
 }
 
-/**
- * What became other when one catalog replaced another; routing presets are no models of their own.
- */
+/** What changed when one catalog replaced another; routing presets do not count as models. */
 export interface CatalogChange {
   /** Model ids. */
   added: readonly string[];
   removed: readonly string[];
-  /** Versions of prices that were not there before, of models that were. */
+  /** Versions of prices that are new, of models that existed before. */
   repriced: readonly string[];
 }
 

@@ -20,7 +20,7 @@ const factPricesSchema = z.lazy(() =>
     reasoning: usdPerMillion.optional(),
     input_audio: usdPerMillion.optional(),
     output_audio: usdPerMillion.optional(),
-    /** USD per million requests, beside the tokens. */
+    /** USD per million requests, in addition to the tokens. */
     request: usdPerMillion.optional(),
   }),
 );
@@ -37,7 +37,7 @@ const factRowSchema = z.lazy(() =>
     max_output: z.int().positive().optional(),
     quantization: z.string().optional(),
     prices: factPricesSchema.optional(),
-    /** Whole-request prices above a total input, the largest first. */
+    /** Prices of the whole request above a total input, largest first. */
     tiers: z
       .array(z.strictObject({ above: z.int().positive(), prices: factPricesSchema }))
       .optional(),
@@ -49,14 +49,12 @@ const factRowSchema = z.lazy(() =>
   }),
 );
 
-/**
- * The project's own form of what is known of models: one row for a provider's way to serve a model.
- */
+/** The project's own format of facts about models: one row for each model at a provider. */
 export const catalogFactsSchema = z.lazy(() =>
   z.strictObject({
     source: z.string(),
     licence: z.string(),
-    /** Date of the source, `YYYY-MM-DD`; the version of every price in it. */
+    /** The date of the source, `YYYY-MM-DD`, which is the version of every price in it. */
     snapshot: z.iso.date(),
     units: z.string(),
     /** Other spellings of catalog ids that vendors use. */
@@ -66,16 +64,16 @@ export const catalogFactsSchema = z.lazy(() =>
   }),
 );
 
-/** The facts that a file or a source of the catalog states. */
+/** The facts in a file or a source of the catalog. */
 export type CatalogFacts = z.infer<typeof catalogFactsSchema>;
 /** A model at one provider, as the facts have it. */
 export type FactRow = z.infer<typeof factRowSchema>;
-/** Prices of such a row, in USD per million tokens. */
+/** The prices of such a row, in USD per million tokens. */
 export type FactPrices = z.infer<typeof factPricesSchema>;
 
 /**
- * The text of a facts file: one row a line, so that a refresh shows as a readable change, and equal
- * facts always give equal text.
+ * Returns the text of a facts file: one row per line, so that a refresh shows as a readable change,
+ * and equal facts always yield equal text.
  */
 export function factsText(facts: CatalogFacts): string {
   const { rows, aliases, ...header } = facts;
@@ -89,33 +87,33 @@ export function factsText(facts: CatalogFacts): string {
     .join(",\n")}\n]}\n`;
 }
 
-/** Order of code units: the same on every machine, unlike a locale's. */
+/** Compares by code units, which is the same on every machine, unlike a locale's order. */
 export const compareText = (left: string, right: string): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
-/** Where the facts that ship with the project lie; `npm run catalog:refresh` writes them. */
+/** The location of the facts that ship with the project; `npm run catalog:refresh` writes them. */
 export const bundledFactsUrl = new URL("./facts.json", import.meta.url);
 
 /**
- * Reads the bundled facts. They were checked when they were written, so a start does not check
+ * Reads the bundled facts. They were checked when they were written, so a start does not check them
  * again.
  */
 export const readBundledFacts = (): CatalogFacts =>
   JSON.parse(readFileSync(bundledFactsUrl, "utf8")) as CatalogFacts;
 
 /**
- * Reads and checks facts of an operator's own. Throws what the file system, the parser or the
- * schema throws.
+ * Reads and checks an operator's own facts. Throws the error of the file system, the parser or the
+ * schema.
  */
 export const readFacts = (path: string): CatalogFacts =>
   catalogFactsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
 
-/** What a refresh changes, each row as `provider id`. */
+/** What a refresh changes, with each row as `provider id`. */
 export interface FactsChange {
   added: string[];
   removed: string[];
   changed: string[];
-  /** Prices that moved by more than half, in words. */
+  /** Prices that changed by more than half, in words. */
   priceMoves: string[];
 }
 
@@ -147,7 +145,10 @@ function priceMoves(key: string, before: FactRow, after: FactRow): string[] {
   return moves;
 }
 
-/** A part that only one side prices did not move: its fallback did, and that is compared too. */
+/**
+ * Returns the price moves of a row. A part that only one side prices did not move: its fallback
+ * did, and is compared too.
+ */
 function movesOf(
   key: string,
   before: FactPrices | undefined,
@@ -162,7 +163,7 @@ function movesOf(
   });
 }
 
-/** Up or down by more than half of what it was. */
+/** Returns whether a price rose or fell by more than half. */
 function isLargeMove(from: string, to: string): boolean {
   const before = picoPerTokenFromUsdPerMillion(from) ?? 0n;
   const after = picoPerTokenFromUsdPerMillion(to) ?? 0n;

@@ -3,9 +3,9 @@ import { minuteMs, dayMs, type Clock } from "../../platform/kernel/clock.ts";
 import { routePricing } from "./model-object.ts";
 import type { CatalogSnapshot } from "./model.ts";
 
-/** The table of what models cost over time. */
+/** The table of models' prices over time. */
 export interface PriceTables {
-  /** What a provider asks for a model, from a time on. */
+  /** A provider's price of a model, from a time on. */
   price_changes: {
     model: string;
     provider: string;
@@ -15,7 +15,7 @@ export interface PriceTables {
   };
 }
 
-/** The prices of a provider for a model, from a wall time on. */
+/** A provider's prices of a model, from a wall time on. */
 export interface PriceChange {
   model: string;
   provider: string;
@@ -23,7 +23,7 @@ export interface PriceChange {
   prices: Readonly<Record<string, number>>;
 }
 
-/** How often the gateway looks whether its catalog is another one. */
+/** Milliseconds between checks of whether the catalog has changed. */
 const lookEveryMs = minuteMs;
 /** Rows that one statement writes. */
 const rowsAtOnce = 200;
@@ -32,8 +32,8 @@ const keyOf = ({ model, provider }: { model: string; provider: string }): string
   `${model} ${provider}`;
 
 /**
- * When prices of the catalog changed: the prices of each route as they were first seen, and every
- * time that they were others than before.
+ * Records when prices of the catalog changed: the prices of each route as they were first seen, and
+ * every later change.
  */
 export class PriceHistory {
   private readonly database: Kysely<PriceTables>;
@@ -52,18 +52,18 @@ export class PriceHistory {
     this.clock = options.clock;
   }
 
-  /** Looks every minute, from now on. */
+  /** Starts to check every minute. */
   start(onError: (error: unknown) => void): void {
     this.timer = setInterval(() => void this.look().catch(onError), lookEveryMs);
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Stops; resolves when nothing is being written any more. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.noted?.done.catch(() => undefined);
   }
 
-  /** Writes what changed since the last catalog that was looked at; each catalog once. */
+  /** Writes what changed since the last catalog that was checked; each catalog once. */
   look(): Promise<void> {
     const snapshot = this.catalog();
     if (this.noted?.snapshot === snapshot) return this.noted.done;
@@ -78,7 +78,7 @@ export class PriceHistory {
     return done;
   }
 
-  /** The prices of some models from their first ones on, each provider's oldest first. */
+  /** Returns the prices of some models from their first ones on, each provider's oldest first. */
   async of(models: readonly string[]): Promise<PriceChange[]> {
     if (models.length === 0) return [];
     await this.look();
@@ -124,7 +124,7 @@ export class PriceHistory {
   }
 }
 
-/** The prices of every route of a catalog; routing presets have those of their members. */
+/** Returns the prices of every route of a catalog; routing presets have those of their members. */
 function pricesOf({ models }: CatalogSnapshot, atMs: number): PriceTables["price_changes"][] {
   const rows = new Map<string, PriceTables["price_changes"]>();
   for (const { id, router, routes } of models.values()) {
@@ -132,7 +132,7 @@ function pricesOf({ models }: CatalogSnapshot, atMs: number): PriceTables["price
     for (const { provider, price } of routes) {
       if (price === undefined) continue;
       const row = { model: id, provider: provider.id, at_ms: atMs };
-      // Of two routes at one provider the first one is the one that is shown.
+      // Of two routes at one provider, the first one is shown.
       if (!rows.has(keyOf(row)))
         rows.set(keyOf(row), { ...row, prices: JSON.stringify(routePricing(price)) });
     }
@@ -141,8 +141,8 @@ function pricesOf({ models }: CatalogSnapshot, atMs: number): PriceTables["price
 }
 
 /**
- * What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days
- * are counted from the epoch, in UTC.
+ * The columns that are read here of the daily sums that settlements write
+ * (src/insights/usage-rollup.ts). Days are counted from the epoch, in UTC.
  */
 export interface RouteHistoryTables {
   network_days: {
@@ -155,10 +155,10 @@ export interface RouteHistoryTables {
   };
 }
 
-/** Days that uptime is reported for, today among them. */
+/** Days that uptime is reported for, including today. */
 export const uptimeDays = 90;
 
-/** Days whose requests make the order by usage, today among them. */
+/** Days whose requests determine the order by usage, including today. */
 const usageDays = 7;
 
 /** One day of a provider: how often it was tried, and how often it failed by its own fault. */
@@ -177,7 +177,7 @@ interface RouteAttempts {
   failures: number;
 }
 
-/** How models were used, and their providers there for them, day by day. */
+/** The daily usage of models, and the availability of their providers. */
 export class RouteHistory {
   private readonly database: Kysely<RouteHistoryTables>;
   private readonly clock: Clock;
@@ -187,7 +187,7 @@ export class RouteHistory {
     this.clock = options.clock;
   }
 
-  /** Requests of the last seven days by the id of the model that served them. */
+  /** Returns the requests of the last seven days by the id of the model that served them. */
   async weeklyRequests(): Promise<ReadonlyMap<string, number>> {
     const rows = await this.database
       .selectFrom("network_days")
@@ -198,7 +198,9 @@ export class RouteHistory {
     return new Map(rows.map(({ model, requests }) => [model, Number(requests)]));
   }
 
-  /** The last 90 days of each provider with any of the models, the oldest first; keys are slugs. */
+  /**
+   * Returns the last 90 days of each provider with any of the models, oldest first; keys are slugs.
+   */
   async uptime({
     models,
     providers,
@@ -206,11 +208,12 @@ export class RouteHistory {
     models: readonly string[];
     providers: readonly string[];
   }): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
-    // A preset may have no members, and Postgres takes no empty list.
+    // A preset may have no members, and Postgres accepts no empty list.
     if (models.length === 0) return new Map();
     const first = this.today - uptimeDays + 1;
     const days = Array.from({ length: uptimeDays }, (_, index) => first + index);
-    // Rows stand by day, then model: naming the days makes this as many look-ups and no scan.
+    // Rows are ordered by day, then model: naming the days makes this that many lookups instead of
+    // a scan.
     const rows = await this.database
       .selectFrom("network_days")
       .where("day", "in", days)
@@ -232,7 +235,9 @@ export class RouteHistory {
     return byProvider;
   }
 
-  /** Attempts of the last 90 days at each provider of each model that was tried in them. */
+  /**
+   * Returns the attempts of the last 90 days at each provider of each model that was tried in them.
+   */
   async attempts(): Promise<RouteAttempts[]> {
     const rows = await this.database
       .selectFrom("network_days")
@@ -255,7 +260,7 @@ export class RouteHistory {
   }
 
   /**
-   * The last days of every provider that was tried in them, the oldest first, over all models.
+   * Returns the last days of every provider that was tried in them, oldest first, over all models.
    */
   async providers(count: number): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
     const first = this.today - count + 1;

@@ -19,11 +19,11 @@ import {
   type UpstreamRoute,
 } from "./model.ts";
 
-/** What rows of the facts are read with. */
+/** The context in which rows of the facts are read. */
 export interface FactContext {
   priceOf: FactPriceReader;
   providers: ReadonlyMap<string, Provider>;
-  /** Providers whose dialect the operator chose, so that the vendor's deviations say nothing. */
+  /** Providers whose dialect the operator chose, so that the vendor's deviations do not apply. */
   redirected: ReadonlySet<string>;
 }
 
@@ -31,7 +31,10 @@ const definitions: ReadonlyMap<string, ProviderDefinition> = new Map(
   providerDefinitions.map((definition) => [definition.id, definition]),
 );
 
-/** The model that rows of one id describe; undefined when none of their providers is there. */
+/**
+ * Returns the model that rows of one id describe; undefined when none of their providers is in the
+ * catalog.
+ */
 export function factModel(
   rows: readonly FactRow[],
   context: FactContext,
@@ -57,14 +60,14 @@ export function factModel(
   });
 }
 
-/** The part of a catalog id that names the maker. */
+/** Returns the part of a catalog id that names the owner. */
 export const ownerOf = (modelId: string): string => modelId.slice(0, modelId.indexOf("/"));
 
-/** What a model of a surface gives back, in the contract's words. */
+/** Returns the kind of output of a surface, in the contract's words. */
 export const categoryOf = (surface: Surface): CatalogModel["category"] =>
   surface === "embeddings" ? "embedding" : "text";
 
-/** The dialect of a vendor's model where it deviates from its provider's. */
+/** Returns the dialect of a vendor's model where it deviates from its provider's. */
 export const deviatingDialect = (
   providerId: string,
   upstreamModel: string,
@@ -72,7 +75,10 @@ export const deviatingDialect = (
   definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))
     ?.dialect;
 
-/** Who knows a model best: its maker, then the marketplaces whose lists are kept most carefully. */
+/**
+ * Returns the row of the source that knows a model best: its maker, then the marketplaces whose
+ * lists are kept most carefully.
+ */
 function mainRow(rows: readonly FactRow[]): FactRow | undefined {
   const by = (matches: (row: FactRow) => boolean): FactRow | undefined => rows.find(matches);
   return (
@@ -111,7 +117,7 @@ const sameLevels = (
   right: readonly string[] | undefined,
 ): boolean => left?.join() === right?.join();
 
-/** Every value once, in the order of the first row that has it. */
+/** Returns every value once, in the order of the first row that has it. */
 function union(
   rows: readonly FactRow[],
   valuesOf: (row: FactRow) => readonly string[],
@@ -122,8 +128,8 @@ function union(
 }
 
 /**
- * The part of a price version that says which prices of a configuration those are: the same prices
- * have the same version, whenever they are read, and others have another.
+ * Returns the part of a price version that identifies a configuration's prices: equal prices have
+ * the same version, whenever they are read, and different ones another.
  */
 export function configurationVersion(pricing: ConfiguredPricing | undefined): string {
   if (pricing === undefined) return "configuration";
@@ -133,7 +139,10 @@ export function configurationVersion(pricing: ConfiguredPricing | undefined): st
   return `configuration-${createHash("sha256").update(parts.join()).digest("hex").slice(0, 8)}`;
 }
 
-/** Names a price so that a charge can be explained later, such as `acme/acme/large@2026-07-02`. */
+/**
+ * Returns the name of a price by which a charge can be explained later, such as
+ * `acme/acme/large@2026-07-02`.
+ */
 export const priceVersion = (providerId: string, modelId: string, version: string): string =>
   `${providerId}/${modelId}@${version}`;
 
@@ -143,9 +152,9 @@ const pico = (usdPerMillion: string | number | undefined): PicoUsd | undefined =
 /** Reads prices of the facts; undefined where a row names none. */
 export type FactPriceReader = (row: FactRow) => PriceRow | undefined;
 
-/** A reader for the facts of one date, which is the version of their prices. */
+/** Returns a reader for the facts of one date, which is the version of their prices. */
 export function factPriceReader(snapshot: string): FactPriceReader {
-  // Some five thousand prices are five hundred different texts.
+  // Some five thousand prices consist of five hundred different texts.
   const read = new Map<string, PicoUsd | undefined>();
   const picoOf = (text: string | undefined): PicoUsd | undefined => {
     if (text === undefined) return undefined;
@@ -180,7 +189,7 @@ const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
     request: picoOf(prices.request),
   });
 
-/** The price that an operator wrote into the configuration. */
+/** Returns the price that an operator wrote into the configuration. */
 export const configuredPriceRow = (version: string, pricing: ConfiguredPricing): PriceRow => ({
   version,
   base: present({
@@ -196,7 +205,7 @@ export const configuredPriceRow = (version: string, pricing: ConfiguredPricing):
   }),
 });
 
-/** The price of what costs nothing. */
+/** Returns the price of something free. */
 export const freePriceRow = (version: string): PriceRow => ({
   version,
   base: { inputTokens: 0n, outputTokens: 0n },

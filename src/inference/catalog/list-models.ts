@@ -12,13 +12,13 @@ import {
 /** What a list shows to one caller. */
 interface ModelListOptions {
   query: ModelListQuery;
-  /** Whether the caller can reach a model. */
+  /** Returns whether the caller can reach a model. */
   isRoutable(model: CatalogModel): boolean;
-  /** Requests that a model served in the last 7 days, for the order by usage. */
+  /** Returns the requests that a model served in the last 7 days, for the order by usage. */
   weeklyRequests?(modelId: string): number;
 }
 
-/** The models that pass every filter, in the order asked for; without one, by id. */
+/** Returns the models that pass every filter, in the requested order; by default sorted by id. */
 export function listModels(
   among: Iterable<CatalogModel>,
   options: ModelListOptions,
@@ -30,14 +30,14 @@ export function listModels(
   return query.sort === undefined ? models : models.sort(order(query.sort, options));
 }
 
-/** How many models a caller can reach. */
+/** Returns how many models a caller can reach. */
 export const countModels = (
   snapshot: CatalogSnapshot,
   isRoutable: (model: CatalogModel) => boolean,
 ): number =>
   snapshot.models.values().reduce((count, model) => count + (isRoutable(model) ? 1 : 0), 0);
 
-/** How many models each provider serves, by its slug. */
+/** Returns how many models each provider serves, by its slug. */
 export function modelCounts(snapshot: CatalogSnapshot): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { routes, router } of snapshot.models.values()) {
@@ -59,8 +59,8 @@ function matches(model: CatalogModel, query: ModelListQuery): boolean {
 }
 
 /**
- * The contract's `provider` of a model is its owner; people also mean who serves it. A router is
- * not of others.
+ * Returns whether a model is of a provider or owner. The contract's `provider` of a model is its
+ * owner; callers also mean a provider that serves it. A router has only its own owner.
  */
 const isFrom = ({ owner, routes, router }: CatalogModel, wanted: string): boolean =>
   owner === wanted ||
@@ -82,24 +82,24 @@ function order(sort: ModelSort, { weeklyRequests }: ModelListOptions): Compariso
 
 type ModelSort = "added" | "usage" | "name";
 
-/** Filters and order of `GET /models`, read from its query string. */
+/** The filters and order of `GET /models`, parsed from its query string. */
 interface ModelListQuery {
-  /** Also models that the caller cannot reach. */
+  /** Whether to include models that the caller cannot reach. */
   all: boolean;
   /** A provider's slug or name, or the owner of models. */
   provider?: string;
   category?: CatalogModel["category"];
   minContext?: number;
-  /** Every one of these, in the catalog's spelling. */
+  /** Capabilities that a model must have, in the catalog's spelling. */
   capabilities: readonly string[];
   sort?: ModelSort;
-  /** Also models of providers that the caller's privacy settings leave out. */
+  /** Whether to include models of providers that the caller's privacy settings exclude. */
   ignoresPrivacy: boolean;
-  /** The caller wants no presets beside the models. */
+  /** Whether to omit presets. */
   withoutPresets: boolean;
-  /** Models that are passed over, as OpenRouter's clients page. */
+  /** The number of models to skip, as OpenRouter's clients page. */
   offset: number;
-  /** Models that the answer has at most; absent means all. */
+  /** The most models in the answer; absent means all. */
   limit?: number;
 }
 
@@ -118,10 +118,7 @@ const sortNames: Readonly<Record<string, ModelSort>> = {
 
 const minContextSchema = z.coerce.number().int().nonnegative();
 
-/**
- * Reads the query string of `GET /models`; throws `bad_request` with the parameter that cannot be
- * read.
- */
+/** Parses the query string of `GET /models`. Throws `bad_request` with the invalid parameter. */
 export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery {
   const provider = text(parameters, "provider");
   const category = categoryOf(text(parameters, "category"));
@@ -151,7 +148,10 @@ const wantsAll = (parameters: URLSearchParams): boolean =>
   ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "") ||
   ["unavailable", "all"].includes(text(parameters, "include")?.toLowerCase() ?? "");
 
-/** `capability` may be repeated; `supported` is its older form with commas. */
+/**
+ * Returns the requested capabilities. `capability` may be repeated; `supported` is its older,
+ * comma-separated form.
+ */
 function capabilitiesOf(parameters: URLSearchParams): string[] {
   const written = [...parameters.getAll("capability"), ...parameters.getAll("supported")];
   const names = written
@@ -160,7 +160,7 @@ function capabilitiesOf(parameters: URLSearchParams): string[] {
   return [...new Set(names)].filter((name) => name !== "");
 }
 
-/** `function_calling` and `Function-Calling` mean `function-calling`. */
+/** Normalises a capability: `function_calling` and `Function-Calling` mean `function-calling`. */
 const capabilitySlug = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
 function minContextOf(written: string | undefined): number | undefined {
@@ -207,7 +207,7 @@ interface ProviderEntry {
   logo: string;
   /** The id again, where OpenRouter's clients look for it. */
   slug: string;
-  /** Null: the catalog does not know the pages of vendors. */
+  /** Null: the catalog does not know the vendors' pages. */
   privacy_policy_url: null;
   terms_of_service_url: null;
   status_page_url: null;
@@ -218,14 +218,14 @@ interface ProviderEntry {
    */
   status: "active" | "byok";
   model_count: number;
-  /** Surfaces that the provider offers. */
+  /** The surfaces that the provider offers. */
   endpoints: string[];
 }
 
-/** How many characters a description has at most (contract). */
+/** The most characters of a description (contract). */
 const descriptionLengthMax = 200;
 
-/** A provider in the contract's shape, with how many models of the catalog it serves. */
+/** Returns a provider in the contract's form, with the number of catalog models that it serves. */
 export const providerEntry = (provider: Provider, modelCount: number): ProviderEntry =>
   present({
     id: provider.id,
@@ -245,12 +245,13 @@ export const providerEntry = (provider: Provider, modelCount: number): ProviderE
     endpoints: Object.keys(provider.dialects),
   });
 
-/** Root-relative path of a provider's logo. */
+/** Returns the root-relative path of a provider's logo. */
 export const providerLogoPath = (providerId: string): string => `/logos/${providerId}.svg`;
 
 /**
- * A monogram in place of the vendor's trade mark, which is not ours to ship: its initials on a
- * colour of its own. Safe to serve as it is, since every character of the name is escaped.
+ * Returns a monogram in place of the vendor's trade mark, which the project may not ship: its
+ * initials on a colour of its own. Safe to serve as it is, since every character of the name is
+ * escaped.
  */
 export function providerLogoSvg({ id, name }: Pick<Provider, "id" | "name">): string {
   const hue = [...id].reduce(

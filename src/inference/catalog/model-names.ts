@@ -1,6 +1,6 @@
 import type { ModelNaming } from "../providers/provider-definition.ts";
 
-/** Slugs of makers by the other names that vendors and repositories give them, in lower case. */
+/** Slugs of owners by the other names that vendors and repositories give them, in lower case. */
 export const makerAliases: Readonly<Record<string, string>> = {
   "ai21-labs": "ai21",
   alibaba: "qwen",
@@ -20,7 +20,7 @@ export const makerAliases: Readonly<Record<string, string>> = {
   zhipuai: "z-ai",
 };
 
-/** Makers by how their models are called; the first that fits. */
+/** Owners by patterns of their models' names; the first match counts. */
 const makersByName: readonly (readonly [RegExp, string])[] = [
   [/^claude/, "anthropic"],
   [/^(?:gpt|chatgpt|codex)|^o[134](?:-|$)|^text-embedding-(?:3|ada)/, "openai"],
@@ -47,18 +47,18 @@ const makersByName: readonly (readonly [RegExp, string])[] = [
   [/^bge-/, "baai"],
 ];
 
-/** Names of remixes that carry the name of the model they were made from. */
+/** Matches names of remixes, which carry the name of the model that they were made from. */
 const remixName = /uncensored|heretic|role-play/;
 
-/** The maker that a bare model name tells; undefined when it tells none. */
+/** Returns the owner that a bare model name implies; undefined when it implies none. */
 export const makerOfName = (name: string): string | undefined =>
   remixName.test(name) ? undefined : makersByName.find(([pattern]) => pattern.test(name))?.[1];
 
 type Rename = readonly [pattern: RegExp, replacement: string];
 
 /**
- * How each maker's models are called by others, and how it calls them itself. Only what is certain:
- * a name that could mean two models stays as it is and becomes a model of its own.
+ * How vendors rename each owner's models. Only certain cases are listed: an ambiguous name stays as
+ * it is and becomes a model of its own.
  */
 const renamesByMaker: Readonly<Record<string, readonly Rename[]>> = {
   // Anthropic writes versions with dashes, and `-0` where others write nothing.
@@ -146,10 +146,10 @@ const renamesByMaker: Readonly<Record<string, readonly Rename[]>> = {
   deepcogito: [[/^cogito-(?:v2-1-|v?2\.1-)671b$/, "cogito-v2.1-671b"]],
 };
 
-/** A model's name as its maker writes it, from a lower-case name as a vendor writes it. */
+/** Returns a model's name as its owner writes it, from a vendor's lower-case name. */
 export function makersName(maker: string, name: string): string {
   const renames = renamesByMaker[maker] ?? [];
-  // What stands behind a colon, such as `:free`, is the vendor's and stays.
+  // A suffix behind a colon, such as `:free`, is the vendor's and is kept.
   const [plain = name, ...suffix] = name.split(":");
   const renamed = renames.reduce(
     (text, [pattern, replacement]) => text.replace(pattern, replacement),
@@ -158,11 +158,11 @@ export function makersName(maker: string, name: string): string {
   return [renamed, ...suffix].join(":");
 }
 
-/** What a wire name tells. */
+/** What a wire name implies. */
 export interface ReadName {
   /** `owner/model` in lower case; the same for every vendor of the model. */
   catalogId: string;
-  /** Weights' number format where the name states it. */
+  /** The number format of the weights, where the name states it. */
   quantization?: string;
 }
 
@@ -170,13 +170,13 @@ export interface ReadName {
 const exceptions: Readonly<Record<string, string>> = {
   // Bedrock lists DeepSeek V3.1 under the name of V3.
   "amazon-bedrock deepseek.v3-v1:0": "deepseek/deepseek-v3.1",
-  // The vendor's own `deepseek-chat` moves with every version; OpenRouter's means V3.
+  // The vendor's own `deepseek-chat` changes with every version; OpenRouter's means V3.
   "openrouter deepseek/deepseek-chat": "deepseek/deepseek-v3",
   "vercel alibaba/qwen-3-235b": "qwen/qwen3-235b-a22b-instruct-2507",
   "chutes unsloth/Mistral-Nemo-Instruct-2407-TEE": "mistralai/mistral-nemo",
 };
 
-/** Endings that say how a model is run, not which it is, and the number format they stand for. */
+/** Endings that say how a model is run, not which it is, and the number format that they imply. */
 const endings: readonly { pattern: RegExp; keep: string; quantization?: string }[] = [
   { pattern: /-(?:maas|tee)$/, keep: "" },
   { pattern: /-fp8-fast$/, keep: "", quantization: "fp8" },
@@ -187,7 +187,7 @@ const endings: readonly { pattern: RegExp; keep: string; quantization?: string }
   { pattern: /-instruct-lite$/, keep: "-instruct", quantization: "int4" },
 ];
 
-/** Reads a vendor's wire name: whose model it is and which. */
+/** Parses a vendor's wire name into the owner and the model. */
 export function readModelName(
   vendor: { id: string; naming: ModelNaming },
   upstreamModel: string,
@@ -218,7 +218,7 @@ function splitMaker(
   return { maker: makerAliases[maker] ?? maker, name: name.slice(at + 1) };
 }
 
-/** Suffixes that stay behind a colon; other colons are the tags of Ollama's names. */
+/** Matches suffixes that stay behind a colon; other colons are the tags of Ollama's names. */
 const keptSuffix = /:(?:free|thinking)$/;
 
 function plainName(name: string, { separator, decimalPoint }: ModelNaming): string {

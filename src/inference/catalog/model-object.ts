@@ -10,8 +10,7 @@ import {
 
 /**
  * `pricing` of a model object. `prompt` and `completion` are USD per single token as decimal text,
- * the
- * others USD per million tokens as numbers; see docs/decisions/0003-model-pricing-units.md.
+ * the others USD per million tokens as numbers; see docs/decisions/0003-model-pricing-units.md.
  */
 interface ModelPricing {
   prompt: string;
@@ -19,14 +18,13 @@ interface ModelPricing {
   input_per_1m: number;
   output_per_1m: number;
   /**
-   * `byok`: the provider bills; `member`: the price is that of whichever member of a routing preset
+   * `byok`: the provider bills; `member`: the price is that of the member of a routing preset that
    * serves.
    */
   billing?: "byok" | "member";
   list_pricing?: ListPricing;
   /**
-   * Beside `billing: member`, where the other numbers are the highest: the lowest price of a
-   * member.
+   * The lowest price of a member, with `billing: member`, where the other numbers are the highest.
    */
   lowest?: ListPricing;
 }
@@ -36,14 +34,14 @@ interface ListPricing {
   output_per_1m: number;
 }
 
-/** Pico-USD per token as the shortest decimal text of USD per token, such as `0.000003`. */
+/** Returns pico-USD per token as the shortest decimal text of USD per token, such as `0.000003`. */
 export function usdPerTokenText(pico: PicoUsd): string {
   const fraction = (pico % 1_000_000_000_000n).toString().padStart(12, "0").replace(/0+$/, "");
   const whole = (pico / 1_000_000_000_000n).toString();
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
-/** Pico-USD per token as the JSON number of USD per million tokens. */
+/** Returns pico-USD per token as the JSON number of USD per million tokens. */
 const usdPerMillionNumber = (pico: PicoUsd): number => Number(pico) / 1e6;
 
 const listPricing = ({ base }: PriceRow): ListPricing => ({
@@ -51,7 +49,7 @@ const listPricing = ({ base }: PriceRow): ListPricing => ({
   output_per_1m: usdPerMillionNumber(base.outputTokens),
 });
 
-/** Prices of what the gateway bills. */
+/** Returns the prices of what the gateway bills. */
 const managedPricing = (price: PriceRow): ModelPricing => ({
   prompt: usdPerTokenText(price.base.inputTokens),
   completion: usdPerTokenText(price.base.outputTokens),
@@ -59,8 +57,8 @@ const managedPricing = (price: PriceRow): ModelPricing => ({
 });
 
 /**
- * Prices of a routing preset: the highest of its members' routes, since it is not known yet who
- * serves, and the lowest.
+ * Returns the prices of a routing preset: the highest of its members' routes, since the member that
+ * will serve is not known, and the lowest.
  */
 function memberPricing(routes: readonly UpstreamRoute[]): ModelPricing {
   const vectors = routes.flatMap(({ price }) => price?.base ?? []);
@@ -77,8 +75,8 @@ const byAmount = (left: PicoUsd, right: PicoUsd): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
 /**
- * Prices of what the provider bills to the caller's own key: 0 here, the list price beside it when
- * known.
+ * Returns the prices of what the provider bills to the caller's own key: 0 here, with the list
+ * price beside it when known.
  */
 const byokPricing = (price: PriceRow | undefined): ModelPricing =>
   present({
@@ -91,7 +89,8 @@ const byokPricing = (price: PriceRow | undefined): ModelPricing =>
   });
 
 /**
- * Prices of one route with every part that has a price of its own, all in USD per million tokens.
+ * Returns the prices of one route with every part that has a price of its own, all in USD per
+ * million tokens.
  */
 export function routePricing({ base }: PriceRow): Record<string, number> {
   const parts = {
@@ -111,7 +110,7 @@ export function routePricing({ base }: PriceRow): Record<string, number> {
   return Object.fromEntries(numbers);
 }
 
-/** The priced route that is cheapest for a token in and a token out. */
+/** Returns the price of the priced route that is cheapest for one input and one output token. */
 function cheapestPrice(routes: readonly UpstreamRoute[]): PriceRow | undefined {
   let cheapest: PriceRow | undefined;
   for (const { price } of routes) {
@@ -123,7 +122,7 @@ function cheapestPrice(routes: readonly UpstreamRoute[]): PriceRow | undefined {
 
 const weight = ({ base }: PriceRow): bigint => base.inputTokens + base.outputTokens;
 
-/** What a model takes and gives, in OpenRouter's words. */
+/** The input and output of a model, in OpenRouter's terms. */
 interface ModelArchitecture {
   /** Such as `text+image->text`. */
   modality: string;
@@ -137,7 +136,9 @@ interface ModelArchitecture {
 interface ModelReasoning extends ReasoningLevels {
   supported_efforts: readonly string[];
   default_effort: string | null;
-  /** No declared level and no dialect that serves the model turns reasoning off. */
+  /**
+   * Whether neither a declared level nor a dialect that serves the model can turn reasoning off.
+   */
   mandatory: boolean;
 }
 
@@ -150,7 +151,7 @@ export interface ModelObject {
   name: string;
   canonical_slug: string;
   provider: string;
-  /** The same under OpenAI's name: typed clients refuse a list without it. */
+  /** The same under OpenAI's name, without which typed clients refuse a list. */
   owned_by: string;
   providers: string[];
   category: CatalogModel["category"];
@@ -160,10 +161,10 @@ export interface ModelObject {
   architecture: ModelArchitecture;
   links: { details: string; metrics: string };
   reasoning?: ModelReasoning;
-  /** Empty where none are declared, which is permissive. */
+  /** Empty where none are declared, which permits all. */
   supported_parameters: readonly string[];
   /**
-   * The gateway sets no defaults of its own, knows no limits of one request beside the lengths, and
+   * The gateway sets no defaults of its own, has no limits of a request beside the lengths, and
    * serves no voices.
    */
   default_parameters: null;
@@ -200,15 +201,15 @@ interface UpstreamObject {
 /** How a caller sees a model. */
 export interface ModelView {
   /**
-   * Whether the gateway serves and bills this caller through a route; routes that it does not are
+   * Returns whether the gateway serves and bills this caller through a route; other routes are
    * BYOK.
    */
   reachable(route: UpstreamRoute): boolean;
 }
 
-/** A catalog model in the contract's shape. */
+/** Returns a catalog model in the contract's form. */
 export function modelObject(model: CatalogModel, { reachable }: ModelView): ModelObject {
-  // What is announced is not served yet; its price is the one that it was announced with.
+  // An announced model is not served yet; its price is the one that was announced.
   const reached = model.routes.filter(
     model.comingSoon ? ({ price }) => price !== undefined : reachable,
   );
@@ -250,14 +251,14 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
   });
 }
 
-/** Kinds of input by the capability that says a model takes them. */
+/** Kinds of input by the capability of a model that accepts them. */
 const inputKinds = [
   ["vision", "image"],
   ["document-input", "file"],
   ["audio-input", "audio"],
 ] as const;
 
-/** What surfaces give that is no text. */
+/** The output of surfaces that is not text. */
 const outputKinds: Partial<Record<CatalogModel["surface"], string>> = {
   embeddings: "embeddings",
   rerank: "rerank",
@@ -282,7 +283,7 @@ function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitect
 
 function reasoningOf({ reasoning, routes }: CatalogModel): ModelReasoning | undefined {
   if (reasoning === undefined) return undefined;
-  // In Messages a request without `thinking` asks for none, whichever levels there are.
+  // In Messages a request without `thinking` asks for none, regardless of the levels.
   const isOptIn = routes.some(
     ({ dialect, provider }) => (dialect ?? provider.dialects.chat) === "anthropic-messages",
   );
@@ -327,7 +328,7 @@ function upstreamObject(route: UpstreamRoute, reached: boolean): UpstreamObject 
   });
 }
 
-/** The lowest cap that any route declares, null when none does. */
+/** Returns the lowest cap that any route declares, null when none does. */
 function strictestCap(routes: readonly UpstreamRoute[]): number | null {
   const caps = routes.flatMap(({ maxCompletionTokens }) => maxCompletionTokens ?? []);
   return caps.length === 0 ? null : Math.min(...caps);

@@ -14,10 +14,10 @@ type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The object without its undefined members: absent stays absent, as optional members want it. */
+/** Returns the object without its undefined members, so that absent members stay absent. */
 export function present<T extends object>(value: T): Present<T> {
   const set: Partial<T> = {};
-  // A plain loop: a start makes some five thousand of these, and lists of entries cost five times
+  // A plain loop: a start creates some five thousand of these, and lists of entries cost five times
   // as much.
   for (const key in value) if (value[key] !== undefined) set[key] = value[key];
   return set as unknown as Present<T>;
@@ -26,22 +26,22 @@ export function present<T extends object>(value: T): Present<T> {
 export type { ReasoningLevels };
 export type { CredentialHeader, DataPolicy, ProviderDeviations, Surface, UpstreamDialect };
 
-/** How long a provider may take for each step of an answer. */
+/** How long a provider may take for each step of an answer, in milliseconds. */
 export interface UpstreamTimeouts {
   connectMs: number;
   firstTokenMs: number;
   idleMs: number;
   totalMs: number;
   /**
-   * How long a whole (not streamed) answer may take to begin; absent means `totalMs`. A whole
+   * The time in which a whole (not streamed) answer has to begin; absent means `totalMs`. A whole
    * answer begins when it is finished, so the default of `firstTokenMs` would cut long ones.
    */
   wholeAnswerMs?: number;
 }
 
-/** A provider as it can be called: where, in which dialect, with which credential. */
+/** A provider as it can be called: its address, dialects and credential. */
 export interface Provider {
-  /** Slug; what `provider.order`, `only` and `ignore` match, as does `name`. */
+  /** The slug; `provider.order`, `only` and `ignore` match it, or `name`. */
   id: string;
   name: string;
   description?: string;
@@ -55,9 +55,9 @@ export interface Provider {
   surfaceBaseUrls?: Partial<Record<Surface, string>>;
   /** Addresses of chat dialects that are served elsewhere than at `baseUrl`. */
   dialectBaseUrls?: Partial<Record<UpstreamDialect, string>>;
-  /** Dialect by surface; a surface that is absent is not offered. */
+  /** The dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
-  /** How the credential travels, such as header `authorization` with prefix `Bearer `. */
+  /** How the credential is sent, such as header `authorization` with prefix `Bearer `. */
   credentialHeader: CredentialHeader;
   /**
    * The platform's own credential; absent means BYOK only. Local servers without one have an empty
@@ -71,41 +71,43 @@ export interface Provider {
   dataPolicy: DataPolicy;
   timeouts: UpstreamTimeouts;
   /**
-   * The proxy that requests to it go through, or `none`; absent follows the environment's. May hold
+   * The proxy for requests to it, or `none`; absent follows the environment's. May contain
    * credentials.
    */
   proxy?: string;
   /** Named deviations from the dialect. */
   deviations: ProviderDeviations;
-  /** True for the built-in simulated provider. */
+  /** Whether it is the built-in simulated provider. */
   simulated?: boolean;
-  /** True for a server on the operator's own machines, which needs no credential. */
+  /** Whether it is a server on the operator's own machines, which needs no credential. */
   local?: boolean;
 }
 
 /** One provider's way to serve a model. */
 export interface UpstreamRoute {
   provider: Provider;
-  /** Wire name sent upstream. */
+  /** The wire name that is sent upstream. */
   upstreamModel: string;
-  /** The dialect of this model where it is not the provider's for the surface. */
+  /** The dialect of this model where it differs from the provider's for the surface. */
   dialect?: UpstreamDialect;
-  /** Absent when nothing is known; such a route serves BYOK callers only. */
+  /** Absent when unknown; such a route serves BYOK callers only. */
   price?: PriceRow;
   contextLength?: number;
   maxCompletionTokens?: number;
   quantization?: string;
-  /** Per-route declared parameters; absent is permissive. */
+  /** The declared parameters of this route; absent permits all. */
   supportedParameters?: readonly string[];
-  /** Effort override; absent means the model's own. */
+  /** The effort levels of this route; absent means the model's own. */
   reasoning?: ReasoningLevels;
-  /** Capability flag, not an effort list. */
+  /** Whether the route can reason, which is separate from its effort levels. */
   reasoningFeature?: boolean;
-  /** What differs for this model from the provider's data policy. */
+  /** Where the policy for this model differs from the provider's. */
   dataPolicy?: DataPolicy;
 }
 
-/** What the provider of a route does with what it is sent for that model. */
+/**
+ * Returns the data policy of a route: what its provider does with what it is sent for that model.
+ */
 export const dataPolicyOf = ({ provider, dataPolicy }: UpstreamRoute): DataPolicy =>
   dataPolicy === undefined ? provider.dataPolicy : { ...provider.dataPolicy, ...dataPolicy };
 
@@ -116,11 +118,11 @@ export type RouterName = "auto" | "free" | "cowork" | "hermes" | "latest";
 export interface RouterPool {
   name: RouterName;
   /**
-   * Models of the catalog, the quality members first; the order in which they are tried unless the
-   * request asks for another.
+   * Models of the catalog, with the quality members first, in the order in which they are tried
+   * unless the request asks for another.
    */
   members: readonly CatalogModel[];
-  /** How many of the members, counted from the first, are quality members. */
+  /** The number of quality members, which are the first ones. */
   qualityCount: number;
   /** Ids that the configuration names and that cannot be members, each with the reason. */
   missing: readonly { id: string; reason: string }[];
@@ -128,7 +130,7 @@ export interface RouterPool {
 
 /** A model of the catalog with every route to it. */
 export interface CatalogModel {
-  /** `owner/model` slug. */
+  /** The `owner/model` slug. */
   id: string;
   displayName: string;
   owner: string;
@@ -144,29 +146,27 @@ export interface CatalogModel {
   comingSoon?: boolean;
   /** All ways to serve the model; of a router, those of all its members. */
   routes: readonly UpstreamRoute[];
-  /** Set on routing presets, which are no models of their own. */
+  /** Set on routing presets, which are not models themselves. */
   router?: RouterPool;
 }
 
 /** The catalog at one moment; replaced as a whole, never changed in place. */
 export interface CatalogSnapshot {
-  /** Names the source and date of the facts, such as `models.dev 2026-07-02`. */
+  /** The source and date of the facts, such as `models.dev 2026-07-02`. */
   version: string;
   models: ReadonlyMap<string, CatalogModel>;
   providers: ReadonlyMap<string, Provider>;
-  /**
-   * Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids.
-   */
+  /** Other spellings of model ids, such as `x-ai/grok-4.3` for `xai/grok-4.3`, to catalog ids. */
   aliases?: ReadonlyMap<string, string>;
-  /** Ids by the first two words of their names, such as `claude opus`, the newest first. */
+  /** Ids by the first two words of their names, such as `claude opus`, newest first. */
   families?: ReadonlyMap<string, readonly string[]>;
-  /** What ids stand for that the catalog does not know; absent where they are refused. */
+  /** Resolves ids that the catalog does not know; absent where they are refused. */
   unknown?: { find(id: string): CatalogModel | undefined };
 }
 
 /**
- * Whether serving a model on a route costs the caller nothing: the model is tagged free, or every
- * price of the route is zero.
+ * Returns whether serving a model on a route costs the caller nothing: the model is tagged free, or
+ * every price of the route is zero.
  */
 export function isFreeRoute({ id }: CatalogModel, { price }: UpstreamRoute): boolean {
   if (id.endsWith(":free")) return true;
@@ -177,7 +177,10 @@ export function isFreeRoute({ id }: CatalogModel, { price }: UpstreamRoute): boo
   );
 }
 
-/** Thoughts, sound and cache writes may have a price of their own where text has none. */
+/**
+ * Returns whether every price is zero. Reasoning, sound and cache writes may have a price of their
+ * own where text has none.
+ */
 const isZero = (vector: PriceVector): boolean =>
   vector.inputTokens === 0n &&
   vector.outputTokens === 0n &&
@@ -186,8 +189,8 @@ const isZero = (vector: PriceVector): boolean =>
 const idsBySnapshot = new WeakMap<CatalogSnapshot, ReadonlyMap<string, string>>();
 
 /**
- * Ids by slug and by display name, in lower case; collected once a snapshot, since a catalog may
- * have many providers.
+ * Returns ids by slug and by display name, in lower case; collected once for each snapshot, since a
+ * catalog may have many providers.
  */
 function idsByName(catalog: CatalogSnapshot): ReadonlyMap<string, string> {
   let ids = idsBySnapshot.get(catalog);
@@ -195,7 +198,7 @@ function idsByName(catalog: CatalogSnapshot): ReadonlyMap<string, string> {
     const providers = [...catalog.providers.values()];
     ids = new Map([
       ...providers.map(({ id, name }): [string, string] => [name.toLowerCase(), id]),
-      // A slug wins over another provider's display name.
+      // A slug takes precedence over another provider's display name.
       ...providers.map(({ id }): [string, string] => [id.toLowerCase(), id]),
     ]);
     idsBySnapshot.set(catalog, ids);
@@ -204,25 +207,25 @@ function idsByName(catalog: CatalogSnapshot): ReadonlyMap<string, string> {
 }
 
 /**
- * The provider that a slug or display name means, in any case (rule 7 of the provider object);
- * undefined for a stranger.
+ * Returns the provider of a slug or display name, in any case (rule 7 of the provider object);
+ * undefined for an unknown one.
  */
 export const providerIdIn = (catalog: CatalogSnapshot, name: string): string | undefined =>
   idsByName(catalog).get(name.toLowerCase());
 
-/** The dialect in which a route serves a surface; undefined when it does not. */
+/** Returns the dialect in which a route serves a surface; undefined when it does not. */
 export const routeDialect = (route: UpstreamRoute, surface: Surface): UpstreamDialect | undefined =>
   route.dialect ?? route.provider.dialects[surface];
 
 /**
- * The address of a provider's surface, without a trailing slash; undefined while its variables are
- * unset.
+ * Returns the address of a provider's surface, without a trailing slash; undefined while its
+ * variables are unset.
  */
 export const surfaceBaseUrl = (provider: Provider, surface: Surface): string | undefined =>
   provider.surfaceBaseUrls?.[surface] ?? provider.baseUrl;
 
 /**
- * The address that a route's requests of a surface go to, by its dialect where that is served
+ * Returns the address of a route's requests of a surface, by its dialect where that is served
  * elsewhere.
  */
 export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | undefined {
@@ -236,7 +239,7 @@ export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | u
 /** Dialects that requests can be sent in. */
 type SendableDialects = Pick<ReadonlySet<UpstreamDialect>, "has">;
 
-/** Whether this process can send a model's requests to a route, with whichever credential. */
+/** Returns whether this process can send a model's requests to a route, with any credential. */
 export function isSendable(
   route: UpstreamRoute,
   model: CatalogModel,
@@ -249,13 +252,13 @@ export function isSendable(
   );
 }
 
-/** Whether the platform has a credential of its own for a provider. */
+/** Returns whether the platform has a credential of its own for a provider. */
 export const hasCredential = ({ apiKey, signing }: Provider): boolean =>
   apiKey !== undefined || signing !== undefined;
 
 /**
- * Whether a route serves callers without a key of their own: sendable, with platform credential and
- * price.
+ * Returns whether a route serves callers without a key of their own: it is sendable and has a
+ * platform credential and a price.
  */
 export const isReachable = (
   route: UpstreamRoute,
@@ -268,10 +271,10 @@ export const isReachable = (
   !model.comingSoon &&
   isSendable(route, model, sendable);
 
-/** Whether a provider can be called with a credential of the platform. */
+/** Returns whether a provider can be called with a platform credential. */
 export const isPlatformServed = (provider: Provider): boolean =>
   hasCredential(provider) && provider.baseUrl !== undefined;
 
-/** Whether any provider but the simulated one has a credential of the platform and an address. */
+/** Returns whether any provider but the simulated one has a platform credential and an address. */
 export const hasPlatformCredential = ({ providers }: Pick<CatalogSnapshot, "providers">): boolean =>
   providers.values().some((provider) => isPlatformServed(provider) && !provider.simulated);

@@ -1,7 +1,7 @@
-/** What models are chosen for. */
+/** The tasks that models are recommended for. */
 export const modelTasks = ["translation", "coding", "reasoning", "vision", "cheap"] as const;
 
-/** A task that models are chosen for. */
+/** A task that models are recommended for. */
 export type ModelTask = (typeof modelTasks)[number];
 
 interface Prices {
@@ -9,7 +9,7 @@ interface Prices {
   output_per_1m: number;
 }
 
-/** What judging a model needs of its object. */
+/** The members of a model object that judging a model needs. */
 export interface JudgedModel {
   id: string;
   category: string;
@@ -19,7 +19,7 @@ export interface JudgedModel {
   reasoning?: unknown;
 }
 
-/** Context that a repository's files and an agent's turns need at least. */
+/** The smallest context, in tokens, for a repository's files and an agent's turns. */
 const codingContextMin = 32_000;
 
 /**
@@ -31,15 +31,15 @@ const cheapBlendedMax = 1;
 /** What a model costs its caller. */
 export interface ModelCost {
   inputPer1m: number;
-  /** Three parts of input to one of output, as conversations have them. */
+  /** Three parts of input to one of output, as in typical conversations. */
   blendedPer1m: number;
-  /** No provider charges for it. */
+  /** Whether no provider charges for it. */
   isFree: boolean;
 }
 
 /**
- * The cost of a model: the provider's own price where that bills the caller. A provider's unknown
- * price counts as above all others.
+ * Returns the cost of a model: the provider's own price where that bills the caller. A provider's
+ * unknown price counts as higher than any other.
  */
 export function priceOf({ pricing }: Pick<JudgedModel, "pricing">): ModelCost {
   const isByok = pricing.billing === "byok";
@@ -53,14 +53,14 @@ export function priceOf({ pricing }: Pick<JudgedModel, "pricing">): ModelCost {
   };
 }
 
-/** Whether a model has a capability, however its name is spelt. */
+/** Returns whether a model has a capability, in any spelling of its name. */
 const hasCapability = (
   { capabilities }: Pick<JudgedModel, "capabilities">,
   wanted: string,
 ): boolean =>
   capabilities.some((capability) => capability.toLowerCase().replaceAll("_", "-") === wanted);
 
-/** Whether a model thinks before it answers. */
+/** Returns whether a model reasons before it answers. */
 const canReason = (model: JudgedModel): boolean =>
   model.reasoning !== undefined || hasCapability(model, "reasoning");
 
@@ -75,17 +75,17 @@ const fits: Readonly<Record<ModelTask, (model: JudgedModel) => boolean>> = {
   cheap: (model) => priceOf(model).blendedPer1m <= cheapBlendedMax,
 };
 
-/** Whether a model can do a task. */
+/** Returns whether a model can do a task. */
 export const fitsTask = (task: ModelTask, model: JudgedModel): boolean => fits[task](model);
 
-/** How a model does at this moment, over all who serve it. */
+/** The present condition of a model, over all of its providers. */
 export interface ModelCondition {
   status: "healthy" | "degraded" | "down" | "no_signal";
   /** 0 to 1; null without traffic. */
   errorRate: number | null;
   /**
-   * Milliseconds to the first token at the quickest provider, median of the last minutes; null
-   * where nothing was measured.
+   * Milliseconds to the first token at the fastest provider, median of the last minutes; null where
+   * nothing was measured.
    */
   firstTokenMs: number | null;
 }
@@ -96,7 +96,7 @@ export interface RecommendedFrom<Model extends JudgedModel> {
   condition: ModelCondition;
 }
 
-/** What is asked for. */
+/** The request for a recommendation. */
 export interface Recommendation {
   /** A known task, or the task in words. */
   task: string;
@@ -105,7 +105,7 @@ export interface Recommendation {
   minContext?: number | undefined;
 }
 
-/** What a place in the ranking is made of; each part from 0 to 1. */
+/** The parts of a score, each from 0 to 1. */
 export const scoreParts = ["capability", "price", "context", "health", "latency"] as const;
 export type ScorePart = (typeof scoreParts)[number];
 type Weights = Readonly<Record<ScorePart, number>>;
@@ -113,7 +113,7 @@ type Weights = Readonly<Record<ScorePart, number>>;
 /** A task as it was understood. */
 export type UnderstoodTask = ModelTask | "general";
 
-/** What matters for a task; each row sums to 1. */
+/** The weights of the parts for each task; each row sums to 1. */
 const weights: Readonly<Record<UnderstoodTask, Weights>> = {
   translation: { capability: 0.1, price: 0.35, context: 0.1, health: 0.2, latency: 0.25 },
   coding: { capability: 0.4, price: 0.15, context: 0.2, health: 0.15, latency: 0.1 },
@@ -123,7 +123,7 @@ const weights: Readonly<Record<UnderstoodTask, Weights>> = {
   general: { capability: 0.25, price: 0.25, context: 0.15, health: 0.2, latency: 0.15 },
 };
 
-/** Words by which a task in a sentence is known, in the order in which they decide. */
+/** Patterns by which a task is recognised in a sentence; the first match counts. */
 const taskWords: readonly [task: ModelTask, words: RegExp][] = [
   ["vision", /\b(?:vision|images?|pictures?|photos?|screenshots?|charts?|ocr|scan(?:s|ned)?)\b/i],
   ["translation", /\b(?:translat\w*|locali[sz]\w*)\b/i],
@@ -138,7 +138,7 @@ const taskWords: readonly [task: ModelTask, words: RegExp][] = [
   ["cheap", /\b(?:cheap\w*|bulk|classif\w*|budget|inexpensive)\b/i],
 ];
 
-/** The task that a text means; `general` where it names none. */
+/** Returns the task that a text means; `general` where it names none. */
 export function understandTask(text: string): UnderstoodTask {
   const named = modelTasks.find((task) => task === text.trim().toLowerCase());
   return named ?? taskWords.find(([, words]) => words.test(text))?.[0] ?? "general";
@@ -149,7 +149,7 @@ export interface RankedModel<Model extends JudgedModel> extends RecommendedFrom<
   /** 0 to 1. */
   score: number;
   scores: Record<ScorePart, number>;
-  /** Why it has its place, in words. */
+  /** The reasons for its place, in words. */
   reasons: string[];
 }
 
@@ -160,12 +160,10 @@ const healthScores: Readonly<Record<ModelCondition["status"], number>> = {
   down: 0,
 };
 
-/** Latency that was not measured is neither good nor bad. */
+/** The score of an unmeasured latency, which is neither good nor bad. */
 const unmeasured = 0.5;
 
-/**
- * Full marks up to the first figure, none from the second on, in equal steps of magnitude between.
- */
+/** Returns 1 up to `best`, 0 from `worst` on, and a logarithmic scale in between. */
 const onScale = (value: number, best: number, worst: number): number => {
   if (value === best) return 1;
   const share =
@@ -173,7 +171,7 @@ const onScale = (value: number, best: number, worst: number): number => {
   return Math.min(1, Math.max(0, share));
 };
 
-/** How much of what a task profits from a model can do. */
+/** Returns how many of the capabilities that help a task a model has. */
 function capabilityScore(task: UnderstoodTask, model: JudgedModel): number {
   const parts: Readonly<Record<UnderstoodTask, readonly boolean[]>> = {
     translation: [true, canReason(model)],
@@ -243,7 +241,7 @@ function reasonsOf(
   ];
 }
 
-/** Why models were not ranked, and how many. */
+/** The numbers of models that were not ranked, by reason. */
 export interface LeftOut {
   task: number;
   price: number;
@@ -252,8 +250,8 @@ export interface LeftOut {
 }
 
 /**
- * Models for a task, the best first, with the reasons; models that cannot do it, or that are asked
- * not to be, are left out.
+ * Ranks models for a task, best first and with the reasons. Models that cannot do it, or that the
+ * request excludes, are left out.
  */
 export function recommendModels<Model extends JudgedModel>(
   candidates: readonly RecommendedFrom<Model>[],

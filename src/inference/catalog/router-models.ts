@@ -44,10 +44,10 @@ const descriptions: Readonly<Record<RouterName, { displayName: string; descripti
 
 const routerNames = Object.keys(descriptions) as RouterName[];
 
-/** The id of a routing preset, such as `service/auto`. */
+/** Returns the id of a routing preset, such as `service/auto`. */
 export const routerId = (name: RouterName): string => `${brand.routerOwner}/${name}`;
 
-/** What pools are made of. */
+/** What pools are built from. */
 export interface RouterSources {
   models: ReadonlyMap<string, CatalogModel>;
   /** Other spellings of model ids. */
@@ -55,12 +55,12 @@ export interface RouterSources {
   configured: ConfiguredRouters;
 }
 
-/** The routing presets as models of the catalog, each with its pool; a pool may be empty. */
+/** Returns the routing presets as models of the catalog, each with its pool, which may be empty. */
 export function routerModels(sources: RouterSources): CatalogModel[] {
   const chat = [...sources.models.values()].filter(
     (model) => model.surface === "chat" && isReachableNow(model),
   );
-  // A simulated model answers for a real one only where there is no real one.
+  // A simulated model is used only where there is no real one.
   const real = chat.filter((model) => model.routes.some(({ provider }) => !provider.simulated));
   const reachable = real.length > 0 ? real : chat;
   return routerNames.map((name) => {
@@ -113,7 +113,10 @@ function whyNotMember(name: RouterName, model: CatalogModel | undefined): string
 
 const union = (lists: readonly (readonly string[])[]): string[] => [...new Set(lists.flat())];
 
-/** A preset's facts are those of its members: what any of them can do, it can find a member for. */
+/**
+ * Returns a preset's model. Its facts are those of its members: what any of them can do, the preset
+ * can.
+ */
 function routerModel(router: RouterPool): CatalogModel {
   const { members } = router;
   const parameters = members.flatMap(({ supportedParameters }) =>
@@ -138,26 +141,29 @@ function routerModel(router: RouterPool): CatalogModel {
   };
 }
 
-/** Members of a routing preset as they are chosen without configuration. */
+/** The members of a routing preset that is not configured. */
 interface DefaultPool {
   members: readonly CatalogModel[];
-  /** How many of them, counted from the first, are quality members. */
+  /** The number of quality members, which are the first ones. */
   qualityCount: number;
 }
 
-/** A pool that is longer makes no request safer and every plan slower. */
+/** The most members of a pool; more make no request safer and every plan slower. */
 const membersMax = 8;
-/** Free models are rationed, so more of them are needed; a catalog may have hundreds. */
+/**
+ * The most free members. Free models are rate limited, so more of them are needed; a catalog may
+ * have hundreds.
+ */
 const freeMembersMax = 10;
 /**
- * USD per million output tokens above which a model that was not named is too dear, in
- * pico-USD per token.
+ * The price of output above which a model that was not named is too expensive: 40 USD per million
+ * tokens, in pico-USD per token.
  */
 const outputPicoUsdMax = 40_000_000n;
-/** Tokens that an agent's session grows to. */
+/** The context, in tokens, that an agent's session grows to. */
 const agentContextMin = 200_000;
 
-/** Makers of the general models that most requests go to. */
+/** Owners of the general models that most requests use. */
 const bigMakers: ReadonlySet<string> = new Set([
   "anthropic",
   "openai",
@@ -175,26 +181,27 @@ const bigMakers: ReadonlySet<string> = new Set([
 const anyOf = (...patterns: readonly RegExp[]): RegExp =>
   new RegExp(patterns.map(({ source }) => source).join("|"));
 
-/** Models made for one task, which a general request does not want. */
+/** Matches models for one task, which do not suit a general request. */
 const specialName = anyOf(
   /guard|safety|safeguard|ocr|translat|math|embed|rerank|roleplay|-her\b/,
   /audio|tts|realtime|image/,
   /customtools|multi-agent/,
 );
-/** Models for programs: an agent wants them, a general request does not. */
+/** Matches models for programming, which suit an agent and not a general request. */
 const codeName = /cod(?:e|er|ex|estral)\b|devstral|build/;
 /**
- * Editions of a model that stands beside them: moving names, trials, dearer speed, dated copies.
+ * Matches editions of a model: moving names, previews, faster and more expensive ones, dated
+ * copies.
  */
 const editionName = anyOf(
   /-(?:latest|preview|beta|exp|fast|turbo|highspeed|lightning|spark|non-reasoning)(?:$|[-:])/,
   /-(?:pro-\d+|\d{6,8}|\d{4}-\d{2}-\d{2}|\d{4})(?:$|[-:])/,
 );
-/** Small siblings: what a light request is served by. */
+/** Matches small models, which serve light requests. */
 const smallName = /mini|nano|lite|flash|small|haiku|micro|scout|gemma|air\b/;
-/** Models of fewer than twenty billion parameters by their names. */
+/** Matches models with fewer than twenty billion parameters by their names. */
 const tinyName = /-(?:\d|1\d)(?:\.\d+)?b\b/;
-/** Families with open weights; a parameter count in a name says so, too. */
+/** Matches families with open weights; a parameter count in a name implies them, too. */
 const openName = anyOf(
   /^nousresearch\/|\/gpt-oss|\/llama-|\/deepseek-(?:v|r)\d|\/kimi-k[\d.]+|\/minimax-m[\d.]+|\/nemotron-|\/gemma-/,
   /\/glm-[\d.]+(?:-air)?$/,
@@ -219,11 +226,14 @@ const byAge = (left: CatalogModel, right: CatalogModel): number => right.addedAt
 const highestPrice = ({ routes }: CatalogModel): number =>
   routes.reduce((most, { price }) => Math.max(most, Number(price?.base.outputTokens ?? 0n)), 0);
 
-/** The newest first; of two of one day the dearer, which is the larger. */
+/**
+ * Sorts models newest first; of two from one day, the more expensive one first, which is the
+ * larger.
+ */
 const newestFirst = (models: readonly CatalogModel[]): CatalogModel[] =>
   [...models].sort((left, right) => byAge(left, right) || highestPrice(right) - highestPrice(left));
 
-/** The newest model of each maker, the newest first. */
+/** Returns the newest model of each owner, newest first. */
 function newestOfEach(models: readonly CatalogModel[]): CatalogModel[] {
   const makers = new Set<string>();
   return newestFirst(models).filter(
@@ -232,8 +242,8 @@ function newestOfEach(models: readonly CatalogModel[]): CatalogModel[] {
 }
 
 /**
- * Models that serve any request: no trial, no special task, no free copy, at a price that one may
- * ask for unasked.
+ * Returns whether a model serves any request: no preview, no special task, no free copy, at a price
+ * that is acceptable without being named.
  */
 const isGeneral: Test = (model) =>
   takesTools(model) &&
@@ -248,7 +258,7 @@ const isSmall: Test = (model) => isTiny(model) || isNamed(smallName)(model);
 const isCode = isNamed(codeName);
 
 /**
- * What there is when nothing of a preset's own kind is: tool-capable models before others, the
+ * Returns the pool when no model of a preset's own kind exists: tool-capable models before others,
  * newest first.
  */
 function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
@@ -261,9 +271,8 @@ function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * `auto`: the newest general model of each big maker, the newest first, and behind them each
- * maker's newest
- * small one, which light requests are served by.
+ * `auto`: the newest general model of each big owner, newest first, and behind them each owner's
+ * newest small one for light requests.
  */
 function autoPool(models: readonly CatalogModel[]): DefaultPool {
   const general = models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model));
@@ -273,7 +282,7 @@ function autoPool(models: readonly CatalogModel[]): DefaultPool {
   return { members: [...large, ...small], qualityCount: large.length };
 }
 
-/** `free`: models tagged free, those that take tools first, then those that hold more. */
+/** `free`: models tagged free, those with tools first, then those with the larger context. */
 function freePool(models: readonly CatalogModel[]): DefaultPool {
   const free = models.filter((model) => isFree(model) && !isSpecial(model));
   const members = free.sort(
@@ -284,7 +293,7 @@ function freePool(models: readonly CatalogModel[]): DefaultPool {
   return { members: members.slice(0, freeMembersMax), qualityCount: 0 };
 }
 
-/** `cowork`: tool-capable models that hold an agent's session and think, one of each maker. */
+/** `cowork`: tool-capable models that hold an agent's session and reason, one of each owner. */
 function coworkPool(models: readonly CatalogModel[]): DefaultPool {
   const fit = models.filter(
     (model) =>
@@ -300,7 +309,7 @@ function coworkPool(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * `hermes`: tool-capable models with open weights, one of each maker; the Hermes family itself
+ * `hermes`: tool-capable models with open weights, one of each owner; the Hermes family itself
  * first.
  */
 function hermesPool(models: readonly CatalogModel[]): DefaultPool {
@@ -314,7 +323,7 @@ function hermesPool(models: readonly CatalogModel[]): DefaultPool {
   return { members, qualityCount: members.length };
 }
 
-/** `latest`: the newest general model of each big maker, the newest first. */
+/** `latest`: the newest general model of each big owner, newest first. */
 function latestPool(models: readonly CatalogModel[]): DefaultPool {
   const members = newestOfEach(
     models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)),
@@ -325,7 +334,7 @@ function latestPool(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * How each preset's pool is chosen, without configuration, from the chat models that this process
+ * How each preset's pool is chosen without configuration, from the chat models that this process
  * reaches.
  */
 const defaultPools: Readonly<Record<RouterName, (models: readonly CatalogModel[]) => DefaultPool>> =

@@ -4,7 +4,7 @@ import { ownerOf, configurationVersion, configuredPriceRow, priceVersion } from 
 import { makerAliases, makerOfName, makersName } from "./model-names.ts";
 import type { CatalogModel, Provider } from "./model.ts";
 
-/** The end of an id that names a version by its date, or the newest one. */
+/** Matches the end of an id that names a version by its date, or the newest one. */
 const versionEnding = /[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|default)$/;
 
 const freeEnding = /:free$/;
@@ -12,8 +12,7 @@ const freeEnding = /:free$/;
 const withoutOwner = (id: string): string => id.slice(id.indexOf("/") + 1);
 
 /**
- * Names that a catalog's models have beside their ids, to the ids; a name that two models could
- * mean is left out.
+ * Returns further names of a catalog's models, mapped to their ids; an ambiguous name is left out.
  */
 export function vendorNames(
   models: ReadonlyMap<string, CatalogModel>,
@@ -33,8 +32,8 @@ export function vendorNames(
     }
     for (const [name, id] of meanings) if (id !== undefined) names.set(name, id);
   };
-  // What is surer comes first: an id without its owner, then the newest of dated ids, then what the
-  // wire calls a model.
+  // The more certain names come first: an id without its owner, then the newest of dated ids, then
+  // a model's wire name.
   const owned = [...models.values()].filter(({ router }) => router === undefined);
   addAll(
     [...owned.map(({ id }) => [id, id] as const), ...aliases].map(([name, id]) => [
@@ -50,15 +49,15 @@ export function vendorNames(
 }
 
 /**
- * Of models with the same name the one whose maker the name tells; undefined where it tells none of
- * them.
+ * Returns the model with this name whose owner the name implies; undefined where it implies none of
+ * theirs.
  */
 const preferred = (name: string, ids: readonly (string | undefined)[]): string | undefined =>
   ids.find((id) => id !== undefined && ownerOf(id) === makerOfName(name));
 
 /**
- * The undated names of models of which the catalog has dated versions alone, with and without their
- * owner.
+ * Yields the undated names of models of which the catalog has only dated versions, with and without
+ * their owner.
  */
 function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[string, string]> {
   const newest = new Map<string, string>();
@@ -74,8 +73,8 @@ function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[
 }
 
 /**
- * Decision models go by their wire names and by their ids without `:free`, since decisions cost
- * nothing anyway.
+ * Returns the names of a decision model: its wire names, and its ids without `:free`, since
+ * decisions cost nothing.
  */
 function decisionNames({ id, routes }: CatalogModel): [string, string][] {
   const names = [
@@ -90,8 +89,8 @@ function decisionNames({ id, routes }: CatalogModel): [string, string][] {
 }
 
 /**
- * An id as a vendor writes it, read: who made the model, what the maker calls it, and what the id
- * says after the owner.
+ * A parsed id as a vendor writes it: the owner, the owner's name of the model, and what follows the
+ * owner in the id.
  */
 interface VendorId {
   maker: string;
@@ -101,7 +100,7 @@ interface VendorId {
   wireName: string;
 }
 
-/** Reads an id with or without its owner; undefined where nothing tells who made the model. */
+/** Parses an id with or without its owner; undefined where the owner is unknown. */
 function readVendorId(id: string): VendorId | undefined {
   // Google's clients write `models/` before each name.
   const plain = id.replace(/^models\//, "");
@@ -114,8 +113,8 @@ function readVendorId(id: string): VendorId | undefined {
 }
 
 /**
- * The ids under which a catalog may know what a lower-case id means, the surest first; the id
- * itself is not among them.
+ * Yields the ids under which a catalog may have the model of a lower-case id, most certain first;
+ * the id itself is not among them.
  */
 export function* otherSpellings(id: string): Generator<string> {
   const undated = id.replace(versionEnding, "");
@@ -126,14 +125,17 @@ export function* otherSpellings(id: string): Generator<string> {
   }
 }
 
-/** The first two words of a model's name, as in `claude opus` of `anthropic/claude-opus-4.1`. */
+/**
+ * Returns the first two words of a model's name, such as `claude opus` for
+ * `anthropic/claude-opus-4.1`.
+ */
 export const familyOf = (id: string): string =>
   id
     .slice(id.lastIndexOf("/") + 1)
     .split(/[-._:]/, 2)
     .join(" ");
 
-/** Ids by their family; the newest, which has the highest figures, first. */
+/** Returns ids by their family; the newest, which have the highest numbers, first. */
 export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
   const families = new Map<string, string[]>();
   for (const id of ids) families.set(familyOf(id), [...(families.get(familyOf(id)) ?? []), id]);
@@ -143,14 +145,14 @@ export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
 }
 
 /**
- * Models that are kept so that a request for one again finds the same object; beyond that the
- * oldest are made again.
+ * The most models that are kept, so that a repeated request finds the same object; beyond that the
+ * oldest are created again.
  */
 const keptMax = 500;
 
 /**
- * Models that the catalog does not know, passed through to their maker's own provider at one price
- * of the operator's. Nothing is known of them: no window, no parameters.
+ * Models that the catalog does not know, passed on to their owner's provider at one price that the
+ * operator sets. Nothing is known of them: no window, no parameters.
  */
 export class UnknownModels {
   private readonly providers: ReadonlyMap<string, Provider>;
@@ -166,11 +168,11 @@ export class UnknownModels {
   }
 
   /**
-   * The model that an id means to its maker; undefined where the maker is not told, or serves no
+   * Returns the model of an id at its owner; undefined where the owner is unknown, or serves no
    * models itself.
    */
   find(written: string): CatalogModel | undefined {
-    // Makers write their ids in lower case.
+    // Owners write their ids in lower case.
     const id = written.toLowerCase();
     const kept = this.known.get(id);
     if (kept !== undefined) return kept;

@@ -29,14 +29,14 @@ import {
   priceVersion,
 } from "../fact-model.ts";
 
-/** Where a configured model goes. */
+/** Where a configured model is added. */
 interface ConfiguredPlace {
   provider: Provider;
   /** The model as the catalog has it so far. */
   known: CatalogModel | undefined;
   /**
-   * True when the operator chose the provider's dialect, so that the vendor's deviations say
-   * nothing.
+   * Whether the operator chose the provider's dialect, so that the vendor's deviations do not
+   * apply.
    */
   redirected: boolean;
   /** When the model counts as added where no other source says it. */
@@ -44,8 +44,8 @@ interface ConfiguredPlace {
 }
 
 /**
- * The model with the configured route in it; what the entry says of the model wins over what was
- * known.
+ * Returns the model with the configured route; what the entry says about the model overrides what
+ * was known.
  */
 export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): CatalogModel {
   const { known, provider } = place;
@@ -74,7 +74,7 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
 }
 
 /**
- * What any of the routes declares, in whichever order they were configured; undefined where none
+ * Returns what any of the routes declares, in any order of configuration; undefined where none
  * declares anything.
  */
 function declaredOn(routes: readonly UpstreamRoute[]): readonly string[] | undefined {
@@ -110,8 +110,9 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
 }
 
 /**
- * A price that was not given is no price: the route cannot be billed and serves callers with their
- * own key. What is named free is free, and so is a server of the operator's own.
+ * Returns the price of a configured model. A price that was not given is unknown: the route cannot
+ * be billed and serves callers with their own key. A model that is named free is free, and so is a
+ * server of the operator's own.
  */
 function priceOf(
   { id, pricing }: ConfiguredModel,
@@ -124,7 +125,8 @@ function priceOf(
 }
 
 /**
- * A model whose efforts are declared reasons, whether or not the list of its capabilities says so.
+ * Adds the reasoning capability to a model whose efforts are declared, whether or not its list of
+ * capabilities has it.
  */
 const withReasoning = (
   { reasoning }: ConfiguredModel,
@@ -151,10 +153,10 @@ const capabilities: Readonly<Record<Surface, string>> = {
 const capabilityOf = (surface: Surface): string => capabilities[surface];
 
 /**
- * A provider of the configuration: its own keys over those of the built-in one of the same id, if
- * there is one. `like` lends it the deviations of a known provider, with its dialects and its
- * credential's header where the entry names none. Without an `api_key` of its own, a new provider
- * serves callers with their own keys alone.
+ * Returns a provider of the configuration, whose members override those of the built-in one of the
+ * same id, if there is one. `like` copies the deviations of a known provider, and its dialects and
+ * credential header where the entry names none. Without an `api_key` of its own, a new provider
+ * serves only callers with their own keys.
  */
 export function configureProvider(
   entry: ConfiguredProvider,
@@ -169,7 +171,8 @@ export function configureProvider(
     name: entry.name ?? known?.name ?? entry.id,
     description: entry.description ?? known?.description,
     baseUrl: baseUrl ?? known?.baseUrl,
-    // Another address is another server: what the vendor serves elsewhere does not belong to it.
+    // Another address is another server, so the vendor's addresses of further surfaces do not
+    // apply.
     surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
     dialectBaseUrls: baseUrl === undefined ? known?.dialectBaseUrls : undefined,
     dialects,
@@ -185,7 +188,7 @@ export function configureProvider(
   });
 }
 
-/** How servers of a dialect expect their key, as the vendors' own clients send it. */
+/** Returns how servers of a dialect expect their key, as the vendors' own clients send it. */
 function headerOfDialect(dialect: UpstreamDialect | undefined): CredentialHeader {
   if (dialect === "anthropic-messages") return { name: "x-api-key", prefix: "" };
   return dialect === "google-generate" ? { name: "x-goog-api-key", prefix: "" } : bearerHeader;
@@ -202,29 +205,31 @@ function credentialOf(
 const wholeReference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
 /**
- * The value of the variable in `${NAME}`, undefined when it is not set; other text is returned as
- * it is.
+ * Returns the value of the variable in `${NAME}`, undefined when it is not set; other text is
+ * returned as it is.
  */
 function resolveReference(text: string | undefined, environment: Environment): string | undefined {
   const name = text === undefined ? undefined : wholeReference.exec(text)?.[1];
   return name === undefined ? text : environment[name] || undefined;
 }
 
-/** OpenAI's chat dialect alone implies OpenAI's other surfaces. */
+/**
+ * The dialects that OpenAI's chat dialect implies for other surfaces; no other dialect implies any.
+ */
 const openaiDialects: Provider["dialects"] = {
   chat: "openai-chat",
   embeddings: "openai-embeddings",
   moderations: "openai-moderations",
 };
 
-/** Dialects by surface; any single dialect but OpenAI's is one of chat alone. */
+/** Returns the dialects by surface; any single dialect but OpenAI's is one of chat alone. */
 function dialectsOf(dialect: ConfiguredProvider["dialect"]): Provider["dialects"] | undefined {
   if (dialect === undefined) return undefined;
   if (typeof dialect === "object") return present(dialect);
   return dialect === "openai-chat" ? openaiDialects : { chat: dialect };
 }
 
-/** A `data_policy:` entry. */
+/** Parses a `data_policy:` entry. */
 const configuredDataPolicy = (policy: ConfiguredProvider["data_policy"]): DataPolicy =>
   present({
     zdr: policy?.zdr,
@@ -241,17 +246,17 @@ const timeoutsOf = (
   firstTokenMs: timeouts?.first_token ?? base.firstTokenMs,
   idleMs: timeouts?.idle ?? base.idleMs,
   totalMs: timeouts?.total ?? base.totalMs,
-  // A whole answer begins when it is finished, so only a bound that the operator set applies to its
+  // A whole answer begins when it is finished, so only a limit that the operator set applies to its
   // beginning.
   ...(timeouts?.first_token === undefined ? {} : { wholeAnswerMs: timeouts.first_token }),
 });
 
-/** `Authorization: Bearer <credential>`, as nearly every vendor has it (RFC 6750). */
+/** `Authorization: Bearer <credential>`, as nearly every vendor expects it (RFC 6750). */
 const bearerHeader: CredentialHeader = { name: "authorization", prefix: "Bearer " };
 
 /**
  * A connection takes a round trip or two; a minute without a token, or between two, means that
- * nothing comes any more; ten minutes end what no client waits for.
+ * nothing more comes; ten minutes end answers that no client waits for.
  */
 const defaultTimeouts: UpstreamTimeouts = {
   connectMs: 5_000,
@@ -261,8 +266,8 @@ const defaultTimeouts: UpstreamTimeouts = {
 };
 
 /**
- * A built-in provider in this environment: with its address and the platform's credential, if there
- * are.
+ * Returns a built-in provider in this environment: with its address and the platform's credential,
+ * where they are set.
  */
 export function knownProvider(definition: ProviderDefinition, environment: Environment): Provider {
   const { baseUrl, local } = definition;

@@ -100,9 +100,9 @@ const modelSchema = z.strictObject({
   capabilities: z.array(z.string()).optional(),
   supported_parameters: z.array(z.string()).optional(),
   reasoning: reasoningSchema.optional(),
-  /** What differs for this model from the provider's. */
+  /** Where the policy for this model differs from the provider's. */
   data_policy: dataPolicySchema.optional(),
-  /** Announced: listed with a marker, and not served yet. */
+  /** Whether the model is announced: listed with a marker, and not served yet. */
   coming_soon: z.boolean().optional(),
 });
 
@@ -125,9 +125,9 @@ const providerSchema = z.strictObject({
   base_url: baseUrlSchema.optional(),
   dialect: dialectSchema.optional(),
   api_key: z.string().optional(),
-  /** A provider that the gateway knows, whose deviations from its dialects this server has too. */
+  /** A built-in provider whose deviations from its dialects this server shares. */
   like: z.enum(providerDefinitions.map(({ id }) => id)).optional(),
-  /** Single deviations by name, over those of `like`. */
+  /** Single deviations by name, which override those of `like`. */
   deviations: z.array(z.enum(deviationNames)).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   data_policy: dataPolicySchema.optional(),
@@ -140,10 +140,13 @@ const providerSchema = z.strictObject({
     })
     .partial()
     .optional(),
-  /** The proxy that requests to it go through in place of the environment's, or `none`. */
+  /** The proxy for requests to it, in place of the environment's, or `none`. */
   proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),
-  /** What its answers may cost callers a day (UTC) before it is left alone until the next. */
+  /**
+   * What its answers may cost callers per day (UTC); beyond it the provider is not used until the
+   * next day.
+   */
   budget_usd_per_day: z.number().nonnegative().optional(),
 });
 
@@ -185,5 +188,5 @@ export const configuredProviderSchema = providerSchema.superRefine((provider, co
 export type ConfiguredProvider = z.infer<typeof configuredProviderSchema>;
 /** One of its models. */
 export type ConfiguredModel = NonNullable<ConfiguredProvider["models"]>[number];
-/** What a model costs there, in USD per million tokens. */
+/** The price of a model there, in USD per million tokens. */
 export type ConfiguredPricing = NonNullable<ConfiguredModel["pricing"]>;

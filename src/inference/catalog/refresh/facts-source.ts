@@ -36,7 +36,7 @@ const costSchema = z.object({
     .optional(),
 });
 
-// Only the members that are read: the source grows new ones often, and they change nothing here.
+// Only the members that are read: the source often adds new ones, which change nothing here.
 const modelSchema = z.object({
   id: z.string().min(1),
   name: z.string().min(1),
@@ -73,12 +73,12 @@ const apiShape = z.record(
   }),
 );
 
-/** Prices of a model, as a source of facts lists them. */
+/** The prices of a model, as a source of facts lists them. */
 export type SourceCost = z.infer<typeof costSchema>;
 /** A model of a provider, as a source of facts lists it. */
 export type SourceModel = z.infer<typeof modelSchema>;
 
-/** Facts as a source lists them, whichever shape they came in. */
+/** Facts as a source lists them, in either of its forms. */
 export interface FactsSource {
   source: string;
   /** `YYYY-MM-DD`. */
@@ -89,8 +89,8 @@ export interface FactsSource {
 const modelsDev = "models.dev (MIT licence), repository anomalyco/models.dev";
 
 /**
- * Reads a list of providers with a snapshot date, or models.dev's `api.json`, whose date is the day
- * of the refresh. Throws a ZodError that names what does not fit.
+ * Parses a list of providers with a snapshot date, or models.dev's `api.json`, whose date is the
+ * day of the refresh. Throws a ZodError that names the mismatch.
  */
 export function parseFactsSource(value: unknown, refreshedOn: string): FactsSource {
   const isList = typeof value === "object" && value !== null && "providers" in value;
@@ -108,26 +108,24 @@ export function parseFactsSource(value: unknown, refreshedOn: string): FactsSour
   };
 }
 
-/** What the prices of a row depend on beside the row. */
+/** What the prices of a row depend on, beside the row. */
 export interface PriceContext {
   provider: string;
   catalogId: string;
 }
 
-/** Base price of a row and its tiers, in the project's own form. */
+/** The base price of a row and its tiers, in the project's own format. */
 export interface RowPrices {
   prices: FactPrices;
   tiers?: { above: number; prices: FactPrices }[];
 }
 
-/**
- * Resellers that give nothing away: a zero in their rows means a missing price.
- */
+/** Resellers without free models: a zero in their rows means a missing price. */
 const sellersWithoutFreeModels: ReadonlySet<string> = new Set(["vercel", "huggingface"]);
 
 /**
- * Models that cost more than their tokens and whose further charges no usage vector counts
- * (citations, searches). Without a price they serve callers with their own key alone.
+ * Models with charges beyond their tokens that no usage vector counts (citations, searches).
+ * Without a price they serve only callers with their own key.
  */
 const chargedByMoreThanTokens: ReadonlySet<string> = new Set([
   "perplexity/sonar-deep-research",
@@ -137,8 +135,8 @@ const chargedByMoreThanTokens: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * USD per request that Perplexity adds to the tokens at the default search context, which the facts
- * source leaves out. Source: docs.perplexity.ai/getting-started/pricing, read 2026-07.
+ * USD per request that Perplexity charges in addition to the tokens at the default search context,
+ * which the facts source omits. Source: docs.perplexity.ai/getting-started/pricing, read 2026-07.
  */
 const requestFeesUsd: Readonly<Record<string, string>> = {
   "perplexity/sonar": "0.005",
@@ -147,8 +145,8 @@ const requestFeesUsd: Readonly<Record<string, string>> = {
 };
 
 /**
- * Names that moved on to a dearer model while the source kept the price of the one before: other
- * rows of the same snapshot say so. No price is better than a third of it.
+ * Names that moved on to a more expensive model while the source kept the earlier one's price, as
+ * other rows of the same snapshot show. No price is better than a third of the real one.
  */
 const movedOn: ReadonlySet<string> = new Set([
   "google/gemini-flash-latest",
@@ -156,7 +154,7 @@ const movedOn: ReadonlySet<string> = new Set([
   "mistralai/mistral-medium-latest",
 ]);
 
-/** The prices of a row; undefined when they are unknown, incomplete or not to be believed. */
+/** Returns the prices of a row; undefined when they are unknown, incomplete or implausible. */
 export function sourcePrices(
   cost: SourceCost | undefined,
   context: PriceContext,
@@ -178,7 +176,7 @@ export function sourcePrices(
   return tiers.length === 0 ? { prices } : { prices, tiers };
 }
 
-/** Decimal text of USD per million tokens, rounded to the pico-dollar a token. */
+/** Returns the decimal text of USD per million tokens, rounded to the pico-dollar per token. */
 function text(usd: number | undefined): string | undefined {
   const pico = usd === undefined ? undefined : picoPerTokenFromUsdPerMillion(usd);
   return pico === undefined || pico < 0n ? undefined : usdPerMillionText(pico);
@@ -206,8 +204,8 @@ function priceSet(
 }
 
 /**
- * The source writes 0 where a vendor has no price of its own for cached input, and a few rows have
- * a read dearer than fresh input: both count as not stated, so the input price holds.
+ * Returns the price of cached input. The source writes 0 where a vendor has none, and in a few rows
+ * a read is more expensive than fresh input: both count as not stated, so the input price applies.
  */
 function cacheRead(cost: Omit<SourceCost, "tiers">): number | undefined {
   const read = cost.cache_read ?? cost.cached_input ?? cost.cache_input;
@@ -215,7 +213,10 @@ function cacheRead(cost: Omit<SourceCost, "tiers">): number | undefined {
   return read === undefined || read > input || (read === 0 && input > 0) ? undefined : read;
 }
 
-/** Google's figure is a rent per hour of storage and no price of a token; 0 is as with reads. */
+/**
+ * Returns the price of cache writes. Google's figure is a rent per hour of storage and not a price
+ * per token; 0 is treated as for reads.
+ */
 function cacheWrite(cost: Omit<SourceCost, "tiers">, catalogId: string): number | undefined {
   const write = cost.cache_write ?? cost.cached_write;
   if (catalogId.startsWith("google/")) return undefined;
@@ -223,9 +224,9 @@ function cacheWrite(cost: Omit<SourceCost, "tiers">, catalogId: string): number 
 }
 
 /**
- * Anthropic: writes that live for five minutes cost 1.25 times the input, those for an hour twice.
- * Source: docs.anthropic.com/en/docs/build-with-claude/prompt-caching. The facts know the former
- * alone.
+ * Returns the price of one-hour cache writes. At Anthropic, writes that live for five minutes cost
+ * 1.25 times the input, those for an hour twice. Source:
+ * docs.anthropic.com/en/docs/build-with-claude/prompt-caching. The facts have only the former.
  */
 function cacheWriteOneHour(cost: Omit<SourceCost, "tiers">, catalogId: string): number | undefined {
   const { input, cache_write: write } = cost;
@@ -234,7 +235,7 @@ function cacheWriteOneHour(cost: Omit<SourceCost, "tiers">, catalogId: string): 
   return Math.abs(write - input * 1.25) < 1e-6 ? input * 2 : undefined;
 }
 
-/** USD per request as USD per million requests, the unit of every price in the file. */
+/** Converts USD per request to USD per million requests, the unit of request prices in the file. */
 function usdPerMillionRequests(usd: string): string | undefined {
   const pico = parseDecimal(usd, 12);
   return pico === undefined ? undefined : usdPerMillionText(pico);

@@ -12,7 +12,7 @@ interface MakerModel {
   name: string;
   surface: Surface;
   context: number;
-  /** True where the vendor charges nothing. */
+  /** Whether the vendor charges nothing. */
   free?: true;
 }
 
@@ -23,8 +23,8 @@ const served = (provider: string, surface: Surface, models: readonly Listed[]): 
 
 /**
  * Retrieval and moderation models by name and context, from their vendors' pages (2026-07). They
- * have no price here: callers with their own key can use them, others once the operator prices
- * them.
+ * have no price here: callers with their own key can use them, others once the operator sets
+ * prices.
  */
 const makerModels: readonly MakerModel[] = [
   // docs.voyageai.com/docs/embeddings and /reranker
@@ -85,8 +85,8 @@ const anthropicTraits = {
 } satisfies Partial<NewerModel>;
 
 /**
- * Anthropic's prices: those of writes are 1.25 times the input's for five minutes and twice for an
- * hour, those of reads its own.
+ * Returns a Claude model. At Anthropic, cache writes cost 1.25 times the input for five minutes and
+ * twice for an hour; reads have a price of their own.
  */
 const claude = (upstream: string, name: string, prices: FactPrices): NewerModel => ({
   ...anthropicTraits,
@@ -122,8 +122,8 @@ const openaiTraits = {
 } satisfies Partial<NewerModel>;
 
 /**
- * OpenAI's prices: above 272,000 tokens of input a request costs twice as much for its input and
- * half as much again for its output.
+ * Returns a GPT model. At OpenAI, above 272,000 input tokens a request costs twice as much for its
+ * input and 1.5 times as much for its output.
  */
 const gpt = (
   upstream: string,
@@ -138,10 +138,10 @@ const gpt = (
 });
 
 /**
- * What agents ask for by default and the snapshot is too old for. Prices and windows from the npm
- * package @pydantic/genai-prices 0.1.8 (MIT, 2026-09-23), which cites the makers' price pages; the
- * largest output is that of the models before them, and what Claude Code 2.1.329 asks for. A row of
- * the facts source replaces the one here.
+ * Models that agents request by default and that are newer than the snapshot. Prices and windows
+ * are from the npm package @pydantic/genai-prices 0.1.8 (MIT, 2026-09-23), which cites the makers'
+ * price pages; the largest output is that of their predecessors, and what Claude Code 2.1.329
+ * requests. A row of the facts source replaces the one here.
  */
 const newerModels: readonly NewerModel[] = [
   claude("claude-opus-5", "Claude Opus 5", {
@@ -192,8 +192,8 @@ const newerModels: readonly NewerModel[] = [
 ];
 
 /**
- * The source's facts in the project's own form: one id a model with any provider, only what a
- * surface serves, sorted. Pure; equal sources give equal facts.
+ * Converts the source's facts to the project's own format: one id for each model at any provider,
+ * only what a surface serves, sorted. Pure; equal sources yield equal facts.
  */
 export function transformFacts(source: FactsSource): CatalogFacts {
   const candidates = withDatelessNames([
@@ -244,15 +244,16 @@ function newerRow({ provider, upstream, ...known }: NewerModel): CandidateRow {
     upstream,
     ...known,
   };
-  // Of a model that the source knows after all, the source's row stays.
+  // Where the source has the model after all, its row is used.
   return { row, deprecated: false, answersInMedia: false, rank: 1000 };
 }
 
 const datedName = /-20\d{6}$/;
 
 /**
- * Clouds list Anthropic's models under the names of their snapshots. Such a row serves the
- * date-less name too, where others list that name and its own provider does not.
+ * Adds rows with dateless names. Clouds list Anthropic's models under the names of their snapshots;
+ * such a row serves the dateless name too, where others list that name and its own provider does
+ * not.
  */
 function withDatelessNames(candidates: readonly CandidateRow[]): CandidateRow[] {
   const providersById = new Map<string, Set<string>>();
@@ -271,11 +272,12 @@ function withDatelessNames(candidates: readonly CandidateRow[]): CandidateRow[] 
 }
 
 /**
- * The rows of one model: one a provider, none deprecated while another is not, none for other
- * media.
+ * Returns the rows of one model: one for each provider, no deprecated one where another is not,
+ * none for other media.
  */
 function rowsOfModel(candidates: readonly CandidateRow[]): FactRow[] {
-  // Some vendors list text models as if they answered in images; the others' rows tell.
+  // Some vendors list text models as if they answered in images; other vendors' rows show that they
+  // do not.
   if (candidates.every(({ answersInMedia }) => answersInMedia)) return [];
   const live = candidates.filter(({ deprecated }) => !deprecated);
   const kept = live.length > 0 ? live : candidates;
@@ -287,7 +289,7 @@ function rowsOfModel(candidates: readonly CandidateRow[]): FactRow[] {
   });
 }
 
-/** Resellers whose ids people copy as they are. */
+/** Resellers whose ids people copy verbatim. */
 const idsThatPeopleCopy: ReadonlySet<string> = new Set(["openrouter", "vercel"]);
 
 function aliasesOf(source: FactsSource, ids: ReadonlySet<string>): Record<string, string> {
@@ -316,19 +318,17 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
   return groups;
 }
 
-/** A row on its way into the facts, with what decides between it and others of the same model. */
+/** A candidate row of the facts, with what decides between it and others of the same model. */
 interface CandidateRow {
   row: FactRow;
   deprecated: boolean;
-  /** True when the source names output beside text. */
+  /** Whether the source names output beside text. */
   answersInMedia: boolean;
-  /** Among rows of one provider for one model the lowest stays. */
+  /** The rank among rows of one provider for one model; the lowest is used. */
   rank: number;
 }
 
-/**
- * Reads a model of the source; undefined when it is nothing that a surface of its provider serves.
- */
+/** Reads a model of the source; undefined when no surface of its provider serves it. */
 function sourceRow(definition: ProviderDefinition, model: SourceModel): CandidateRow | undefined {
   const { catalogId, quantization } = readModelName(definition, model.id);
   const surface = surfaceOf(model);
@@ -343,7 +343,7 @@ function sourceRow(definition: ProviderDefinition, model: SourceModel): Candidat
     name: displayName(model.name),
     surface,
     context: positive(context),
-    // Of embedding models the source lists the dimensions as output.
+    // For embedding models, the source lists the dimensions as output.
     max_output: surface === "chat" ? positive(model.limit?.output) : undefined,
     quantization,
     prices: priced?.prices,
@@ -383,7 +383,10 @@ function surfaceOf({ id, name }: SourceModel): Surface {
   return /embed|(?:^|\/)bge-|voyage-/i.test(`${id} ${name}`) ? "embeddings" : "chat";
 }
 
-/** The source marks the newest of several snapshots, and Bedrock's regions, behind the name. */
+/**
+ * Removes the source's markers behind a name: the newest of several snapshots, and Bedrock's
+ * regions.
+ */
 const displayName = (name: string): string =>
   name.replace(/ \((?:latest|global|us|eu|au|jp)\)$/i, "").trim();
 
@@ -404,7 +407,7 @@ function chatCapabilities(model: SourceModel): string[] {
   return capabilities.filter(([, has]) => has).map(([name]) => name);
 }
 
-/** What the source is sure of; a parameter that it does not speak of is left out. */
+/** Returns the parameters that the source is certain of; others are left out. */
 function chatParameters(model: SourceModel, efforts: readonly string[] | undefined): string[] {
   const parameters: readonly (readonly [readonly string[], boolean | undefined])[] = [
     [["max_tokens", "stop", "stream"], true],
@@ -419,7 +422,8 @@ function chatParameters(model: SourceModel, efforts: readonly string[] | undefin
 const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /**
- * Effort levels in ascending order, those of no known height last; undefined when none is declared.
+ * Returns effort levels in ascending order, with unknown ones last; undefined when none is
+ * declared.
  */
 function effortsOf({ reasoning_options: options }: SourceModel): string[] | undefined {
   const declared = new Set(
@@ -430,8 +434,9 @@ function effortsOf({ reasoning_options: options }: SourceModel): string[] | unde
 }
 
 /**
- * Bedrock lists a model once a region. The worldwide profile works from everywhere; then come those
- * of the default region. Rows with an address of their own come last.
+ * Returns the rank of a row. Bedrock lists a model once for each region: the global profile works
+ * everywhere and comes first, then those of the default region. Rows with an address of their own
+ * come last.
  */
 function rankOf({ naming }: ProviderDefinition, model: SourceModel): number {
   if (model.provider?.api !== undefined) return 100;
