@@ -4,7 +4,7 @@ import type { ProviderDeviations, UpstreamDialect } from "./provider-definition.
 
 /** What an endpoint's path may depend on. */
 export interface EndpointFacts {
-  /** Wire name of the model. */
+  /** The wire name of the model. */
   upstreamModel: string;
   stream: boolean;
   deviations: ProviderDeviations;
@@ -12,7 +12,7 @@ export interface EndpointFacts {
 
 type PathOf = (facts: EndpointFacts) => string;
 
-/** Path and query of every dialect, below a provider's base URL. */
+/** The path and query of every dialect, below a provider's base URL. */
 const paths: Partial<Record<UpstreamDialect, PathOf>> = {
   "openai-chat": () => "/chat/completions",
   "openai-responses": () => "/responses",
@@ -41,8 +41,8 @@ export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(
 );
 
 /**
- * Where below a provider's base URL requests of a dialect go; undefined for dialects that are not
- * sent in yet.
+ * Returns the path below a provider's base URL for requests of a dialect; undefined for dialects
+ * that cannot be sent yet.
  */
 export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): string | undefined =>
   paths[dialect]?.(facts);
@@ -55,7 +55,10 @@ function messagesPath(facts: EndpointFacts): string {
   return `${bedrockModel(facts)}/${stream ? "invoke-with-response-stream" : "invoke"}`;
 }
 
-/** Names of Bedrock hold colons, those of inference profiles slashes too. */
+/**
+ * Returns a Bedrock model name for use in a path: names contain colons, those of inference profiles
+ * slashes too.
+ */
 const bedrockModel = ({ upstreamModel }: EndpointFacts): string =>
   `/model/${encodeURIComponent(upstreamModel)}`;
 
@@ -64,32 +67,32 @@ function googleResource({ upstreamModel }: EndpointFacts): string {
 }
 
 /**
- * A model's name as Google writes it; tuned models stand in a collection of their own and are named
- * with it.
+ * Returns a model's name as Google writes it; tuned models are in a collection of their own and
+ * named with it.
  */
 export const googleModelName = (upstreamModel: string): string =>
   /^(?:models|tunedModels)\//.test(upstreamModel) ? upstreamModel : `models/${upstreamModel}`;
 
-/** A request in its upstream's dialect, ready but for what its endpoint wants otherwise. */
+/** A request in its upstream's dialect, before its endpoint's own adjustments. */
 export interface EndpointRequest {
-  /** JSON text of the body. */
+  /** The JSON text of the body. */
   text: string;
   /** Headers beside the provider's own; lower-case names. */
   headers: Readonly<Record<string, string>>;
 }
 
-/** The request as the endpoint takes it, and what had to be left out. */
+/** The request as the endpoint accepts it, and what had to be left out. */
 export interface FittedRequest extends EndpointRequest {
   losses: readonly Loss[];
 }
 
-/** The version that every Messages server knows; that of 2026-10-21 refuses sampling. */
+/** The version that every Messages server supports; that of 2026-10-21 refuses sampling. */
 const messagesVersion = "2023-06-01";
 
 /**
- * Fits a request to its provider's endpoint: Messages always say their version, in a header or,
- * with Claude on Vertex AI and Bedrock, in the body, where the model then stands in the path. Every
- * other character of the body stays as it is.
+ * Adjusts a request to its provider's endpoint. Messages requests always state their version, in a
+ * header or, with Claude on Vertex AI and Bedrock, in the body; there the path names the model.
+ * Every other character of the body stays as it is.
  */
 export function fitToEndpoint(
   request: EndpointRequest,
@@ -132,8 +135,8 @@ export function fitToEndpoint(
 }
 
 /**
- * Bedrock's path says whether the answer is streamed, and its body names the betas; Vertex AI has
- * both as Anthropic does.
+ * Edits the body. At Bedrock the path says whether the answer is streamed and the body names the
+ * betas; Vertex AI has both as Anthropic does.
  */
 function editBody(
   text: string,

@@ -63,9 +63,9 @@ export const vllm = {
 } satisfies ProviderDefinition;
 
 /**
- * A vendor that speaks OpenAI's chat dialect and differs from it in little. What is left out is as
- * with most of them: chat only, the cap of an answer is called `max_tokens`, and the wire names of
- * models name their makers.
+ * A vendor that speaks OpenAI's chat dialect with few differences. Absent members mean what most
+ * vendors do: chat only, the output cap is named `max_tokens`, and wire names of models include
+ * their makers.
  */
 interface OpenaiCompatible
   extends Pick<
@@ -88,7 +88,7 @@ const withEmbeddings: ProviderDefinition["dialects"] = {
   embeddings: "openai-embeddings",
 };
 
-/** Vendors by slug. One that needs more than a row may hold has a file of its own. */
+/** Vendors by slug. One that needs more than a row can express has a file of its own. */
 const vendors: Readonly<Record<string, OpenaiCompatible>> = {
   alibaba: {
     name: "Alibaba Cloud",
@@ -156,7 +156,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     credentialVariables: ["DEEPSEEK_API_KEY"],
     // The privacy policy lets inputs be stored and used to improve the service.
     dataPolicy: { zdr: false, dataCollection: "allow" },
-    // Thoughts beside calls must come back, or the answer is 400
+    // Reasoning beside calls must be sent back, or the answer is 400
     // (api-docs.deepseek.com/guides/thinking_mode).
     deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "deepseek" },
@@ -189,8 +189,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       "Models for trying out with a GitHub account: free of charge, with a low request limit.",
     website: "https://github.com/marketplace/models",
     baseUrl: "https://models.github.ai/inference",
-    // Not GITHUB_TOKEN: that one opens repositories, and stands in many environments for other
-    // reasons.
+    // Not GITHUB_TOKEN, which opens repositories and is set in many environments for other reasons.
     credentialVariables: ["GITHUB_MODELS_TOKEN"],
     deviations: { maxTokensField: "either" },
   },
@@ -226,7 +225,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     website: "https://platform.moonshot.ai",
     baseUrl: "https://api.moonshot.ai/v1",
     credentialVariables: ["MOONSHOT_API_KEY"],
-    // Thinking models want their thoughts back within a turn of tools (platform.moonshot.ai,
+    // Thinking models expect their reasoning back within a turn of tools (platform.moonshot.ai,
     // "Thinking models").
     deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "moonshotai" },
@@ -343,14 +342,14 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     website: "https://z.ai",
     baseUrl: "https://api.z.ai/api/paas/v4",
     credentialVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY"],
-    // Interleaved thinking wants the thoughts back unchanged
+    // Interleaved thinking expects the reasoning back unchanged
     // (docs.z.ai/guides/capabilities/thinking-mode).
     deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
     naming: { maker: "z-ai" },
   },
 };
 
-/** The vendors that only speak like OpenAI. */
+/** The vendors whose only dialect is OpenAI's. */
 export const openaiCompatible: readonly ProviderDefinition[] = Object.entries(vendors).map(
   ([id, vendor]) => ({
     id,

@@ -4,7 +4,7 @@ import type { DialectDeviations } from "../dialects/dialect.ts";
 /** Inference surfaces that a model is served on. */
 export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
 
-/** Wire formats spoken by upstreams. */
+/** Wire formats of upstreams. */
 export type UpstreamDialect =
   | DialectId
   | "openai-embeddings"
@@ -21,7 +21,7 @@ export type UpstreamDialect =
   | "chat-logprobs"
   | "documents-parse";
 
-/** What a provider does with what it is sent; an absent answer is not known. */
+/** What a provider does with what it is sent; an absent member is unknown. */
 export interface DataPolicy {
   zdr?: boolean;
   dataCollection?: "allow" | "deny";
@@ -29,22 +29,22 @@ export interface DataPolicy {
 }
 
 /**
- * Named deviations of a vendor from the dialects it speaks: those of bodies, which the dialects
- * know themselves, and those of addresses. Absent means it does as the dialect says.
+ * Named deviations of a vendor from the dialects that it speaks: those of bodies, which the
+ * dialects define, and those of addresses. Absent means that it behaves as the dialect says.
  */
 export interface ProviderDeviations extends DialectDeviations {
   /**
-   * How Messages requests are addressed where not by `/messages`: Vertex AI's `{model}:rawPredict`
-   * or Bedrock's `/model/{model}/invoke`. The model then stands in the path alone.
+   * How Messages requests are addressed other than by `/messages`: Vertex AI's `{model}:rawPredict`
+   * or Bedrock's `/model/{model}/invoke`. Only the path then names the model.
    */
   messagesPath?: "raw-predict" | "invoke-model";
   /** `anthropic_version` of the body, which replaces the header of that name. */
   bodyVersion?: string;
-  /** Streamed Messages come in Amazon's binary frames rather than as server-sent events. */
+  /** Whether streamed Messages are Amazon's binary frames rather than server-sent events. */
   eventStreamFrames?: boolean;
   /**
-   * Betas of Messages that the vendor knows; it answers 400 to others. Absent means that all may be
-   * sent.
+   * The Messages betas that the vendor knows; it answers 400 to others. Absent means that all may
+   * be sent.
    */
   knownBetas?: readonly string[];
   /** Members of a Messages body that the vendor answers with 400. */
@@ -52,7 +52,7 @@ export interface ProviderDeviations extends DialectDeviations {
 }
 
 /**
- * A credential that signs requests, where a vendor takes more than a constant header: an AWS key
+ * A credential that signs requests, where a vendor requires more than a constant header: an AWS key
  * (Signature Version 4), or a Google service account's key, as JSON or in a file.
  */
 export type SigningCredential =
@@ -66,7 +66,7 @@ export type SigningCredential =
     }
   | { type: "google-service-account"; key: { json: string } | { file: string } };
 
-/** How a credential travels, such as header `authorization` with prefix `Bearer `. */
+/** How a credential is sent, such as header `authorization` with prefix `Bearer `. */
 export interface CredentialHeader {
   name: string;
   prefix: string;
@@ -75,15 +75,15 @@ export interface CredentialHeader {
 /** Environment variables by name, as the process was started with. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How the vendor's wire names tell who made a model. */
+/** How the vendor's wire names identify the maker of a model. */
 export interface ModelNaming {
-  /** The maker of every model that has a bare name; absent means that the name itself tells. */
+  /** The maker of every model with a bare name; absent means that the name itself implies it. */
   maker?: string;
-  /** What stands between maker and model where it is no slash. */
+  /** The separator of maker and model where it is not a slash. */
   separator?: ".";
-  /** Taken off the front of a wire name before it is read; the first that fits. */
+  /** Prefixes that are removed from a wire name before it is parsed; the first match counts. */
   strip?: readonly string[];
-  /** What is written for the decimal point in version numbers, such as `p` in `glm-5p1`. */
+  /** The decimal point in version numbers, such as `p` in `glm-5p1`. */
   decimalPoint?: "p" | "-";
 }
 
@@ -92,15 +92,15 @@ interface ModelDeviation {
   /** Tested against the wire name. */
   match: RegExp;
   /**
-   * The dialect they are served in; `none` where no dialect here reaches them at the provider's
-   * address.
+   * The dialect in which they are served; `none` where no dialect here reaches them at the
+   * provider's address.
    */
   dialect: UpstreamDialect | "none";
 }
 
 /** What is known of a vendor before any configuration: data, and its deviations by name. */
 export interface ProviderDefinition {
-  /** Slug; what `provider.order`, `only` and `ignore` match. */
+  /** The slug; `provider.order`, `only` and `ignore` match it. */
   id: string;
   name: string;
   /** At most 200 characters. */
@@ -115,7 +115,7 @@ export interface ProviderDefinition {
    * unset.
    */
   dialectBaseUrls?: (environment: Environment) => Partial<Record<UpstreamDialect, string>>;
-  /** Environment variables that may hold the credential; the first that is set counts. */
+  /** Environment variables that may hold the credential; the first one that is set counts. */
   credentialVariables: readonly string[];
   /** A credential that signs, for an environment without one of the variables above. */
   signing?: (environment: Environment) => SigningCredential | undefined;
@@ -123,23 +123,23 @@ export interface ProviderDefinition {
   credentialHeader?: CredentialHeader;
   /** Further headers that the vendor requires. */
   headers?: Readonly<Record<string, string>>;
-  /** Dialect by surface; a surface that is absent is not offered. */
+  /** The dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   deviatingModels?: readonly ModelDeviation[];
-  /** Only what the vendor states in public; defaults of its terms, not of special contracts. */
+  /** Only what the vendor states publicly: the defaults of its terms, not of special contracts. */
   dataPolicy?: DataPolicy;
   deviations?: ProviderDeviations;
   naming: ModelNaming;
-  /** Id of the vendor in the facts source, where it differs from `id`. */
+  /** The id of the vendor in the facts source, where it differs from `id`. */
   factsId?: string;
   /**
-   * True for servers on the operator's own machines: no key needed, active once their address is
-   * set.
+   * Whether it is a server on the operator's own machines: no key needed, active once its address
+   * is set.
    */
   local?: true;
 }
 
-/** The value of the first variable that is set to something; undefined when none is. */
+/** Returns the value of the first nonempty variable; undefined when none is set. */
 export function firstSet(environment: Environment, names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = environment[name]?.trim();
@@ -148,7 +148,9 @@ export function firstSet(environment: Environment, names: readonly string[]): st
   return undefined;
 }
 
-/** A host name or address part from a variable: without scheme and without slashes at the end. */
+/**
+ * Returns a host name or part of an address from a variable: without scheme and trailing slashes.
+ */
 export const hostFrom = (environment: Environment, names: readonly string[]): string | undefined =>
   firstSet(environment, names)
     ?.replace(/^https?:\/\//, "")
@@ -175,14 +177,12 @@ const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
 );
 
 /**
- * In front of a field's name: the server answers 400 to that field, so that it is left out of
- * translated requests.
+ * The prefix of a field's name for a server that answers 400 to that field, so that it is left out
+ * of translated requests.
  */
 const refusesPrefix = "refuses_";
 
-/**
- * Request fields that a server may refuse, by wire name; none that a request is nothing without.
- */
+/** Request fields that a server may refuse, by wire name; none that a request cannot do without. */
 const refusableFields = [
   "audio",
   "frequency_penalty",
@@ -218,15 +218,15 @@ const refusableFields = [
   "web_search_options",
 ];
 
-/** Every name that `deviations:` takes. */
+/** Every name that `deviations:` accepts. */
 export const deviationNames: readonly string[] = [
   ...deviationByName.keys(),
   ...refusableFields.map((field) => refusesPrefix + field),
 ];
 
 /**
- * Returns the deviations that the names set, over those of the provider that the server is
- * like.
+ * Returns the deviations that the names set, which override those of the provider that the server
+ * is like.
  */
 export function deviationsOf(
   names: readonly string[],

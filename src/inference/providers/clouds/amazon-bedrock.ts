@@ -23,8 +23,9 @@ export const amazonBedrock = {
   signing: awsKeys,
   dialects: { chat: "openai-chat" },
   // Which API reaches which model: docs.aws.amazon.com, "API compatibility"
-  // (models-api-compatibility, 2026-11). Nova, Llama, Jamba, Command, Palmyra, R1 and Pixtral speak
-  // Converse and InvokeModel alone; Nova's models of sound and pictures do not speak Converse either.
+  // (models-api-compatibility, 2026-11). Nova, Llama, Jamba, Command, Palmyra, R1 and Pixtral
+  // support only Converse and InvokeModel; Nova's sound and picture models do not support Converse
+  // either.
   deviatingModels: [
     { match: /anthropic\.claude/, dialect: "anthropic-messages" },
     { match: /^openai\.gpt-5|^xai\./, dialect: "openai-responses" },
@@ -56,7 +57,7 @@ export const amazonBedrock = {
     ],
     unknownMessagesFields: ["metadata", "service_tier", "container", "inference_geo"],
   },
-  // Inference profiles put a region in front: `eu.anthropic.claude-...`.
+  // Inference profiles have a region as prefix: `eu.anthropic.claude-...`.
   naming: {
     separator: ".",
     strip: ["global.", "us.", "eu.", "jp.", "au.", "apac."],
@@ -69,7 +70,7 @@ const regionOf = (environment: Environment): string =>
 const runtimeUrl = (environment: Environment): string =>
   `https://bedrock-runtime.${regionOf(environment)}.amazonaws.com`;
 
-/** The access keys that AWS's own clients read from the environment. */
+/** Returns the access keys that AWS's own clients read from the environment. */
 function awsKeys(environment: Environment): SigningCredential | undefined {
   const accessKeyId = firstSet(environment, ["AWS_ACCESS_KEY_ID"]);
   const secretAccessKey = firstSet(environment, ["AWS_SECRET_ACCESS_KEY"]);

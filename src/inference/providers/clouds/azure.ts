@@ -6,7 +6,7 @@ export const azure = {
   name: "Azure",
   description: "OpenAI and partner models deployed in an Azure resource of one's own.",
   website: "https://azure.microsoft.com/products/ai-foundry",
-  // The v1 API, which needs no `api-version`. Deployments are expected to bear their models' names.
+  // The v1 API, which needs no `api-version`. Deployments are expected to have their models' names.
   baseUrl: (environment) => {
     const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
     return resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`;
@@ -21,7 +21,8 @@ export const azure = {
   credentialVariables: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
   credentialHeader: { name: "api-key", prefix: "" },
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
-  // The router bills by what it picks; the instruct model completes text and does not chat.
+  // The router is billed by the model that it picks; the instruct model completes text and does not
+  // chat.
   deviatingModels: [
     { match: /^claude-/, dialect: "anthropic-messages" },
     { match: /^(?:gpt-3\.5-turbo-instruct|model-router)$/, dialect: "none" },

@@ -20,8 +20,8 @@ export const googleVertex = {
   credentialVariables: ["GOOGLE_VERTEX_ACCESS_TOKEN"],
   signing: vertexSigning,
   dialects: { chat: "google-generate" },
-  // Claude is reached through `google-vertex-anthropic`. Other makers' open models bear their
-  // publisher's name and are served by the OpenAI-compatible endpoint, which has no embeddings.
+  // Claude is reached through `google-vertex-anthropic`. Other makers' open models are named with
+  // their publisher and served by the OpenAI-compatible endpoint, which has no embeddings.
   deviatingModels: [
     { match: /^claude-/, dialect: "none" },
     { match: /embedding/, dialect: "none" },
@@ -58,8 +58,8 @@ export const googleVertexAnthropic = {
 } satisfies ProviderDefinition;
 
 /**
- * Address of a Vertex AI resource in the operator's project; undefined without a project.
- * Source: cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview
+ * Returns the address of a Vertex AI resource in the operator's project; undefined without a
+ * project. Source: cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview
  */
 function vertexUrl(environment: Environment, resource: string): string | undefined {
   const project = firstSet(environment, ["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT"]);
@@ -72,8 +72,8 @@ function vertexUrl(environment: Environment, resource: string): string | undefin
 }
 
 /**
- * The service account that calls Vertex AI: its key itself, or the file that Google's own clients
- * read too.
+ * Returns the service account that calls Vertex AI: its key itself, or the file that Google's own
+ * clients read too.
  */
 function vertexSigning(environment: Environment): SigningCredential | undefined {
   const json = firstSet(environment, ["GOOGLE_SERVICE_ACCOUNT_KEY"]);

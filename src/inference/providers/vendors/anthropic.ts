@@ -8,7 +8,7 @@ export const anthropic = {
   website: "https://www.anthropic.com",
   baseUrl: "https://api.anthropic.com/v1",
   credentialVariables: ["ANTHROPIC_API_KEY"],
-  // Every version of the API takes this header; the newest takes a bearer token too.
+  // Every version of the API accepts this header; the newest accepts a bearer token too.
   credentialHeader: { name: "x-api-key", prefix: "" },
   dialects: { chat: "anthropic-messages" },
   // Kept for up to 30 days, unless a contract says otherwise.

@@ -6,7 +6,7 @@ export const cohere = {
   name: "Cohere",
   description: "Maker of the Command models and of Embed and Rerank.",
   website: "https://cohere.com",
-  // The compatibility API; what is not chat has more to say in Cohere's own.
+  // The compatibility API; surfaces other than chat have more options in Cohere's own.
   baseUrl: "https://api.cohere.ai/compatibility/v1",
   surfaceBaseUrls: { embeddings: "https://api.cohere.com/v2", rerank: "https://api.cohere.com/v2" },
   credentialVariables: ["COHERE_API_KEY", "CO_API_KEY"],

@@ -9,8 +9,8 @@ export const nvidia = {
   baseUrl: "https://integrate.api.nvidia.com/v1",
   credentialVariables: ["NVIDIA_API_KEY"],
   dialects: { chat: "openai-chat" },
-  // Science, video and speech models with request formats of their own; embedding models want an
-  // `input_type` that OpenAI's dialect has not.
+  // Science, video and speech models with request formats of their own; embedding models require an
+  // `input_type` that OpenAI's dialect does not have.
   deviatingModels: [
     {
       match: /esm|gliner|bevformer|sparsedrive|streampetr|studiovoice|detect|usdvalidate/,

@@ -17,7 +17,7 @@ export const openai = {
   deviatingModels: [
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
-  // Kept for 30 days to watch for abuse, unless a contract says otherwise.
+  // Kept for 30 days to monitor abuse, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   // Reasoning models answer 400 to `max_tokens`.
   deviations: {

@@ -10,7 +10,7 @@ export const openrouter = {
   surfaceBaseUrls: { decisions: "https://openrouter.ai/api/alpha" },
   credentialVariables: ["OPENROUTER_API_KEY"],
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings", decisions: "decisions" },
-  // Floating aliases and routers: what they cost depends on what they pick.
+  // Floating aliases and routers, whose cost depends on the model that they pick.
   deviatingModels: [{ match: /^~|^openrouter\//, dialect: "none" }],
   // OpenRouter translates all three for the provider that serves (openrouter.ai/docs, "Reasoning
   // tokens", "Prompt caching").
