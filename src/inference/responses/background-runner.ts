@@ -13,18 +13,23 @@ import {
 import type { ResponseStore } from "./response-store.ts";
 
 /**
- * Jobs that run at once. Each is a stream without a waiting client; more would take room from those
- * that have one.
+ * The most jobs that run concurrently. Each is a stream without a waiting client; more would take
+ * room from those that have one.
  */
 const runningMax = 32;
 
-/** How long events gather before they are stored; followers in this process do not wait for it. */
+/**
+ * Milliseconds for which events are collected before they are stored; followers in this process do
+ * not wait for it.
+ */
 const storeEveryMs = 250;
 
-/** How long a stopped run may take to settle before its job is ended without it. */
+/** Milliseconds that a stopped run may take to settle before its job is ended without it. */
 const stopPatienceMs = 2_000;
 
-/** How often, and for how long, a write is tried again that decides what becomes of a job. */
+/**
+ * Milliseconds between attempts, and the most attempts, of a write that decides a job's outcome.
+ */
 const retry = { everyMs: 1_000, triesMax: 60 };
 
 const keyGone = (): GatewayError =>
@@ -33,12 +38,12 @@ const keyGone = (): GatewayError =>
     "The API key of this response was revoked, disabled or has expired.",
   );
 
-/** What the runner works with. */
+/** The dependencies of the runner. */
 export interface BackgroundRunnerOptions {
   responses: ResponseStore;
   jobs: JobStore;
   run: RunBackground;
-  /** The key that asked for a job, if requests may still be made with it. */
+  /** Returns the key that asked for a job, if it may still be used. */
   callerOf(keyId: string): LlmKeyCaller | undefined;
   clock: Clock;
   onError(error: unknown): void;
@@ -48,8 +53,8 @@ export interface BackgroundRunnerOptions {
 }
 
 /**
- * Works off background responses, oldest first. A job is durable before its client hears of it, and
- * is begun again by the next process when this one ends before the job does.
+ * Runs background responses, oldest first. A job is durable before its client learns of it, and is
+ * started again by the next process when this one ends before the job does.
  */
 export class BackgroundRunner {
   private readonly options: BackgroundRunnerOptions;
@@ -64,21 +69,22 @@ export class BackgroundRunner {
   }
 
   /**
-   * Takes up what other processes have left: queued jobs, and those that were in progress from
-   * their beginning.
+   * Resumes what other processes have left: queued jobs, and those in progress, from their
+   * beginning.
    */
   async start(): Promise<void> {
     for (const id of await this.options.jobs.recover()) if (!this.active.has(id)) this.enqueue(id);
   }
 
-  /** Keeps a queued response and runs it when its turn has come. Resolves when it is durable. */
+  /** Stores a queued response and runs it when its turn comes. Resolves when it is durable. */
   async submit(response: NewResponse): Promise<void> {
     await this.options.responses.insert(response);
     this.enqueue(response.id);
   }
 
   /**
-   * The events of a background response after a sequence number (-1: all), then those that come.
+   * Returns the events of a background response after a sequence number (-1: all), and then new
+   * ones as they come.
    */
   follow(id: string, startingAfter: number): FrameSource {
     const { jobs, onError } = this.options;
@@ -86,8 +92,7 @@ export class BackgroundRunner {
   }
 
   /**
-   * Stops a job and resolves when its response has ended; nothing happens to one that is not under
-   * way.
+   * Stops a job and resolves when its response has ended. Does nothing for one that is not active.
    */
   async cancel(id: string): Promise<void> {
     const job = this.active.get(id) ?? new ActiveJob(id);
@@ -97,8 +102,8 @@ export class BackgroundRunner {
   }
 
   /**
-   * Begins no more jobs. Those that wait stay queued for the next process, and their followers are
-   * let go.
+   * Starts no more jobs. Waiting ones stay queued for the next process, and their followers are
+   * released.
    */
   drain(): void {
     this.draining = true;
@@ -110,7 +115,7 @@ export class BackgroundRunner {
     while (this.running.size > 0) await Promise.all(this.running.values());
   }
 
-  /** Stops what is running; what is not whole goes back to the queue. */
+  /** Stops what is running; incomplete jobs return to the queue. */
   async stop(): Promise<void> {
     this.drain();
     this.stopping = true;
@@ -163,9 +168,7 @@ export class BackgroundRunner {
     if (isOurs || job.signal.aborted) await this.conclude(job, failure);
   }
 
-  /**
-   * Runs a job; rejects with what it fails with, and tells whether the job was there to be taken.
-   */
+  /** Runs a job. Rejects with its failure; returns whether the job could be taken. */
   private async attempt(job: ActiveJob): Promise<boolean> {
     const { jobs, run, callerOf } = this.options;
     const stored = await this.insist(() => jobs.take(job.id));
@@ -238,7 +241,7 @@ export class BackgroundRunner {
     job.log.markEndStored();
   }
 
-  /** Does what has to be done in the end, through an outage of the database too. */
+  /** Retries a write that has to succeed eventually, even through an outage of the database. */
   private async insist<Result>(write: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -258,7 +261,7 @@ export class BackgroundRunner {
 interface FollowedResponse {
   id: string;
   /**
-   * The job's log while this process works on it; undefined for a response that only the database
+   * The job's log while this process runs it; undefined for a response that only the database
    * knows.
    */
   log: EventLog | undefined;
@@ -267,8 +270,8 @@ interface FollowedResponse {
 }
 
 /**
- * Replays the events of a background response from a position and goes on with those that come,
- * until it ends.
+ * Replays the events of a background response from a position and continues with new ones, until it
+ * ends.
  */
 class EventFollower implements FrameSource {
   private readonly response: FollowedResponse;
@@ -276,7 +279,7 @@ class EventFollower implements FrameSource {
   private gone = false;
   private wake: () => void = () => undefined;
 
-  /** Follows from the event after `position`; -1 stands before the first one. */
+  /** Follows from the event after `position`; -1 precedes the first one. */
   constructor(response: FollowedResponse, position: number) {
     this.response = response;
     this.position = position;
@@ -307,7 +310,7 @@ class EventFollower implements FrameSource {
     while (!this.gone) {
       const { promise: changed, resolve } = Promise.withResolvers<void>();
       this.wake = resolve;
-      // Listened for before anything is read, so that what comes in between is not missed.
+      // Registered before anything is read, so that no event in between is missed.
       log?.onChange(resolve);
       const ended = log?.ended ?? true;
       const events = await this.read();

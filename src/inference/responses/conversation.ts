@@ -3,15 +3,15 @@ import type { ResponseStore } from "./response-store.ts";
 import { hasEnded, outputItems, type ResponseItem } from "./stored-response.ts";
 
 /**
- * Responses that one may continue from each other; beyond that a conversation has to be sent in
+ * The most responses that may continue each other; beyond that a conversation has to be sent in
  * full.
  */
 export const conversationDepthMax = 1_000;
 
-/** Items that one request may refer to by their ids. */
+/** The most items that one request may refer to by id. */
 const referencesMax = 10_000;
 
-/** Bytes of a conversation: as many as a request may have that sends all of it. */
+/** The most bytes of a conversation: as many as a request may have that sends all of it. */
 export const conversationBytesMax = 32 * 1024 * 1024;
 
 const bytesLimit = `${conversationBytesMax} bytes`;
@@ -29,9 +29,9 @@ const tooLong = (limit: string): GatewayError =>
   );
 
 /**
- * The items that a continuation starts with: inputs and outputs of the response and of all that it
- * continues from, oldest first. Throws 400 when one of them is gone or under way, or when they are
- * too many.
+ * Returns the items that a continuation starts with: inputs and outputs of the response and of all
+ * that it continues from, oldest first. Throws 400 when one of them was deleted or is in progress,
+ * or when they are too many.
  */
 export async function expandConversation(
   store: ResponseStore,
@@ -65,20 +65,20 @@ const missingAncestor = (previousId: string, missing: string): GatewayError =>
   );
 
 /**
- * Id that an item refers to; undefined for every other item. The dialect lets references leave out
- * their type.
+ * Returns the id that an item refers to; undefined for every other item. The dialect lets
+ * references omit their type.
  */
 function referredId({ type = null, id, ...rest }: ResponseItem): string | undefined {
   if (typeof id !== "string") return undefined;
   return type === "item_reference" || (type === null && !("role" in rest)) ? id : undefined;
 }
 
-/** Whether an item names one that is stored. */
+/** Returns whether an item references a stored one. */
 export const isReference = (item: ResponseItem): boolean => referredId(item) !== undefined;
 
 /**
- * The items with each `item_reference` replaced by the item that it names. Throws 400 for one that
- * no workspace has.
+ * Returns the items with each `item_reference` replaced by the item that it names. Throws 400 for
+ * one that the workspace does not have.
  */
 export async function resolveReferences(
   store: ResponseStore,
@@ -96,7 +96,8 @@ export async function resolveReferences(
     const resolved = found.get(id);
     if (resolved === undefined)
       throw notFound(`Item with id '${id}' not found. Send the item itself.`, param);
-    // A reference is short and what it names is not: a small body could ask for any amount of text.
+    // A reference is short and the referenced item is not: a small body could ask for any amount of
+    // text.
     bytes += resolved.bytes;
     if (bytes > conversationBytesMax) throw tooMuchReferred(param, bytesLimit);
     return resolved.item;
@@ -139,8 +140,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The items of a request's `input`: a text is one message of the user. Throws 400 for what is
- * neither text nor a list of items.
+ * Returns the items of a request's `input`: a text is one message of the user. Throws 400 for what
+ * is neither text nor a list of items.
  */
 export function itemsOfInput(input: unknown): readonly ResponseItem[] {
   if (input === undefined || input === null) return [];
@@ -159,7 +160,7 @@ export function itemsOfInput(input: unknown): readonly ResponseItem[] {
   return input as readonly ResponseItem[];
 }
 
-/** What ids of an item's type begin with at the maker of the dialect. */
+/** The prefixes of an item's ids by its type, as OpenAI has them. */
 const idPrefixes: Readonly<Record<string, string>> = {
   message: "msg",
   reasoning: "rs",
@@ -167,14 +168,16 @@ const idPrefixes: Readonly<Record<string, string>> = {
   function_call_output: "fco",
 };
 
-/** Index digits of an id that was made here: more items than a body of 32 MB can hold. */
+/**
+ * Digits of the index in an id that was created here: for more items than a body of 32 MB can hold.
+ */
 const indexDigits = 8;
 
 const madeIdPattern = new RegExp(`^[a-z]+_([0-9a-f]{32})([0-9a-f]{${indexDigits}})$`);
 
 /**
- * The id of an input item that came without one: where it stands, so that it needs no place of its
- * own.
+ * Returns the id of an input item that came without one. It encodes the item's place, so that it
+ * need not be stored.
  */
 function madeId(type: string, { responseId, index }: ItemPlace): string {
   const digits =
@@ -182,13 +185,13 @@ function madeId(type: string, { responseId, index }: ItemPlace): string {
   return `${idPrefixes[type] ?? "item"}_${digits}`;
 }
 
-/** Where an input item stands. */
+/** The place of an input item. */
 export interface ItemPlace {
   responseId: string;
   index: number;
 }
 
-/** Where an item stands by an id that was made here; undefined for every other id. */
+/** Returns the place of an item by an id that was created here; undefined for every other id. */
 export function storedItemPlace(id: string): ItemPlace | undefined {
   const [, digits, index] = madeIdPattern.exec(id) ?? [];
   return digits === undefined || index === undefined
@@ -196,7 +199,7 @@ export function storedItemPlace(id: string): ItemPlace | undefined {
     : { responseId: `resp_${digits}`, index: Number.parseInt(index, 16) };
 }
 
-/** An input item as it is listed: with its type, an id, and content in parts. */
+/** Returns an input item as it is listed: with its type, an id, and content in parts. */
 export function listedItem(item: ResponseItem, place: ItemPlace): ResponseItem & { id: string } {
   const type = typeof item["type"] === "string" ? item["type"] : "message";
   const id = typeof item["id"] === "string" ? item["id"] : madeId(type, place);
@@ -213,11 +216,11 @@ export function listedItem(item: ResponseItem, place: ItemPlace): ResponseItem &
   };
 }
 
-/** Which part of a list is asked for. */
+/** The requested part of a list. */
 export interface ItemsQuery {
   order: "asc" | "desc";
   limit: number;
-  /** Id of the item before the first one wanted. */
+  /** The id of the item before the first requested one. */
   after: string | undefined;
 }
 
@@ -230,7 +233,7 @@ export interface ItemsPage {
   has_more: boolean;
 }
 
-/** A page of a response's input items. Throws 400 when `after` names none of them. */
+/** Returns a page of a response's input items. Throws 400 when `after` names none of them. */
 export function pageOfItems(
   items: readonly ResponseItem[],
   { responseId, query: { order, limit, after } }: { responseId: string; query: ItemsQuery },

@@ -12,38 +12,40 @@ import { itemRows, type ResponseTables } from "./response-store.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
-/** One background response, ready to be worked on. */
+/** One background response, ready to run. */
 export interface BackgroundJob {
   responseId: string;
   createdAtMs: number;
   /** 1 for the first run; more where an earlier process ended before the job did. */
   run: number;
-  /** Who asked for it, as the key is now; its workspace owns the response. */
+  /**
+   * The caller that asked for it, with the key's present state; its workspace owns the response.
+   */
   caller: LlmKeyCaller;
   /** The text that it was submitted with. */
   requestText: string;
-  /** The preset that it named; the text has what that says. */
+  /** The preset that it named, whose settings are already in the text. */
   presetId: string | undefined;
 }
 
-/** Where a job's answer goes. Nothing is taken any more once the job has ended. */
+/** Receives a job's answer. Nothing is accepted any more once the job has ended. */
 export interface BackgroundSink {
   /**
-   * The next event, with the JSON text of its data as it is to be sent. The data of an event that
-   * ends the response carries the record, which is taken from it.
+   * Takes the next event, with the JSON text of its data as it is to be sent. The data of an event
+   * that ends the response contains the record.
    */
   event(name: string, data: string): void;
   /**
-   * How the response ended, where no event tells it or the record is to hold more; the last call
-   * counts.
+   * Takes how the response ended, where no event reports it or the record is to contain more; the
+   * last call counts.
    */
   record(status: EndedStatus, record: ResponseRecord): void;
 }
 
 /**
- * Does the work of a job: the inference itself. Resolves when the answer is whole, rejects with
- * what it fails with. When `signal` is aborted it stops its upstream and settles; what it returns
- * then counts only where the answer was whole already.
+ * Runs a job: the inference itself. Resolves when the answer is complete, rejects with its failure.
+ * When `signal` is aborted it stops its upstream and settles; its result then counts only where the
+ * answer was already complete.
  */
 export type RunBackground = (
   job: BackgroundJob,
@@ -51,10 +53,10 @@ export type RunBackground = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** Why a job is stopped before its answer is whole. */
+/** Why a job is stopped before its answer is complete. */
 export type StopReason = "cancel" | "shutdown";
 
-/** How a job ended, as far as its run tells. */
+/** How a job ended, as its run reports it. */
 interface ReportedEnd {
   status: EndedStatus;
   record: ResponseRecord;
@@ -66,18 +68,18 @@ const endedBy: Record<TerminalName, EndedStatus> = {
   "response.failed": "failed",
 };
 
-/** A job in this process: waiting, running, or being put to its end. */
+/** A job in this process: waiting, running, or ending. */
 export class ActiveJob implements BackgroundSink {
   readonly id: string;
   readonly log = new EventLog();
   readonly signal: AbortSignal;
-  /** The run's end, however it came about. */
+  /** Resolves when the run has ended in any way. */
   readonly runEnded: Promise<void>;
   markRunEnded: () => void;
   /** Set once the end is being written: later events of the run are dropped. */
   conclusion: Promise<void> | undefined;
   stopReason: StopReason | undefined;
-  /** Told when there are events to store. */
+  /** Called when there are events to store. */
   onEvents: () => void = () => undefined;
   /** Resolves when no events are being stored and no more will be. */
   stopStoring: () => Promise<void> = () => Promise.resolve();
@@ -97,7 +99,7 @@ export class ActiveJob implements BackgroundSink {
     const value = JSON.parse(data) as Record<string, unknown>;
     const { sequence_number: told, response } = value;
     const expected = this.log.nextSequenceNumber;
-    // Replay counts upwards; a number that falls back would hide its event from every follower.
+    // Replay counts upwards; a lower number would hide its event from every follower.
     const sequenceNumber =
       Number.isSafeInteger(told) && (told as number) >= expected ? (told as number) : expected;
     this.log.append({ sequenceNumber, name, data });
@@ -117,10 +119,10 @@ export class ActiveJob implements BackgroundSink {
     );
   }
 
-  /** The end that is to be written; undefined when the job goes back to the queue. */
+  /** Returns the end that is to be written; undefined when the job goes back to the queue. */
   endOf(failure: unknown, stored: ResponseRecord): ReportedEnd | undefined {
     const { reported, stopReason } = this;
-    // What was whole before the stop stays whole: it was answered and paid for.
+    // What was complete before the stop stays complete: it was answered and paid for.
     const whole = reported?.status === "completed" || reported?.status === "incomplete";
     if (reported !== undefined && (whole || stopReason === undefined)) return reported;
     if (stopReason === "shutdown") return undefined;
@@ -134,14 +136,14 @@ export class ActiveJob implements BackgroundSink {
   }
 
   /**
-   * Sees to it that the events end with one that tells the end, so that no follower takes it for a
+   * Makes sure that the events end with a terminal one, so that no follower takes the end for a
    * cut.
    */
   tellEnd({ status, record }: ReportedEnd): void {
     const { log } = this;
     if (log.hasTerminal && this.reported?.status === status) return;
     log.withdrawTerminal();
-    // Clients take nothing of a response before they have heard that it was created.
+    // Clients ignore a response until they have received its creation.
     if (log.nextSequenceNumber === 0)
       this.tell("response.created", { ...record, status: "queued", error: null });
     this.tell(terminalOf(status), record);
@@ -158,8 +160,8 @@ export class ActiveJob implements BackgroundSink {
 }
 
 /**
- * The dialect has no event of its own for a cancelled response, and clients throw on names that
- * they do not know.
+ * Returns the terminal event of a status. The dialect has none for a cancelled response, and
+ * clients throw on unknown names.
  */
 const terminalOf = (status: EndedStatus): TerminalName =>
   status === "completed" || status === "incomplete" ? `response.${status}` : "response.failed";
@@ -175,7 +177,7 @@ interface StoredJob {
   createdAtMs: number;
   requestText: string;
   presetId: string | undefined;
-  /** How often it was begun, this time included. */
+  /** How often it was started, this time included. */
   run: number;
 }
 
@@ -184,13 +186,13 @@ interface JobEnd {
   status: EndedStatus;
   record: ResponseRecord;
   completedAtMs: number;
-  /** Events that were not kept yet. */
+  /** Events that were not stored yet. */
   events: readonly ResponseEvent[];
 }
 
 /**
- * The condition of the partial index, in its very words: a bound parameter would keep the index
- * from being used.
+ * The condition of the partial index, word for word: a bound parameter would prevent the use of the
+ * index.
  */
 const underWay = sql<boolean>`status in ('queued', 'in_progress')`;
 
@@ -200,22 +202,22 @@ const underWay = sql<boolean>`status in ('queued', 'in_progress')`;
  */
 const eventRowsMax = 8;
 
-/** Events of one row: their order, name and data. */
+/** The events of one row: their sequence number, name and data. */
 type PackedEvents = [sequenceNumber: number, name: string, data: string][];
 
-/** Background responses under way, and their events. The runner alone changes them. */
+/** Stores unfinished background responses and their events. Only the runner changes them. */
 export class JobStore {
   private readonly database: Kysely<ResponseTables>;
   private readonly leases: Leases | undefined;
 
-  /** With leases, jobs of other gateways that live are left alone. */
+  /** With leases, jobs of other live gateways are left alone. */
   constructor(database: Kysely<ResponseTables>, leases?: Leases) {
     this.database = database;
     this.leases = leases;
   }
 
   /**
-   * Puts back what an earlier process left half done, without its events, and gives the ids of all
+   * Resets what an earlier process left unfinished, without its events, and returns the ids of all
    * queued jobs, oldest first.
    */
   async recover(): Promise<string[]> {
@@ -236,7 +238,7 @@ export class JobStore {
     return open;
   }
 
-  /** Whether no gateway works on a job that is in progress. */
+  /** Returns whether a job in progress has no gateway working on it. */
   private async isLeftBehind(id: string): Promise<boolean> {
     if (this.leases === undefined) return true;
     return !this.leases.holds(leaseOf(id)) && (await this.leases.take(leaseOf(id)));
@@ -265,18 +267,18 @@ export class JobStore {
     };
   }
 
-  /** Puts a job that is in progress back in the queue, without its events. */
+  /** Returns a job in progress to the queue, without its events. */
   async requeue(id: string): Promise<void> {
     await this.database.transaction().execute((transaction) => putBack(transaction, id));
     this.leases?.release(leaseOf(id));
   }
 
-  /** Lets other gateways have a job. */
+  /** Releases a job for other gateways. */
   letGo(id: string): void {
     this.leases?.release(leaseOf(id));
   }
 
-  /** The record of a job that is under way; undefined when it has ended or is gone. */
+  /** Returns the record of an unfinished job; undefined when it has ended or was deleted. */
   async record(id: string): Promise<ResponseRecord | undefined> {
     const row = await this.database
       .selectFrom("stored_responses")
@@ -287,14 +289,14 @@ export class JobStore {
     return row === undefined ? undefined : (JSON.parse(row.record) as ResponseRecord);
   }
 
-  /** Keeps events in the order in which they came. */
+  /** Stores events in the order in which they came. */
   async append(id: string, events: readonly ResponseEvent[]): Promise<void> {
     await appendEvents(this.database, { id, events });
   }
 
   /**
-   * Ends a response, with its last events and the items that can be referred to from now on;
-   * nothing happens to one that has ended or is gone.
+   * Ends a response, with its last events and the items that can be referred to from now on. Does
+   * nothing for one that has ended or was deleted.
    */
   async settle(id: string, { status, record, completedAtMs, events }: JobEnd): Promise<void> {
     const text = JSON.stringify(record);
@@ -321,7 +323,7 @@ export class JobStore {
     });
   }
 
-  /** The next stored events after a sequence number; none at the end of what is stored. */
+  /** Returns the next stored events after a sequence number; none at the end of what is stored. */
   async eventsAfter(id: string, sequenceNumber: number): Promise<ResponseEvent[]> {
     const rows = await this.database
       .selectFrom("stored_response_events")

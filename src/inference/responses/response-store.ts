@@ -32,8 +32,8 @@ export interface Turn {
 }
 
 /**
- * Larger responses are written apart: a batch of the commit queue is one text, and settlements wait
- * in it.
+ * Bytes above which a response is written separately: a batch of the commit queue is one text, in
+ * which settlements wait.
  */
 const groupedBytesMax = 64 * 1024;
 
@@ -50,11 +50,11 @@ const headColumns = [
   "record",
 ] as const;
 
-/** Stored responses at rest. Every read is within one workspace. */
+/** Stores responses. Every read is within one workspace. */
 export class ResponseStore {
   private readonly database: Kysely<ResponseTables>;
   private readonly commits: CommitQueue;
-  /** Receives every response that is kept, once it is durable. */
+  /** Called with every response that is stored, once it is durable. */
   onKept: (response: NewResponse) => void = () => undefined;
 
   constructor(options: { database: Kysely<ResponseTables>; commits: CommitQueue }) {
@@ -62,7 +62,7 @@ export class ResponseStore {
     this.commits = options.commits;
   }
 
-  /** Keeps a response; resolves when it is durable, rejects when the database refused. */
+  /** Stores a response. Resolves when it is durable, rejects when the database refused. */
   async insert(response: NewResponse): Promise<void> {
     const row = responseRow(response);
     const items = itemRows(response);
@@ -79,7 +79,7 @@ export class ResponseStore {
     this.onKept(response);
   }
 
-  /** A response of the workspace; undefined when the workspace has none of that id. */
+  /** Returns a response of the workspace; undefined when the workspace has none with that id. */
   async find(workspaceId: string, id: string): Promise<StoredResponse | undefined> {
     if (!isResponseId(id)) return undefined;
     const row = await this.database
@@ -104,8 +104,8 @@ export class ResponseStore {
   }
 
   /**
-   * The items that a response's own request brought, in their order; undefined when the workspace
-   * has no such response.
+   * Returns the items of a response's own request, in order; undefined when the workspace has no
+   * such response.
    */
   async inputItems(workspaceId: string, id: string): Promise<readonly ResponseItem[] | undefined> {
     if (!isResponseId(id)) return undefined;
@@ -118,7 +118,7 @@ export class ResponseStore {
     return row === undefined ? undefined : (JSON.parse(row.input_items) as ResponseItem[]);
   }
 
-  /** Deletes a response with its events; false when the workspace has none of that id. */
+  /** Deletes a response with its events. Returns false when the workspace has none with that id. */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!isResponseId(id)) return false;
     const { numDeletedRows } = await this.database
@@ -129,7 +129,7 @@ export class ResponseStore {
     return numDeletedRows > 0n;
   }
 
-  /** A response and those that it continues from, newest first, at most `limit` of them. */
+  /** Returns a response and those that it continues from, newest first, at most `limit` of them. */
   async ancestors(workspaceId: string, id: string, limit: number): Promise<Ancestor[]> {
     if (!isResponseId(id)) return [];
     const rows = await this.database
@@ -172,7 +172,7 @@ export class ResponseStore {
     }));
   }
 
-  /** Bytes that responses of the workspace have together. */
+  /** Returns the bytes of some of the workspace's responses together. */
   async sizeOf(workspaceId: string, ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const { bytes } = await this.database
@@ -185,7 +185,7 @@ export class ResponseStore {
   }
 
   /**
-   * What responses contribute to a conversation, in the order of `ids`; those that are gone are
+   * Returns what responses contribute to a conversation, in the order of `ids`; deleted ones are
    * left out.
    */
   async turns(workspaceId: string, ids: readonly string[]): Promise<Turn[]> {
@@ -210,7 +210,10 @@ export class ResponseStore {
     });
   }
 
-  /** The response that holds each output item, by item id; the newest one where several do. */
+  /**
+   * Returns the response that contains each output item, by item id; the newest one where several
+   * do.
+   */
   async holdersOf(workspaceId: string, itemIds: readonly string[]): Promise<Map<string, string>> {
     const known = itemIds.filter(isItemId);
     if (known.length === 0) return new Map();
@@ -225,8 +228,8 @@ export class ResponseStore {
   }
 
   /**
-   * Deletes at most `limit` responses that are older than a wall time, oldest first, and tells how
-   * many went. Ids begin with the time, so the primary key finds them.
+   * Deletes at most `limit` responses that are older than a wall time, oldest first; returns how
+   * many. Ids begin with the time, so the primary key finds them.
    */
   async deleteBefore({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
     const oldestKept = lowestId("resp", beforeMs);
@@ -244,7 +247,7 @@ export class ResponseStore {
   }
 }
 
-/** Tables of stored responses. */
+/** The tables of stored responses. */
 export interface ResponseTables {
   stored_responses: {
     id: string;
@@ -256,14 +259,14 @@ export interface ResponseTables {
     model: string;
     background: number;
     previous_response_id: string | null;
-    /** Bytes of the record and the input items together. */
+    /** The bytes of the record and the input items together. */
     size_bytes: number;
     record: string;
     input_items: string;
     request: string | null;
     /** The preset that a background job's request named. */
     preset_id: string | null;
-    /** How often a background job was begun. */
+    /** How often a background job was started. */
     runs: Generated<number>;
   };
   stored_response_items: { workspace_id: string; item_id: string; response_id: string };
@@ -313,16 +316,20 @@ const itemInsert: InsertStatement = {
  */
 export const storedResponseInserts: readonly InsertStatement[] = [responseInsert, itemInsert];
 
-/** Item ids that can be referred to: what databases keep and compare as it is. */
+/**
+ * Matches item ids that can be referred to: those that both databases store and compare unchanged.
+ */
 const itemIdPattern = /^[\x21-\x7e]{1,256}$/;
 
-/** Whether an id can be that of an item that was kept. */
+/** Returns whether an id can be that of a stored item. */
 const isItemId = (id: string): boolean => itemIdPattern.test(id);
 
-/** Output items of one response that can be referred to by id; more than that no answer has. */
+/**
+ * The most output items of one response that can be referred to by id: more than any answer has.
+ */
 const itemsMax = 1_000;
 
-/** The row of a response. */
+/** Returns the row of a response. */
 function responseRow(response: NewResponse): ResponseRow {
   const record = JSON.stringify(response.record);
   const inputItems = JSON.stringify(response.inputItems);
@@ -345,7 +352,7 @@ function responseRow(response: NewResponse): ResponseRow {
 }
 
 /**
- * The rows by which the output items of a response are found; an id that comes twice stands once.
+ * Returns the rows by which the output items of a response are found; a repeated id has one row.
  */
 export function itemRows(response: {
   id: string;
@@ -360,7 +367,7 @@ export function itemRows(response: {
     .map((id) => ({ workspace_id: response.workspaceId, item_id: id, response_id: response.id }));
 }
 
-/** Both kinds of rows as one unit of the commit queue. */
+/** Returns both kinds of rows as one unit of the commit queue. */
 const responseUnit = (row: ResponseRow, items: readonly ItemRow[]): CommitUnit => ({
   inserts: [
     { statement: responseInsert, values: responseColumns.map((column) => row[column]) },
@@ -377,16 +384,19 @@ const responseUnit = (row: ResponseRow, items: readonly ItemRow[]): CommitUnit =
  */
 const deleteStepResponses = 100;
 
-/** Deletes stored responses, and their events, that are older than the operator keeps them. */
+/** Deletes stored responses, and their events, that are past their retention. */
 export class ResponseRetention {
   private readonly options: {
     responses: ResponseStore;
     clock: Clock;
     keepDays: number;
     onError(error: unknown): void;
-    /** Told of each purge that went well. */
+    /** Called after each successful purge. */
     onPurged?(): void;
-    /** Where several gateways share the database, whether this one does what is done once. */
+    /**
+     * Returns whether this gateway, among several on the database, runs the jobs that run once;
+     * absent where there is one.
+     */
     isLeader?: (() => boolean) | undefined;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -396,7 +406,9 @@ export class ResponseRetention {
     this.options = options;
   }
 
-  /** Purges every hour from now on; the first time after an hour, so that a start is not slowed. */
+  /**
+   * Starts to purge every hour, for the first time after an hour, so that a start is not slowed.
+   */
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
@@ -417,7 +429,7 @@ export class ResponseRetention {
     );
   }
 
-  /** Resolves when a purge that is under way has ended. */
+  /** Stops; resolves when a purge in progress has ended. */
   stop(): Promise<void> {
     clearInterval(this.timer);
     return this.running;

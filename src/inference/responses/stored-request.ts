@@ -15,21 +15,21 @@ import {
 } from "./stored-response.ts";
 import type { ResponseStore } from "./response-store.ts";
 
-/** What a request to answer says about storage, and the conversation that it continues. */
+/** What a request says about storage, and the conversation that it continues. */
 export interface StoredRequest {
-  /** Whether the response is kept; the dialect keeps it unless the request says otherwise. */
+  /** Whether the response is stored, which is the dialect's default. */
   store: boolean;
   background: boolean;
   previousResponseId: string | null;
   /**
-   * The items that the request itself brings, references resolved: what is kept with its response.
+   * The items of the request itself, with references resolved, which are stored with its response.
    */
   inputItems: readonly ResponseItem[];
-  /** Everything that is to be answered, oldest first. */
+  /** The whole conversation to be answered, oldest first. */
   conversation: readonly ResponseItem[];
   /**
-   * The conversation is not what the body's own `input` says: of stored responses, or with the
-   * summary of a compaction.
+   * Whether the conversation differs from the body's own `input`: it contains stored responses, or
+   * the summary of a compaction.
    */
   expanded: boolean;
 }
@@ -55,8 +55,8 @@ function previousOf({
 }
 
 /**
- * Reads a request's body as far as stored responses are concerned. Throws 400 for fields that do
- * not fit together, and for responses and items that the workspace does not have.
+ * Reads the storage fields of a request's body. Throws 400 for fields that exclude each other, and
+ * for responses and items that the workspace does not have.
  */
 export async function readStoredRequest(
   store: ResponseStore,
@@ -67,7 +67,7 @@ export async function readStoredRequest(
   }: {
     body: Readonly<Record<string, unknown>>;
     workspaceId: string;
-    /** Rejects where rate windows refuse the request, for which nothing is read. */
+    /** Rejects where rate windows refuse the request, in which case nothing is read. */
     counted?: Promise<void> | undefined;
   },
 ): Promise<StoredRequest> {
@@ -102,11 +102,11 @@ export async function readStoredRequest(
   };
 }
 
-/** Whose response is kept, and since when it is one. */
+/** The owner of a stored response, and when it was created. */
 export type ResponseOrigin = Pick<NewResponse, "id" | "workspaceId" | "keyId" | "createdAtMs">;
 
 /**
- * Keeps a response that has ended; does nothing where its request said `store: false`. Resolves
+ * Stores a response that has ended; does nothing where its request said `store: false`. Resolves
  * when it is durable.
  */
 export async function keepResponse(
@@ -131,7 +131,9 @@ export async function keepResponse(
   });
 }
 
-/** A background response as it is handed to the runner: nothing of it has been answered yet. */
+/**
+ * Returns a background response as it is submitted to the runner, before any of it was answered.
+ */
 export function queuedResponse({
   request,
   origin,
@@ -159,8 +161,9 @@ export function queuedResponse({
 }
 
 /**
- * The frames of a stream, whose response is kept before the client hears of its end. A response
- * that cannot be kept is answered all the same, since it has been paid for; `keep` reports it.
+ * Returns the frames of a stream, whose response is stored before the client receives its end. A
+ * response that cannot be stored is answered all the same, since it has been paid for; `keep`
+ * reports it.
  */
 export function keptStream(
   source: FrameSource,
@@ -178,12 +181,12 @@ export function keptStream(
 }
 
 /**
- * Begins what this gateway writes into a compaction item; items of providers begin otherwise and
- * pass as they are.
+ * The prefix of what this gateway writes into a compaction item; items of providers have another
+ * and pass unchanged.
  */
 const mark = "swc1.";
 
-/** Asks the model for what it needs to go on without the conversation. */
+/** Asks the model for what it needs to continue without the conversation. */
 const instruction =
   "Summarise the conversation above so that you can go on with it from the summary alone. Write down the user's goals " +
   "and wishes in their own words, every decision and its reason, facts, names, numbers, paths and code that are still needed, what " +
@@ -198,7 +201,7 @@ const userMessage = (text: string): ResponseItem => ({
   content: [{ type: "input_text", text }],
 });
 
-/** Fields of a request that decide how a model answers and not what a summary is. */
+/** Fields of a request that affect how a model answers and not the summary. */
 const unusedFields = [
   "stream",
   "stream_options",
@@ -211,7 +214,7 @@ const unusedFields = [
   "truncation",
 ];
 
-/** The request that has the model summarise a conversation. */
+/** Returns the request that makes the model summarise a conversation. */
 export function compactionRequest(
   body: Readonly<Record<string, unknown>>,
   conversation: readonly ResponseItem[],
@@ -229,9 +232,9 @@ export function compactionRequest(
 }
 
 /**
- * A compaction item that holds a summary. The client holds it and cannot be kept from reading its
- * own conversation, so it is written and not encrypted: it can be continued on every model, on
- * every gateway, and after a change of keys.
+ * Returns a compaction item with a summary. The client holds it and may read its own conversation,
+ * so it is plain text and not encrypted: it can be continued on every model, on every gateway, and
+ * after a change of keys.
  */
 export const compactionItem = (id: string, summary: string): ResponseItem => ({
   type: "compaction",
@@ -240,8 +243,8 @@ export const compactionItem = (id: string, summary: string): ResponseItem => ({
 });
 
 /**
- * The conversation with the gateway's own compaction items as messages that every model reads; the
- * same list where there are none.
+ * Returns the conversation with the gateway's own compaction items as messages that every model
+ * reads; the same list where there are none.
  */
 function openCompactions(items: readonly ResponseItem[]): readonly ResponseItem[] {
   if (!items.some(isOwn)) return items;

@@ -1,8 +1,8 @@
 import { brand } from "../../platform/kernel/brand.ts";
 
-/** A response is under way in these two, and only background responses ever are. */
+/** The statuses of a response in progress, which only background responses have. */
 type UnderWayStatus = "queued" | "in_progress";
-/** A response that has one of these does not change any more. */
+/** The statuses of a response that does not change any more. */
 export type EndedStatus = "completed" | "incomplete" | "failed" | "cancelled";
 export type ResponseStatus = UnderWayStatus | EndedStatus;
 
@@ -13,15 +13,14 @@ export type ResponseItem = Readonly<Record<string, unknown>>;
 export type ResponseRecord = Readonly<Record<string, unknown>>;
 
 /**
- * What every stored response looks like: `resp_` and 32 hexadecimal digits, which begin with the
- * time.
+ * Matches ids of stored responses: `resp_` and 32 hexadecimal digits, which begin with the time.
  */
 const responseIdPattern = /^resp_[0-9a-f]{32}$/;
 
-/** Whether an id can be that of a stored response; anything else need not be asked for. */
+/** Returns whether an id can be that of a stored response; any other need not be looked up. */
 export const isResponseId = (id: string): boolean => responseIdPattern.test(id);
 
-/** A response to be kept. Its status and model are those of its record. */
+/** A response to be stored. Its status and model are those of its record. */
 export interface NewResponse {
   id: string;
   workspaceId: string;
@@ -39,7 +38,7 @@ export interface NewResponse {
   presetId?: string | undefined;
 }
 
-/** A response as it is found again. */
+/** A response as it was stored. */
 export interface StoredResponse {
   id: string;
   workspaceId: string;
@@ -51,16 +50,16 @@ export interface StoredResponse {
   background: boolean;
   previousResponseId: string | null;
   /**
-   * JSON text of the record; while the response is under way, its `status` is the one of `queued`.
+   * The JSON text of the record; while the response is in progress, its `status` is still `queued`.
    */
   recordText: string;
 }
 
-/** Whether nothing more will happen to a response. */
+/** Returns whether a response does not change any more. */
 export const hasEnded = (status: ResponseStatus): status is EndedStatus =>
   status !== "queued" && status !== "in_progress";
 
-/** JSON text of the record with the status that the response has now. */
+/** Returns the JSON text of the record with the response's present status. */
 export function shownRecordText({
   status,
   recordText,
@@ -69,7 +68,7 @@ export function shownRecordText({
   return JSON.stringify({ ...(JSON.parse(recordText) as ResponseRecord), status });
 }
 
-/** Output items of a record; a record without any has none. */
+/** Returns the output items of a record; none where it has no output. */
 export function outputItems(record: ResponseRecord): readonly ResponseItem[] {
   const { output } = record;
   return Array.isArray(output)
@@ -79,25 +78,25 @@ export function outputItems(record: ResponseRecord): readonly ResponseItem[] {
 
 /** One event of a response's stream. */
 export interface ResponseEvent {
-  /** What `starting_after` counts; grows from event to event. */
+  /** The number that `starting_after` refers to; it grows from event to event. */
   sequenceNumber: number;
-  /** Name of the event, such as `response.output_text.delta`. */
+  /** The name of the event, such as `response.output_text.delta`. */
   name: string;
   /** The JSON text of its `data:` line. */
   data: string;
 }
 
-/** Events that tell how a response ended; what follows them belongs to the end as well. */
+/** Events that report how a response ended; what follows them belongs to the end as well. */
 const terminalNames = ["response.completed", "response.incomplete", "response.failed"] as const;
 
-/** Name of an event that tells how its response ended. */
+/** The name of an event that reports how its response ended. */
 export type TerminalName = (typeof terminalNames)[number];
 
-/** Whether an event tells how its response ended. */
+/** Returns whether an event reports how its response ended. */
 export const isTerminal = (name: string): name is TerminalName =>
   (terminalNames as readonly string[]).includes(name);
 
-/** How a response ended, in the words of its record. */
+/** The status of a record for each terminal event. */
 const statusByEnd: Record<TerminalName, "completed" | "incomplete" | "failed"> = {
   "response.completed": "completed",
   "response.incomplete": "incomplete",
@@ -105,8 +104,8 @@ const statusByEnd: Record<TerminalName, "completed" | "incomplete" | "failed"> =
 };
 
 /**
- * The record that events end with, and what the metadata event behind it adds; undefined where they
- * hold no end.
+ * Returns the record of a terminal event, and what the metadata event behind it adds; undefined
+ * where there is no terminal event.
  */
 export function endIn(
   events: readonly { name: string; data: string }[],
@@ -125,8 +124,8 @@ export function endIn(
 }
 
 /**
- * Events of a response that was created at this time, in Unix seconds, whenever
- * its provider began.
+ * Returns the events with the response's creation time in Unix seconds, regardless of when its
+ * provider began.
  */
 export const createdAt = (
   events: readonly { name: string; data: string }[],
@@ -144,13 +143,13 @@ export const createdAt = (
     };
   });
 
-/** Frames of the wire, exactly as each event was or would have been sent. */
+/** Returns the frames of the wire, exactly as each event was or would have been sent. */
 export const framesOf = (events: readonly ResponseEvent[]): string =>
   events.map(({ name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("");
 
 /**
- * The events of whole frames, such as one step of a stream gives; comments and what has no name say
- * nothing.
+ * Returns the events of whole frames, such as one step of a stream yields; comments and unnamed
+ * events are skipped.
  */
 export function eventsIn(frames: string): { name: string; data: string }[] {
   return frames.split("\n\n").flatMap((frame) => {
@@ -162,9 +161,9 @@ export function eventsIn(frames: string): { name: string; data: string }[] {
 }
 
 /**
- * The events of a job under way that are not stored yet, and who waits for more. Followers see an
- * event at once, but the end of a response only when its record is durable: who reads
- * `response.completed` may ask for the response in the next moment.
+ * The events of a running job that are not stored yet, and the readers that wait for more.
+ * Followers see an event at once, but the end of a response only when its record is durable, since
+ * a reader of `response.completed` may request the response in the next moment.
  */
 export class EventLog {
   private unstored: ResponseEvent[] = [];
@@ -175,17 +174,17 @@ export class EventLog {
   private endStored = false;
   private readonly waiting = new Set<() => void>();
 
-  /** Sequence number of the event that would come next. */
+  /** The sequence number of the next event. */
   get nextSequenceNumber(): number {
     return this.lastSeen + 1;
   }
 
-  /** An event that tells how the response ended is among the events. */
+  /** Whether a terminal event is among the events. */
   get hasTerminal(): boolean {
     return this.terminal !== undefined;
   }
 
-  /** Nothing more will come. */
+  /** Whether nothing more will come. */
   get ended(): boolean {
     return this.closed;
   }
@@ -197,7 +196,7 @@ export class EventLog {
     this.wakeAll();
   }
 
-  /** Takes back the end that was announced, with everything that came after it. */
+  /** Removes the terminal event, with everything that came after it. */
   withdrawTerminal(): void {
     if (this.terminal === undefined) return;
     this.unstored.length = this.terminal;
@@ -205,17 +204,17 @@ export class EventLog {
     this.lastSeen = this.unstored.at(-1)?.sequenceNumber ?? this.lastStored;
   }
 
-  /** What may be stored before the response has ended. */
+  /** Returns what may be stored before the response has ended. */
   beforeEnd(): readonly ResponseEvent[] {
     return this.unstored.slice(0, this.terminal);
   }
 
-  /** Everything that is not stored yet. */
+  /** Returns everything that is not stored yet. */
   all(): readonly ResponseEvent[] {
     return this.unstored;
   }
 
-  /** The first `count` events are stored now. */
+  /** Notes that the first `count` events are stored now. */
   markStored(count: number): void {
     const stored = this.unstored.splice(0, count);
     this.lastStored = stored.at(-1)?.sequenceNumber ?? this.lastStored;
@@ -223,7 +222,8 @@ export class EventLog {
   }
 
   /**
-   * Events after a sequence number; undefined when some of them have to be read from the database.
+   * Returns the events after a sequence number; undefined when some of them have to be read from
+   * the database.
    */
   after(sequenceNumber: number): readonly ResponseEvent[] | undefined {
     if (sequenceNumber < this.lastStored) return undefined;
@@ -232,14 +232,14 @@ export class EventLog {
   }
 
   /**
-   * The end is durable: followers may see it, here too, since the response may be deleted before
-   * they read it there.
+   * Notes that the end is durable, so that followers may see it; they read it here, since the
+   * response may be deleted before they would read it in the database.
    */
   markEndStored(): void {
     this.endStored = true;
   }
 
-  /** Nothing more will come; readers that wait are woken. */
+  /** Notes that nothing more will come, and wakes waiting readers. */
   close(): void {
     this.closed = true;
     this.wakeAll();
@@ -250,7 +250,7 @@ export class EventLog {
     this.waiting.add(wake);
   }
 
-  /** Waits no longer. */
+  /** Stops waiting. */
   offChange(wake: () => void): void {
     this.waiting.delete(wake);
   }
