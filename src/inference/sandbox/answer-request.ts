@@ -41,7 +41,7 @@ type Understood<Request> =
   | { ok: true; request: Request }
   | { ok: false; status: number; message: string };
 
-/** Parses a body and hands it to a reader; what the reader refuses becomes a 400. */
+/** Parses a body and passes it to a reader, whose refusals become a 400. */
 function understand<Request>(
   bodyText: string,
   read: (body: unknown) => Request,
@@ -63,7 +63,7 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** Waits and refuses as the directives say; undefined when the request is to be answered. */
+/** Delays and refuses as the directives say; undefined when the request is to be answered. */
 async function obeyBeforeAnswer(
   directives: Directives,
   { dialect, requestId, signal }: { dialect: Refuser; requestId: string; signal: AbortSignal },
@@ -77,7 +77,7 @@ async function obeyBeforeAnswer(
   return refuse(dialect, { status, message, requestId }, headers);
 }
 
-/** A refusal in the dialect's words. */
+/** Returns a refusal in the dialect's form. */
 function refuse(
   dialect: Refuser,
   refusal: Refusal,
@@ -86,7 +86,7 @@ function refuse(
   return Response.json(dialect.refusal(refusal), { status: refusal.status, headers });
 }
 
-/** 16 hexadecimal digits that stand for the bytes of a request. */
+/** Returns 16 hexadecimal digits derived from the bytes of a request. */
 const seedOf = (bodyText: string): string => Bun.hash(bodyText).toString(16).padStart(16, "0");
 
 /** Answers one request as the simulated upstream. */
@@ -96,7 +96,7 @@ type Handler = (request: Request, path: string) => Promise<Response>;
 
 const googleModelsPath = "/v1beta/models/";
 
-/** What answers every request of a sandbox. */
+/** Creates the function that answers every request of a sandbox. */
 export function requestAnswerer(clock: Clock): AnswerRequest {
   const generate =
     (dialect: SandboxDialect): Handler =>
@@ -133,8 +133,8 @@ export function requestAnswerer(clock: Clock): AnswerRequest {
 }
 
 /**
- * Answers a request of a surface without conversation; of the directives, delays and refusals
- * count.
+ * Answers a request of a surface without conversation; of the directives, only delays and refusals
+ * apply.
  */
 async function answerPlain(
   surface: PlainSurface,
@@ -173,8 +173,8 @@ async function generateFrom(
 }
 
 /**
- * Google's paths name the model and, after a colon, what to do with it; model names have colons
- * too.
+ * Splits the end of Google's paths, which names the model and, after a colon, the action; model
+ * names contain colons too.
  */
 function splitVerb(verb: string): Generation["path"] {
   const colon = verb.lastIndexOf(":");
@@ -200,11 +200,11 @@ function notFound(path: string): Response {
   });
 }
 
-/** One HTTP request as the sandbox works on it. */
+/** One HTTP request as the sandbox processes it. */
 interface Incoming {
   bodyText: string;
   target: RequestTarget;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
   createdAtSeconds: number;
 }
@@ -237,7 +237,7 @@ function streamed(request: UnderstoodRequest, { reply, signal }: Answering): Res
     signal,
     failure: (sentCount) => request.failure(reply, sentCount),
   });
-  // Bun takes an async iterable as a body and asks it for the next piece as the client reads.
+  // Bun accepts an async iterable as a body and asks it for the next piece as the client reads.
   return new Response(events, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
   });
@@ -257,7 +257,7 @@ async function whole(request: UnderstoodRequest, { reply, signal }: Answering): 
   return new Response(cutAfter === undefined ? body : firstHalf(body), { headers });
 }
 
-/** The first half of a body, then a reset connection. */
+/** Yields the first half of a body, then resets the connection. */
 async function* firstHalf(body: string): AsyncGenerator<string> {
   yield body.slice(0, body.length / 2);
   await cutConnection();

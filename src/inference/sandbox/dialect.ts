@@ -5,22 +5,23 @@ import { setTimeout as wait } from "node:timers/promises";
 /** One event of a stream in wire form. */
 export interface WireEvent {
   wire: string;
-  /** True when it carries a piece of reasoning, text or tool arguments. */
+  /** Whether it carries a piece of reasoning, text or tool arguments. */
   content: boolean;
 }
 
 /** How a stream is played. */
 interface PlayOptions {
   directives: Directives;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
-  /** What the dialect sends when it fails after so many events, in wire form. */
+  /** Returns what the dialect sends when it fails after this many events, in wire form. */
   failure: (sentCount: number) => string;
 }
 
 /**
- * The events of a stream at the pace and with the fault that the directives ask for. Ends without a
- * word when the client is gone; a cut is an exception, on which the server resets the connection.
+ * Yields the events of a stream at the pace and with the fault that the directives ask for. Ends
+ * silently when the client disconnects; a cut is an exception, on which the server resets the
+ * connection.
  */
 export async function* play(
   events: Iterable<WireEvent>,
@@ -41,15 +42,12 @@ export async function* play(
   }
 }
 
-/**
- * Waits, and less long when the signal is aborted: then it returns at once and leaves no timer
- * behind.
- */
+/** Waits. When the signal is aborted it returns at once and leaves no timer behind. */
 export async function waitMs(durationMs: number, signal: AbortSignal): Promise<void> {
   await wait(durationMs, undefined, { signal }).catch(() => undefined);
 }
 
-/** Resolves when the client is gone, and never before. */
+/** Resolves when the client disconnects, and never before. */
 export function clientGone(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) =>
@@ -57,12 +55,12 @@ export function clientGone(signal: AbortSignal): Promise<void> {
   );
 }
 
-/** How long a cut lets the client read what was sent before: a reset overtakes what lies unread. */
+/**
+ * Milliseconds that a cut lets the client read what was sent before: a reset discards unread data.
+ */
 const cutGraceMs = 20;
 
-/**
- * Throws what Bun answers with a reset of the connection, once the client could read what was sent.
- */
+/** Throws what makes Bun reset the connection, once the client could read what was sent. */
 export async function cutConnection(): Promise<never> {
   await wait(cutGraceMs);
   throw new DOMException("cut by a sandbox directive", "AbortError");
@@ -76,7 +74,7 @@ export interface SimulatedCall {
   argumentTokens: string[];
 }
 
-/** One answer, as the tokens that make it up. Reasoning comes first, then text or calls. */
+/** One answer, as its tokens. Reasoning comes first, then text or calls. */
 export interface SimulatedChoice {
   reasoning: string[];
   text: string[];
@@ -87,7 +85,7 @@ export interface SimulatedChoice {
 }
 
 /**
- * Token counts as a vendor has them: the cached ones are part of the input, reasoning of the
+ * Token counts as a vendor reports them: cached tokens are part of the input, reasoning of the
  * output.
  */
 export interface SimulatedUsage {
@@ -98,7 +96,7 @@ export interface SimulatedUsage {
   reasoningTokens: number;
 }
 
-/** What every dialect puts into its own words. A pure function of the request. */
+/** A reply that every dialect encodes in its own form. A pure function of the request. */
 export interface SimulatedReply {
   /** 16 hexadecimal digits that ids are made of. */
   seed: string;
@@ -111,37 +109,37 @@ export interface SimulatedReply {
   directives: Directives;
 }
 
-/** The tokens of a choice in the order in which a model makes them. */
+/** Returns the tokens of a choice in the order in which a model generates them. */
 export const choiceTokens = (choice: SimulatedChoice): string[] => [
   ...choice.reasoning,
   ...choice.text,
   ...choice.calls.flatMap((call) => call.argumentTokens),
 ];
 
-/** Path parameters and query of a request. */
+/** The path parameters and query of a request. */
 export interface RequestTarget {
-  /** Model named by the path, in dialects that have it there. */
+  /** The model named by the path, in dialects that have it there. */
   pathModel: string;
-  /** What follows the colon of the path, in dialects that have a verb there. */
+  /** What follows the colon of the path, in dialects with an action there. */
   pathAction: string;
   query: URLSearchParams;
 }
 
-/** A generation request that a dialect has understood, with the ways to answer it. */
+/** A generation request that a dialect has parsed, with the ways to answer it. */
 export interface UnderstoodRequest {
   prompt: ReadPrompt;
   stream: boolean;
-  /** Body of a whole answer. */
+  /** Returns the body of a whole answer. */
   whole(reply: SimulatedReply): unknown;
-  /** Events of a streamed answer. */
+  /** Returns the events of a streamed answer. */
   events(reply: SimulatedReply): Iterable<WireEvent>;
-  /** What ends a stream that fails after so many events. */
+  /** Returns what ends a stream that fails after this many events. */
   failure(reply: SimulatedReply, sentCount: number): string;
 }
 
 /** A refusal as the caller reads it. */
 export interface Refusal {
-  /** HTTP status, 400 to 599. */
+  /** The HTTP status, 400 to 599. */
   status: number;
   message: string;
   /** Identifies the request in the answer. */
@@ -150,21 +148,23 @@ export interface Refusal {
 
 /** A wire format that the sandbox speaks. */
 export interface SandboxDialect {
-  /** Understands the parsed JSON of a request; throws a ZodError, a GatewayError or an InvalidRequest. */
+  /** Reads the parsed JSON of a request. Throws a ZodError, a GatewayError or an InvalidRequest. */
   read(body: unknown, target: RequestTarget): UnderstoodRequest;
-  /** Error body of the dialect. */
+  /** Returns an error body of the dialect. */
   refusal(refusal: Refusal): unknown;
 }
 
-/** A request that the dialect allows but the sandbox does not answer; `message` says why. */
+/**
+ * Thrown for a request that the dialect allows but the sandbox does not answer; `message` says why.
+ */
 export class InvalidRequest extends Error {
   override name = "InvalidRequest";
 }
 
-/** What a failure in the middle of an answer says, in every dialect. */
+/** The message of a failure in the middle of an answer, in every dialect. */
 export const failureMessage =
   "The sandbox failed in the middle of the answer, as a directive asked.";
 
-/** A server-sent event, named where the dialect names its events. */
+/** Returns a server-sent event, named where the dialect names its events. */
 export const sseEvent = (data: unknown, name?: string): string =>
   `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;

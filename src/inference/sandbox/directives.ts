@@ -1,4 +1,4 @@
-/** What one directive does, and the largest value that it takes. */
+/** What one directive does, and the largest value that it accepts. */
 interface DirectiveFacts {
   most: number;
   meaning: string;
@@ -10,7 +10,7 @@ const mostTokens = 131_072;
 /**
  * Everything that a prompt can ask of the sandbox: `sandbox:name=value` or `sandbox:name` (the
  * value is then 1), anywhere in the last user message, or in the input of a surface without
- * messages. "Content event" is a stream event that carries a piece of reasoning, text or tool
+ * messages. A "content event" is a stream event that carries a piece of reasoning, text or tool
  * arguments.
  */
 export const directiveTable = {
@@ -52,7 +52,7 @@ export const directiveTable = {
 
 type DirectiveName = keyof typeof directiveTable;
 
-/** Directives found in a prompt. A name that stands there twice counts as it stands last. */
+/** The directives of a prompt. Of a repeated name, the last one counts. */
 export type Directives = Partial<Record<DirectiveName, number>>;
 
 const directivePattern = /\bsandbox:([a-z_]+)(?:=(\d{1,9}))?/g;
@@ -60,7 +60,7 @@ const directivePattern = /\bsandbox:([a-z_]+)(?:=(\d{1,9}))?/g;
 const isDirectiveName = (name: string): name is DirectiveName =>
   Object.hasOwn(directiveTable, name);
 
-/** Reads the directives of a text. Names that the table does not have are ordinary text. */
+/** Reads the directives of a text. Names that are not in the table are ordinary text. */
 export function readDirectives(text: string): Directives {
   const directives: Directives = {};
   if (!text.includes("sandbox:")) return directives;
@@ -71,7 +71,7 @@ export function readDirectives(text: string): Directives {
   return directives;
 }
 
-/** The text without its directives, so that an echo of it asks for nothing. */
+/** Returns the text without its directives, so that an echo of it has none. */
 export function withoutDirectives(text: string): string {
   if (!text.includes("sandbox:")) return text;
   return text

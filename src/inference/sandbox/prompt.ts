@@ -3,19 +3,19 @@ import { readDirectives, type Directives } from "./directives.ts";
 /** Characters (UTF-16 code units) that the sandbox counts as one token. */
 const charactersPerToken = 4;
 
-/** Tokens that each image, audio clip or file of a prompt counts for. */
+/** Tokens for each image, audio clip or file of a prompt. */
 const tokensPerMedium = 256;
 
-/** Tokens of an input text: four characters each, at least 1. */
+/** Returns the tokens of an input text: four characters each, at least 1. */
 export const estimateTokens = (text: string): number => tokensOfLength(text.length);
 
-/** Tokens of an input that is so many characters long, at least 1. */
+/** Returns the tokens of an input of this many characters, at least 1. */
 const tokensOfLength = (length: number): number =>
   Math.max(1, Math.ceil(length / charactersPerToken));
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
-/** Cuts an output text into its tokens; a character outside the basic plane is never cut in two. */
+/** Cuts an output text into its tokens, never within a surrogate pair. */
 export function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   for (let start = 0; start < text.length; ) {
@@ -27,17 +27,17 @@ export function splitTokens(text: string): string[] {
   return tokens;
 }
 
-/** How long the sandbox makes its reasoning. */
+/** The lengths of the sandbox's reasoning. */
 export type Effort = "low" | "medium" | "high";
 
-/** Whose words a turn holds; "tool" is a tool's result. */
+/** The author of a turn; "tool" is a tool's result. */
 type TurnRole = "system" | "user" | "assistant" | "tool";
 
 /** One message of a conversation, reduced to what the sandbox reads of it. */
 export interface Turn {
   role: TurnRole;
   text: string;
-  /** Images, audio clips and files beside the text. */
+  /** The number of images, audio clips and files beside the text. */
   mediaCount: number;
 }
 
@@ -45,46 +45,46 @@ export interface Turn {
 export interface OfferedTool {
   name: string;
   kind: "function" | "custom";
-  /** JSON Schema of the arguments; undefined when the tool declares none. */
+  /** The JSON Schema of the arguments; undefined when the tool declares none. */
   schema: unknown;
 }
 
 /** Which tools the answer may or has to call. */
 export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; name: string };
 
-/** The form that the answer's text is to have. */
+/** The form of the answer's text. */
 export type AnswerFormat =
   | { kind: "text" }
   | { kind: "json" }
   | { kind: "schema"; schema: unknown };
 
-/** What a dialect reads from the body of a request. Everything absent is left to the sandbox. */
+/** What a dialect reads from the body of a request. Absent members are left to the sandbox. */
 export interface ReadPrompt {
   model: string;
   turns: Turn[];
   tools?: OfferedTool[];
   toolChoice?: ToolChoice;
-  /** False when the caller wants at most one tool call. */
+  /** False when the caller allows at most one tool call. */
   parallelCalls?: boolean;
   format?: AnswerFormat;
   maxTokens?: number | undefined;
   stop?: string[];
-  /** Absent means that the answer carries no reasoning. */
+  /** Absent means that the answer has no reasoning. */
   effort?: Effort | undefined;
-  /** Answers wanted, at least 1. */
+  /** The number of answers, at least 1. */
   choiceCount?: number;
 }
 
-/** A request in the one form that the simulation works on, from any dialect. */
+/** A request in the form that the simulation works on, from any dialect. */
 export interface SimulatedPrompt
   extends Required<Omit<ReadPrompt, "turns" | "maxTokens" | "effort">> {
-  /** 16 hexadecimal digits that stand for the bytes of the request; ids are made of them. */
+  /** 16 hexadecimal digits derived from the bytes of the request, from which ids are made. */
   seed: string;
-  /** Wall time of the request, in seconds since the epoch. */
+  /** The wall time of the request, in seconds since the epoch. */
   createdAtSeconds: number;
-  /** Text of the last user message. */
+  /** The text of the last user message. */
   lastUserText: string;
-  /** Text of the tool results, when the conversation ends with them. */
+  /** The text of the tool results, when the conversation ends with them. */
   toolResultText: string | undefined;
   maxTokens: number | undefined;
   effort: Effort | undefined;
@@ -92,7 +92,7 @@ export interface SimulatedPrompt
   directives: Directives;
 }
 
-/** What the request says beside its body. */
+/** What a request says beside its body. */
 interface RequestFacts {
   seed: string;
   createdAtSeconds: number;
@@ -121,14 +121,14 @@ export function completePrompt(read: ReadPrompt, facts: RequestFacts): Simulated
   };
 }
 
-/** The sandbox's three efforts, for every name that a dialect has for one; undefined for none. */
+/** Returns the sandbox's effort for any dialect's name of one; undefined for none. */
 export function effortFromName(name: string | null | undefined): Effort | undefined {
   if (name === null || name === undefined || name === "none") return undefined;
   if (name === "minimal" || name === "low") return "low";
   return name === "medium" ? "medium" : "high";
 }
 
-/** The effort that a budget of reasoning tokens means. */
+/** Returns the effort that a budget of reasoning tokens means. */
 export function effortFromBudget(budgetTokens: number): Effort {
   if (budgetTokens <= 1024) return "low";
   return budgetTokens <= 4096 ? "medium" : "high";

@@ -106,8 +106,8 @@ export const sandboxModels: readonly SandboxModel[] = [
 ];
 
 /**
- * The sandbox as a configured provider; `baseUrl` is that of a started sandbox, without `/v1`. What
- * it is sent never leaves the process, hence the data policy.
+ * Returns the sandbox as a configured provider; `baseUrl` is that of a started sandbox, without
+ * `/v1`. What it is sent never leaves the process, hence the data policy.
  */
 export const sandboxProvider = (baseUrl: string): SandboxProvider => ({
   id: "sandbox",

@@ -6,15 +6,14 @@ export interface Sandbox {
   port: number;
   /** `http://127.0.0.1:PORT`, without a path. */
   baseUrl: string;
-  /** Stops listening and ends what is still being answered. */
+  /** Stops listening and aborts answers in progress. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the simulated upstream: real HTTP on a free loopback port, in every upstream dialect. Its
- * answers depend on nothing but the request; `clock` only dates them. See `directiveTable` for the
- * delays and faults that a prompt can ask for. What it answers with is loaded with the first
- * request.
+ * answers depend only on the request; `clock` is used only for their dates. See `directiveTable`
+ * for the delays and faults that a prompt can ask for. Its code is loaded with the first request.
  */
 export function startSandbox({ clock }: { clock: Clock }): Sandbox {
   let answering: Promise<AnswerRequest> | undefined;
@@ -23,7 +22,7 @@ export function startSandbox({ clock }: { clock: Clock }): Sandbox {
     port: 0,
     // Stalled and slow streams are part of the service.
     idleTimeout: 0,
-    // A cut is an exception thrown on purpose: Bun is not to print it.
+    // A cut is an exception thrown on purpose, which Bun must not print.
     development: false,
     async fetch(request) {
       const answer = await (answering ??= import("./answer-request.ts").then(

@@ -13,14 +13,14 @@ type Schema = Record<string, unknown>;
 
 interface Walk {
   root: unknown;
-  /** Property whose value is being made up; names the sample texts. */
+  /** The property whose value is being generated; it names the sample texts. */
   name: string;
   depth: number;
 }
 
-/** Beyond this depth optional parts are left out, so that recursive schemas come to an end. */
+/** The depth beyond which optional parts are left out, so that recursive schemas end. */
 const comfortableDepth = 5;
-/** Beyond this depth nothing can satisfy the schema any more; null stands in. */
+/** The depth beyond which no value can satisfy the schema any more, so null is used. */
 const deepestDepth = 40;
 
 const sampleByFormat: Readonly<Record<string, string>> = {
@@ -59,8 +59,8 @@ const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
 
 /**
- * A value that satisfies a JSON Schema, always the same for the same schema. Reads JSON Schema
- * 2020-12 and its older spellings, and Gemini's upper-case type names.
+ * Returns a value that satisfies a JSON Schema, always the same for the same schema. Reads JSON
+ * Schema 2020-12 and its older forms, and Gemini's upper-case type names.
  */
 export function exampleOfSchema(schema: unknown): unknown {
   return exampleAt(schema, { root: schema, name: "value", depth: 0 });
@@ -102,7 +102,7 @@ function exampleOfType(schema: Schema, walk: Walk): unknown {
   }
 }
 
-/** Folds `allOf` and one branch of `anyOf` or `oneOf` into the schema that holds them. */
+/** Merges `allOf` and one branch of `anyOf` or `oneOf` into the schema that contains them. */
 function combined(schema: Schema, walk: Walk): Schema {
   const union = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])];
   const parts = [...listOf(schema["allOf"]), ...(union.length > 0 ? [branchOf(union, walk)] : [])];
@@ -135,7 +135,7 @@ function merged(left: Schema, right: Schema): Schema {
   };
 }
 
-/** The first branch that says something; deep down the null branch, which ends a recursion. */
+/** Returns the first branch with content; deep down the null branch, which ends a recursion. */
 function branchOf(union: unknown[], walk: Walk): unknown {
   const isNull = (branch: unknown): boolean => isRecord(branch) && typeOf(branch) === "null";
   if (walk.depth > comfortableDepth) return union.find(isNull) ?? union[0];
@@ -188,13 +188,12 @@ function sampleMatching(pattern: string): string {
     const expression = new RegExp(pattern, "u");
     return patternSamples.find((sample) => expression.test(sample)) ?? "simulated";
   } catch {
-    // The pattern is none of JavaScript's: the caller's validator is the judge of it, not the
-    // sandbox.
+    // Not a JavaScript pattern: the caller's validator checks it, not the sandbox.
     return "simulated";
   }
 }
 
-/** The allowed number nearest to 1; `step` is how far it keeps from an exclusive bound. */
+/** Returns the allowed number nearest to 1; `step` is its distance from an exclusive bound. */
 function exampleNumber(schema: Schema, step: number): number {
   const above = numberOf(schema["exclusiveMinimum"]);
   const below = numberOf(schema["exclusiveMaximum"]);
@@ -213,7 +212,7 @@ function exampleNumber(schema: Schema, step: number): number {
   return upward <= most ? upward : Math.floor(nearest / multiple) * multiple;
 }
 
-/** The part of the document that `#/a/b` (RFC 6901) names; other references say nothing here. */
+/** Returns the part of the document that `#/a/b` (RFC 6901) names; other references are ignored. */
 function referenced(reference: string, root: unknown): unknown {
   const steps = reference
     .replace(/^#\/?/, "")
@@ -226,10 +225,10 @@ function referenced(reference: string, root: unknown): unknown {
   }, root);
 }
 
-/** Most tokens that an answer has when neither the request nor a directive says how many. */
+/** The most tokens of an answer when neither the request nor a directive says how many. */
 const maxOutputTokens = 65_536;
 
-/** The answer to a prompt: the same prompt always has the same answer. */
+/** Returns the answer to a prompt: the same prompt always has the same answer. */
 export function simulate(prompt: SimulatedPrompt): SimulatedReply {
   const choices = Array.from({ length: prompt.choiceCount }, (_, index) =>
     simulateChoice(prompt, index),
@@ -267,8 +266,9 @@ function simulateChoice(prompt: SimulatedPrompt, index: number): SimulatedChoice
 }
 
 /**
- * The tool calls that a prompt gets: one of the first tool, or of the one it names, when its last
- * message is the user's; as many as `sandbox:calls` says, tool after tool; none after tool results.
+ * Returns the tool calls of an answer: of the first tool, or of the one that the prompt names, when
+ * its last message is the user's; as many as `sandbox:calls` says, tool after tool; none after tool
+ * results.
  */
 function simulateCalls(prompt: SimulatedPrompt, choiceIndex: number): SimulatedCall[] {
   if (prompt.toolChoice.mode === "none" || prompt.toolResultText !== undefined) return [];
@@ -303,14 +303,15 @@ function simulateCall(tool: OfferedTool, idSuffix: string): SimulatedCall {
 }
 
 /**
- * Arguments are always an object, also where the tool declares no schema or leaves out its type.
+ * Returns the schema of arguments, which are always an object, even where the tool declares no
+ * schema or omits its type.
  */
 const objectSchema = (schema: unknown): unknown =>
   typeof schema === "object" && schema !== null
     ? { type: "object", ...schema }
     : { type: "object" };
 
-/** Cuts the text off before the first stop sequence in it. */
+/** Cuts the text before the first stop sequence in it. */
 function stopAt(
   text: string,
   stops: readonly string[],
@@ -327,7 +328,7 @@ function stopAt(
   return { text: text.slice(0, end), stopSequence };
 }
 
-/** Cuts a choice off after so many tokens. */
+/** Cuts a choice after this many tokens. */
 function limited(choice: SimulatedChoice, maxTokens: number): SimulatedChoice {
   if (choiceTokens(choice).length <= maxTokens) return choice;
   let left = maxTokens;
@@ -362,7 +363,7 @@ const signature = `${brand.productName} sandbox`;
 /** The words that every text answer starts with. */
 const simulatedPrefix = `[simulated by the ${signature}]`;
 
-/** The whole text of the answer number `index`, before stop sequences and limits. */
+/** Returns the whole text of the answer number `index`, before stop sequences and limits. */
 function answerText(prompt: SimulatedPrompt, index: number): string {
   const { format, directives, lastUserText, toolResultText } = prompt;
   if (format.kind === "schema") return JSON.stringify(exampleOfSchema(format.schema));
@@ -380,7 +381,7 @@ function answerText(prompt: SimulatedPrompt, index: number): string {
 
 const sentencesByEffort: Readonly<Record<Effort, number>> = { low: 1, medium: 2, high: 4 };
 
-/** Reasoning that grows with the effort. */
+/** Returns reasoning whose length grows with the effort. */
 function reasoningText(prompt: SimulatedPrompt, effort: Effort): string {
   return [
     `Simulated reasoning about "${excerpt(prompt.lastUserText, 40)}".`,
@@ -392,15 +393,15 @@ function reasoningText(prompt: SimulatedPrompt, effort: Effort): string {
     .join(" ");
 }
 
-/** The text cut or filled up to so many tokens. */
+/** Returns the text cut or extended to this many tokens. */
 function exactly(text: string, tokenCount: number): string {
   const longEnough = text.padEnd(text.length + tokenCount * 4, " and so on");
   return splitTokens(longEnough).slice(0, tokenCount).join("");
 }
 
-/** The beginning of a text in one line, without directives. */
+/** Returns the beginning of a text in one line, without directives. */
 function excerpt(text: string, length = 200): string {
-  // A prompt can have megabytes; what lies far behind the excerpt is not worth reading.
+  // A prompt can have megabytes, so only the part around the excerpt is read.
   const line = withoutDirectives(text.slice(0, length * 10))
     .replaceAll(/\s+/g, " ")
     .trim();

@@ -46,19 +46,24 @@ import type { AssistantPart, Message, UserPart } from "../../canonical/message.t
 import { isReasoningDisabled } from "../../canonical/reasoning.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 
-/** What a request says about the shape of its answer. */
+/** What a request says about the form of its answer. */
 interface ReplyOptions {
-  /** Alternatives beside each token's log probability; undefined when none was asked for. */
+  /**
+   * The number of alternatives beside each token's log probability; undefined when none was
+   * requested.
+   */
   topLogprobs?: number | undefined;
-  /** Thoughts are summaries, sealed as a whole where this is `sealed`. */
+  /**
+   * Set when reasoning is shown as summaries, which are sealed as a whole where this is `sealed`.
+   */
   summarizes?: "open" | "sealed" | undefined;
-  /** Thoughts carry a signature, and their text is left out where this is `omitted`. */
+  /** Set when reasoning carries a signature; its text is left out where this is `omitted`. */
   signs?: "shown" | "omitted" | undefined;
-  /** Ids of calls begin with this instead of `call_`. */
+  /** The prefix of call ids instead of `call_`. */
   callPrefix?: string | undefined;
 }
 
-/** The parts of a streamed answer, a token each; the choices take turns. */
+/** Yields the parts of a streamed answer, one token each; the choices take turns. */
 function* replyParts(reply: SimulatedReply, options: ReplyOptions): Generator<StreamPart> {
   const { seed, model, createdAtSeconds, usage } = reply;
   yield {
@@ -80,14 +85,14 @@ function* replyParts(reply: SimulatedReply, options: ReplyOptions): Generator<St
   yield { type: "response-end" };
 }
 
-/** The whole answer: what its parts add up to. */
+/** Returns the whole answer that its parts add up to. */
 function replyResponse(reply: SimulatedReply, options: ReplyOptions): CanonicalResponse {
   const assembler = new ResponseAssembler();
   for (const part of replyParts(reply, options)) assembler.add(part);
   return assembler.response();
 }
 
-/** Usage of the answer in disjoint parts. */
+/** Returns the usage of the answer in disjoint parts. */
 const metered = (usage: SimulatedUsage): MeteredUsage => ({
   usage: {
     inputTokens: usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens,
@@ -174,7 +179,7 @@ function* callParts(
   yield { type: "tool-call-end", ...place };
 }
 
-/** Made-up log probabilities: the further down the list, the less likely. */
+/** Returns made-up log probabilities: the further down the list, the less likely. */
 function logProbabilities(token: string, topCount: number): LogProbabilities {
   const entry = (text: string, logprob: number): Omit<TokenLogProbability, "top"> => ({
     token: text,
@@ -187,7 +192,7 @@ function logProbabilities(token: string, topCount: number): LogProbabilities {
   return { content: [{ ...entry(token, -0.125), top }] };
 }
 
-/** The prompt of a request that a dialect has decoded. */
+/** Returns the prompt of a decoded request. */
 const readPrompt = (request: CanonicalRequest): ReadPrompt => ({
   model: request.model,
   turns: request.messages.map(readTurn),
@@ -210,7 +215,10 @@ function readTurn({ role, parts }: Message): Turn {
   };
 }
 
-/** The text of a part; undefined for images, sound, files and what only its dialect knows. */
+/**
+ * Returns the text of a part; undefined for images, sound, files and parts that only one dialect
+ * has.
+ */
 function textOf(part: UserPart | AssistantPart): string | undefined {
   switch (part.type) {
     case "text":
@@ -226,7 +234,9 @@ function textOf(part: UserPart | AssistantPart): string | undefined {
   }
 }
 
-/** Tools that the provider runs itself have no schema; the sandbox does not run them. */
+/**
+ * Reads a tool. Tools that the provider runs itself have no schema; the sandbox does not run them.
+ */
 function readTool(tool: Tool): OfferedTool[] {
   if (tool.type === "hosted" || tool.namespace !== undefined) return [];
   const schema: JsonObject | undefined = tool.type === "function" ? tool.parameters : undefined;
@@ -254,7 +264,7 @@ function readFormat(output: OutputFormat = { type: "text" }): AnswerFormat {
     : { kind: output.type };
 }
 
-/** Messages thinks where it is switched on; the other dialects name an effort. */
+/** Returns the effort. Messages turns reasoning on; the other dialects name an effort. */
 function readEffort({ dialect, reasoning }: CanonicalRequest): Effort | undefined {
   if (reasoning === undefined || isReasoningDisabled(reasoning)) return undefined;
   const { effort, budgetTokens, enabled, mode } = reasoning;
@@ -266,22 +276,26 @@ function readEffort({ dialect, reasoning }: CanonicalRequest): Effort | undefine
 /** How the sandbox speaks a dialect, beside the codec that it shares with the gateway. */
 interface Speech {
   dialect: ClientDialect;
-  /** What ids of answers begin with. */
+  /** The prefix of answers' ids. */
   idPrefix: string;
   /** Completes what the codec has read, and refuses what the sandbox does not answer. */
   prompt?(read: ReadPrompt, body: JsonObject): ReadPrompt;
   optionsOf(request: CanonicalRequest, body: JsonObject): ReplyOptions;
-  /** The frames of a stream as the vendor has them, where the gateway's own differ. */
+  /** Returns the frames of a stream in the vendor's form, where the gateway's own differ. */
   frame?(frame: string, facts: { request: CanonicalRequest; reply: SimulatedReply }): string[];
-  /** The body of a whole answer as the vendor has it, likewise. */
+  /** Returns the body of a whole answer in the vendor's form, likewise. */
   body?(body: JsonObject, reply: SimulatedReply): JsonObject;
-  /** What ends a stream that fails, in the vendor's words; absent means the codec's error. */
+  /**
+   * Returns what ends a stream that fails, in the vendor's form; absent means the codec's error.
+   */
   failure?(reply: SimulatedReply): string;
-  /** The error body of the vendor; that of the codec is the gateway's, with its metadata. */
+  /** Returns the vendor's error body; that of the codec is the gateway's, with its metadata. */
   refusal: SandboxDialect["refusal"];
 }
 
-/** A dialect of clients as the simulated provider speaks it, through the gateway's own codecs. */
+/**
+ * Returns a client dialect as the simulated provider speaks it, through the gateway's own codecs.
+ */
 function spoken(speech: Speech): SandboxDialect {
   const { dialect, idPrefix, refusal } = speech;
   return {
@@ -329,7 +343,7 @@ const tokenParts: ReadonlySet<string> = new Set([
   "tool-call-delta",
 ]);
 
-/** The frames of one part; the last of those that carry a token is the token's. */
+/** Returns the frames of one part; the last frame with a token counts as the token's. */
 function eventsOf(part: StreamPart, encoder: StreamEncoder): WireEvent[] {
   const frames = encoder.encode(part);
   const tokenIndex = tokenParts.has(part.type) ? frames.length - 1 : -1;
@@ -344,7 +358,7 @@ export const openaiChat = spoken({
   optionsOf: ({ logProbabilities }) => ({
     topLogprobs: logProbabilities && (logProbabilities.top ?? 0),
   }),
-  // OpenAI sends usage where it was asked for, and says null on the chunks before it.
+  // OpenAI sends usage where it was requested, and null on the chunks before it.
   frame(frame, { request, reply }) {
     const includesUsage = request.streamOptions?.includeUsage === true;
     const isLast = frame.includes('"choices":[],');
@@ -403,13 +417,13 @@ export const anthropicMessages = spoken({
     signs: reasoning?.display === "omitted" ? "omitted" : "shown",
     callPrefix: "toolu_",
   }),
-  // Anthropic pings once behind the start.
+  // Anthropic pings once after the start.
   frame(frame, { reply }) {
     const told = reply.usage === undefined ? frame.replace(/,"usage":\{[^}]*\}/, "") : frame;
     const ping = messages.pingFrame;
     return frame.startsWith("event: message_start") ? [told, ping] : [told];
   },
-  // Arguments that were cut off by the token limit are no JSON; a whole answer has none then.
+  // Arguments that were cut by the token limit are not JSON; a whole answer then has none.
   body({ usage, content, ...body }, reply) {
     const blocks = (asArray(content) ?? []).map((block) =>
       asObject(asObject(block)?.input)?._raw === undefined
@@ -426,8 +440,8 @@ export const anthropicMessages = spoken({
 });
 
 /**
- * A last message with results of tools answers the model's calls and is no new question, even where
- * clients add text to it: the results come last.
+ * Moves results of tools last in a message: it answers the model's calls and is no new question,
+ * even where clients add text to it.
  */
 function resultsLast(read: ReadPrompt, { messages: written }: JsonObject): ReadPrompt {
   const blocks = asArray(asObject(asArray(written)?.at(-1))?.content) ?? [];

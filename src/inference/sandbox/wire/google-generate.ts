@@ -28,7 +28,7 @@ interface GenerateChunk {
   content: boolean;
 }
 
-/** A part with the output tokens and the thought tokens that it counts as. */
+/** A part with the output tokens and the reasoning tokens that it counts as. */
 interface CountedPart {
   part: Record<string, unknown>;
   outputTokens: number;
@@ -40,7 +40,7 @@ interface Counts {
   thoughtTokens: number;
 }
 
-/** The body of a whole generateContent answer. */
+/** Returns the body of a whole generateContent answer. */
 function generateWhole(reply: SimulatedReply, showThoughts: boolean): unknown {
   const candidates = reply.choices.map((choice, index) => ({
     content: { role: "model", parts: wholeParts(reply.seed, choice, showThoughts) },
@@ -51,7 +51,7 @@ function generateWhole(reply: SimulatedReply, showThoughts: boolean): unknown {
   return { candidates, ...tail(reply, { outputTokens, thoughtTokens: reasoningTokens }) };
 }
 
-/** The chunks of a streamed answer: one part each; usage stands on every one and grows. */
+/** Yields the chunks of a streamed answer, one part each; usage is on every one and grows. */
 function* generateChunks(reply: SimulatedReply, showThoughts: boolean): Generator<GenerateChunk> {
   const counts: Counts = { outputTokens: 0, thoughtTokens: 0 };
   const body = (candidate: Record<string, unknown>): Record<string, unknown> => ({
@@ -116,8 +116,8 @@ function streamedParts(
 }
 
 /**
- * Calls come whole, with the signature of the thought on the first; one that was cut off comes not
- * at all.
+ * Returns the calls. Each comes complete, the first with the signature of the reasoning; one that
+ * was cut is left out.
  */
 function callParts(seed: string, choice: SimulatedChoice): CountedPart[] {
   const signature =
@@ -143,11 +143,11 @@ function parsedArguments(call: SimulatedCall): unknown {
   }
 }
 
-/** Google says STOP after function calls too. */
+/** Returns the finish reason. Google reports STOP after function calls too. */
 const finishReasonOf = (choice: SimulatedChoice): string =>
   choice.finish === "length" ? "MAX_TOKENS" : "STOP";
 
-/** Usage and names; Google's `candidatesTokenCount` leaves the thoughts out. */
+/** Returns usage and names; Google's `candidatesTokenCount` excludes reasoning. */
 function tail(
   reply: SimulatedReply,
   { outputTokens, thoughtTokens }: Counts,
@@ -224,7 +224,7 @@ type GenerateBody = z.infer<typeof generateBody>;
 /** Checks the fields that the sandbox reads; the others may be anything. */
 const parseGenerateBody = (body: unknown): GenerateBody => generateBody.parse(body);
 
-/** The prompt of a generateContent request; its model stands in the path. */
+/** Reads the prompt of a generateContent request, whose path names the model. */
 function readGeneratePrompt(request: GenerateBody, model: string): ReadPrompt {
   const config = request.generationConfig;
   return {

@@ -2,12 +2,12 @@ import type { SandboxDialect, Refusal } from "../dialect.ts";
 import { z } from "zod";
 import { estimateTokens } from "../prompt.ts";
 
-/** Words of a text, in lower case. */
+/** Returns the words of a text, in lower case. */
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /**
- * A vector of length 1 that represents a text: each word counts at the place where its hash falls,
- * so that texts with words in common lie near to each other. The same text always has the same
+ * Returns a vector of length 1 that represents a text: each word counts at the index of its hash,
+ * so that texts with words in common are close to each other. The same text always has the same
  * vector.
  */
 function textVector(text: string, dimensions: number): number[] {
@@ -21,7 +21,7 @@ function textVector(text: string, dimensions: number): number[] {
   return Array.from(vector, (value) => value / length);
 }
 
-/** How near two texts lie to each other: 0 without a common word, 1 for the same words. */
+/** Returns the similarity of two texts: 0 without a common word, 1 for the same words. */
 function similarity(left: string, right: string): number {
   const one = textVector(left, 4096);
   const other = textVector(right, 4096);
@@ -31,19 +31,19 @@ function similarity(left: string, right: string): number {
 
 /** A request of a surface without conversation: the text in it, and its answer. */
 interface PlainRequest {
-  /** Text that is searched for directives. */
+  /** The text that is searched for directives. */
   text: string;
-  /** Body of the answer; `seed` is derived from the bytes of the request. */
+  /** Returns the body of the answer; `seed` is derived from the bytes of the request. */
   answer(seed: string): unknown;
 }
 
 /** A surface that answers one body with one body. */
 export interface PlainSurface extends Pick<SandboxDialect, "refusal"> {
-  /** Understands the parsed JSON of a request; throws a ZodError. */
+  /** Reads the parsed JSON of a request. Throws a ZodError. */
   read(body: unknown): PlainRequest;
 }
 
-/** A plain surface that refuses as OpenAI does. */
+/** Returns a plain surface that refuses as OpenAI does. */
 const openaiSurface = (read: PlainSurface["read"]): PlainSurface => ({
   read,
   refusal: openaiError,
@@ -57,7 +57,7 @@ const typeByStatus: Readonly<Record<number, string>> = {
   429: "rate_limit_error",
 };
 
-/** OpenAI's error body, of all its surfaces. */
+/** Returns the error body of all of OpenAI's surfaces. */
 export const openaiError = ({ status, message }: Refusal): { error: Record<string, unknown> } => ({
   error: {
     message,
@@ -93,9 +93,7 @@ const moderationsBody = z.object({
   ]),
 });
 
-/**
- * OpenAI's `POST /v1/moderations`: a category is flagged when one of its words stands in the text.
- */
+/** OpenAI's `POST /v1/moderations`: a category is flagged when one of its words is in the text. */
 export const moderations = openaiSurface((body) => {
   const request = moderationsBody.parse(body);
   const texts = inputTexts(request.input);
@@ -109,7 +107,10 @@ export const moderations = openaiSurface((body) => {
   };
 });
 
-/** Several strings are judged one by one; the parts of one input together, as OpenAI does. */
+/**
+ * Returns the texts to judge: several strings one by one; the parts of one input together, as
+ * OpenAI does.
+ */
 function inputTexts(input: z.infer<typeof moderationsBody>["input"]): string[] {
   if (typeof input === "string") return [input];
   if (input.every((entry) => typeof entry === "string")) return input;
@@ -142,9 +143,7 @@ const rerankBody = z.object({
   return_documents: z.boolean().nullish(),
 });
 
-/**
- * Jina's `POST /v1/rerank`: documents rank by the words that they have in common with the query.
- */
+/** Jina's `POST /v1/rerank`: documents rank by the words that they share with the query. */
 export const rerank = openaiSurface((body) => {
   const request = rerankBody.parse(body);
   const texts = request.documents.map((document) =>
@@ -180,12 +179,12 @@ const parseBody = z.looseObject({
   chunking: z.looseObject({ strategy: z.enum(["none", "page", "section"]).optional() }).optional(),
 });
 
-/** Pages of a document whose ranges are not named. */
+/** The pages of a document whose ranges are not named. */
 const pagesOfAll = 2;
 
 /**
- * `POST /v1/documents/parse`: a made-up document that says where it comes from. Nothing is fetched. Directives
- * stand in the source's URL or file name.
+ * `POST /v1/documents/parse`: a made-up document that names its source. Nothing is fetched.
+ * Directives are read from the source's URL or file name.
  */
 export const documentsParse = openaiSurface((body) => {
   const { source, page_ranges: ranges, chunking } = parseBody.parse(body);
@@ -243,7 +242,7 @@ type Question = z.infer<typeof question>;
 const textOf = (guidance: unknown): string =>
   typeof guidance === "string" ? guidance : JSON.stringify(guidance ?? "");
 
-/** Decisions: an option is the likelier the more words it has in common with the state. */
+/** Decisions: the more words an option shares with the state, the more likely it is. */
 export const decisions = openaiSurface((body) => {
   const request = decisionsBody.parse(body);
   const state = textOf(request.state);
@@ -268,8 +267,8 @@ export const decisions = openaiSurface((body) => {
 });
 
 /**
- * Shares of likeness, which add up to one; nothing in common with any option is no reason to prefer
- * one.
+ * Returns shares by similarity, which add up to one; equal shares where no option has a word in
+ * common.
  */
 function sharesOf(state: string, options: readonly string[]): number[] {
   const weights = options.map((option) => 0.1 + similarity(state, option));
@@ -307,7 +306,7 @@ function decide(
   };
 }
 
-/** Length of an embedding when the request does not say. */
+/** The length of an embedding when the request does not say. */
 const defaultDimensions = 256;
 
 const tokenIds = z.array(z.int().min(0)).min(1);
@@ -347,14 +346,14 @@ export const embeddings = openaiSurface((body) => {
   };
 });
 
-/** Lists of token ids stand for a text each. */
+/** Returns the texts to embed; each list of token ids counts as one. */
 function embeddedTexts(input: z.infer<typeof embeddingsBody>["input"]): string[] {
   if (typeof input === "string") return [input];
   if (typeof input[0] === "number") return [input.join(" ")];
   return input.map((entry) => (Array.isArray(entry) ? entry.join(" ") : String(entry)));
 }
 
-/** Little-endian 32-bit floats, as OpenAI packs them. */
+/** Returns base64 of little-endian 32-bit floats, as OpenAI packs them. */
 function base64(vector: readonly number[]): string {
   const bytes = new DataView(new ArrayBuffer(vector.length * 4));
   for (const [index, value] of vector.entries()) bytes.setFloat32(index * 4, value, true);
