@@ -9,51 +9,51 @@ import type { AdaptedRoute } from "../pipeline/inference-call.ts";
 import { chatDialectOf } from "../pipeline/adapt.ts";
 import type { Fields } from "./read-fields.ts";
 
-/** A question that a model without a surface of its own is asked as chat. */
+/** A question for a model that answers through chat on behalf of another surface. */
 export interface ChatQuestion {
   system?: string;
   user: string;
-  /** A picture that the user's words are about. */
+  /** A picture that the user's text is about. */
   picture?: { mediaType: string; base64: string };
   outputTokensMax: number;
-  /** How hard the model should think, where it does. */
+  /** The reasoning effort, where the model reasons. */
   effort?: string;
-  /** Log probabilities are wanted, of so many candidates a token. */
+  /** The number of candidates per token for which log probabilities are requested. */
   candidates?: number;
   /** Members that servers of OpenAI's dialect understand beyond it. */
   more?: Fields;
 }
 
-/** What a model said to a question. */
+/** A model's answer to a question. */
 interface ChatReply {
   /** Its visible text. */
   text: string;
-  /** Log probabilities of its first token; undefined where there are none. */
+  /** The log probabilities of its first token; undefined where there are none. */
   firstToken: TokenLogProbability | undefined;
   finish: FinishReason;
   metered: MeteredUsage | undefined;
   id: string;
 }
 
-/** A route as it is asked in chat. */
+/** A request to a route in chat, and how its answer is decoded. */
 export interface ChatWire {
   headers?: Readonly<Record<string, string>>;
   encode(question: ChatQuestion): { body: object; losses: readonly Loss[] };
   /**
-   * Undefined when the answer has no choice. Throws `GatewayError` when the body is none of the
-   * dialect's.
+   * Decodes an answer; undefined when it has no choice. Throws `GatewayError` when the body is none
+   * of the dialect's.
    */
   decode(body: object): ChatReply | undefined;
 }
 
 /**
- * The chat dialect of a route: that of its chat models, or OpenAI's where another surface is served
- * through chat.
+ * Returns the chat dialect of a route: that of its chat models, or OpenAI's where another surface
+ * is served through chat.
  */
 const wireDialectOf = ({ model, route }: AdaptedRoute): DialectId =>
   model.surface === "chat" ? chatDialectOf(route) : "openai-chat";
 
-/** The effort that is asked for; servers whose models declare none may refuse the field. */
+/** Returns the requested effort; servers whose models declare none may refuse the field. */
 function effortOf(
   { effort }: ChatQuestion,
   declared: ReasoningLevels | undefined,
@@ -68,8 +68,8 @@ function effortOf(
 }
 
 /**
- * Models that declare their parameters and not this one refuse it, as those of OpenAI that think
- * do.
+ * Returns whether a model accepts a temperature. Models that declare their parameters without it
+ * refuse it, as OpenAI's reasoning models do.
  */
 const takesTemperature = ({ model, route }: AdaptedRoute): boolean =>
   (route.supportedParameters ?? model.supportedParameters)?.includes("temperature") ?? true;
@@ -110,7 +110,7 @@ const requestOf = (
 const withEffort = (effort: string | undefined): Pick<CanonicalRequest, "reasoning"> =>
   effort === undefined ? {} : { reasoning: { effort } };
 
-/** How a route is asked questions in chat. */
+/** Returns how a route is asked questions in chat. */
 export function chatWire(adapted: AdaptedRoute): ChatWire {
   const { route } = adapted;
   const dialect = upstreamDialects[wireDialectOf(adapted)];

@@ -1,24 +1,24 @@
 import { isLongerThan } from "../../platform/kernel/schema-problems.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 
-/** Members of a JSON object that was not checked yet. */
+/** The members of an unchecked JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The members of a value; none where it is no object. */
+/** Returns the members of a value; none where it is not an object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
-/** Whether a value is a JSON object, and no array. */
+/** Returns whether a value is a JSON object, and not an array. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The list that a value is; undefined where it is none. */
+/** Returns the value as a list; undefined where it is none. */
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? value : undefined;
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
 
-/** Throws `missing_required_fields` that names every one of these fields that the body has not. */
+/** Throws `missing_required_fields` that names every one of these fields that the body lacks. */
 export function requireFields(body: Fields, names: readonly string[]): void {
   const missing = names.filter((name) => isAbsent(body[name]));
   const [first] = missing;
@@ -29,11 +29,11 @@ export function requireFields(body: Fields, names: readonly string[]): void {
   });
 }
 
-/** Characters that a `session_id` may have (contract: "Size and count bounds"). */
+/** The most characters of a `session_id` (contract: "Size and count bounds"). */
 const sessionIdLengthMax = 256;
 
 /**
- * Reads fields that several surfaces have; what is wrong is refused with the surface's own code.
+ * Reads fields that several surfaces share; invalid ones are refused with the surface's own code.
  */
 export class FieldReader {
   private readonly code: ErrorCode;
@@ -44,7 +44,7 @@ export class FieldReader {
     this.code = code;
   }
 
-  /** The error for a field, such as `documents[2]`; the message goes on from its name. */
+  /** Builds the error for a field, such as `documents[2]`; the message continues after its name. */
   refusal(param: string, message: string): GatewayError {
     return new GatewayError(this.code, `${param} ${message}`, { param });
   }
@@ -59,7 +59,7 @@ export class FieldReader {
     return this.has(name) ? this.text(name) : undefined;
   }
 
-  /** An integer of at least 1; undefined when it is not set. */
+  /** Returns an integer of at least 1; undefined when it is not set. */
   positive(name: string): number | undefined {
     if (!this.has(name)) return undefined;
     const value = this.body[name];
@@ -67,7 +67,7 @@ export class FieldReader {
     throw this.refusal(name, "must be an integer of at least 1.");
   }
 
-  /** A boolean; false when it is not set. */
+  /** Returns a boolean; false when it is not set. */
   flag(name: string): boolean {
     if (!this.has(name)) return false;
     const value = this.body[name];
@@ -75,7 +75,7 @@ export class FieldReader {
     throw this.refusal(name, "must be true or false.");
   }
 
-  /** Refuses a `session_id` that is no text or too long. */
+  /** Refuses a `session_id` that is not a text, or too long. */
   checkSession(): void {
     const session = this.optionalText("session_id");
     if (session !== undefined && isLongerThan(session, sessionIdLengthMax)) {

@@ -9,16 +9,14 @@ import type {
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { Fields } from "./read-fields.ts";
 
-/** A request of a surface without streams, read and checked. */
+/** A request of a surface without streams, parsed and checked. */
 export interface SurfaceRequest {
   surface: Surface;
-  /**
-   * What the surface is called in records and metrics, where it is another than that of its models.
-   */
+  /** The surface's name in records and metrics, where it differs from that of its models. */
   recordedAs?: string;
-  /** The body as it came. */
+  /** The body as it was received. */
   text: string;
-  /** What routing reads of the body: `model`, `provider`, `trace`. */
+  /** The members of the body that routing reads: `model`, `provider`, `trace`. */
   routing: Fields;
   requirements: SurfaceRequirements;
   sort?: SortKey | undefined;
@@ -28,13 +26,13 @@ export interface SurfaceRequest {
   assertServes(model: CatalogModel): void;
 }
 
-/** What such a request asks of routing and holds; what is generated, if anything, has a bound. */
+/** What such a request requires of routing and holds. Its output, if any, is bounded. */
 interface SurfaceRequirements {
-  /** Texts that the model sees one by one. */
+  /** The number of texts that the model reads one by one. */
   texts: number;
-  /** Output tokens that one text can cost; absent where nothing is generated. */
+  /** The most output tokens that one text can cost; absent where nothing is generated. */
   outputTokensMax?: number;
-  /** Names of the declared parameters that the request sets. */
+  /** The names of the declared parameters that the request sets. */
   parameters?: readonly string[];
   inputTokens: number;
 }
@@ -58,7 +56,7 @@ const requirementsOf = ({
   estimateInputTokens: () => inputTokens,
 });
 
-/** The call of a request on a surface without streams. */
+/** Builds the call of a request on a surface without streams. */
 export const surfaceCall = (
   origin: CallOrigin,
   { requirements, routing, ...request }: SurfaceRequest,
@@ -70,20 +68,17 @@ export const surfaceCall = (
   requirements: requirementsOf(requirements),
 });
 
-/** The members of a body that routing and the record of the charge look at. */
+/** Returns the members of a body that routing and the record of the charge read. */
 export const routingOf = (body: Fields, model: string): Fields => ({
   model,
   ...(body["provider"] !== undefined && { provider: body["provider"] }),
   ...(body["trace"] !== undefined && { trace: body["trace"] }),
 });
 
-/**
- * Characters that make a token, on the average of the field's tokenizers (contract: rerank
- * billing).
- */
+/** Characters per token, as an average of common tokenizers (contract: rerank billing). */
 const charactersPerToken = 4;
 
-/** The estimate of the tokens of texts. */
+/** Estimates the tokens of texts. */
 export const tokensOfTexts = (texts: Iterable<string>): number => {
   let characters = 0;
   for (const text of texts) characters += text.length;

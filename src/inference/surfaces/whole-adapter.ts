@@ -9,22 +9,22 @@ import { CountReader } from "../dialects/wire-fields.ts";
 
 /** A request of a surface without streams, as one upstream is sent it. */
 interface WholeExchange<Part> {
-  /** JSON bodies that are sent, at least one; more where the upstream takes no more at once. */
+  /** The JSON bodies to send, at least one; more where the upstream accepts less at once. */
   bodies: readonly object[];
-  /** Headers that go with each. */
+  /** Headers for each of them. */
   headers?: Readonly<Record<string, string>>;
-  /** How many are under way at once. */
+  /** The number of requests in flight at once. */
   parallel: number;
   losses: readonly Loss[];
-  /** The caller's error for an answer that cannot be used. */
+  /** The caller's error for an unusable answer. */
   unusableCode: ErrorCode;
   /** Reads the answer to one body; undefined when it is none of the dialect's. */
   read(body: object, index: number): Part | undefined;
-  /** The answer that the parts, in the order of the bodies, add up to. */
+  /** Joins the parts, in the order of the bodies, to one answer. */
   join(parts: readonly Part[]): WholeAnswer;
 }
 
-/** What the spine reads of an answer that is a piece of another. */
+/** The whole answer that each piece counts as. */
 const piece: WholeAnswer = {
   upstreamId: null,
   finishReason: null,
@@ -39,7 +39,7 @@ function noRelay(): never {
   throw new AssertionError("nothing is streamed on this surface");
 }
 
-/** How a request of a surface without streams meets an upstream. */
+/** Adapts a request of a surface without streams to an upstream. */
 export function adaptWhole<Part>(exchange: WholeExchange<Part>): Adapter {
   const { bodies, headers, parallel, losses, unusableCode, read, join } = exchange;
   const shared = {
@@ -83,7 +83,7 @@ export function adaptWhole<Part>(exchange: WholeExchange<Part>): Adapter {
   };
 }
 
-/** The usage of several answers; undefined when any of them reported none. */
+/** Sums the usage of several answers; undefined when any of them reported none. */
 export function sumUsage(parts: readonly (MeteredUsage | undefined)[]): MeteredUsage | undefined {
   const usage: Usage = {};
   const sum: MeteredUsage = { usage, estimated: false, clamped: false };
@@ -101,7 +101,8 @@ export function sumUsage(parts: readonly (MeteredUsage | undefined)[]): MeteredU
 }
 
 /**
- * Usage of a provider that reports one count, that of the input; undefined when it reported none.
+ * Returns the usage of a provider that reports one count, that of the input; undefined when it
+ * reported none.
  */
 export function inputTokensOf(count: unknown): MeteredUsage | undefined {
   const counts = new CountReader();

@@ -1,31 +1,31 @@
 import { badRequest } from "../../dialects/wire-fields.ts";
 import { FieldReader, isObject, listOf, type Fields } from "../read-fields.ts";
 
-/** What is said of a question or an answer to it: a text, or JSON that says it. */
+/** A description of a question or of an answer to it: text, or JSON. */
 export type Guidance = string | Fields | readonly unknown[];
 
-/** A question to be answered yes or no, with what each may mean. */
+/** A question to be answered yes or no, with descriptions of both. */
 interface NoulQuestion {
   type: "noul";
   instructions: Guidance;
   criteria?: { true?: Guidance | null; false?: Guidance | null };
 }
 
-/** A question whose answer is one of its options, each described or not. */
+/** A question whose answer is one of its options, which may have descriptions. */
 export interface ChoiceQuestion {
   type: "choice";
   instructions: Guidance;
   criteria: Readonly<Record<string, Guidance | null>>;
 }
 
-/** A question whose answer is one of its levels, which rise in their order. */
+/** A question whose answer is one of its levels, in ascending order. */
 export interface ScoreQuestion {
   type: "score";
   instructions: Guidance;
   criteria: readonly Guidance[];
 }
 
-/** One question of the three types of the contract. */
+/** One question of the contract's three types. */
 export type Question = NoulQuestion | ChoiceQuestion | ScoreQuestion;
 
 /** A request for decisions (contract: `POST /decisions`). */
@@ -37,9 +37,9 @@ export interface DecisionRequest {
   questions: Readonly<Record<string, Question>>;
 }
 
-/** Questions that one request may have: each may be a request of its own at the provider. */
+/** The most questions of one request: each may be a request of its own at the provider. */
 const questionsMax = 256;
-/** Levels of a score (contract: `POST /decisions`). */
+/** The numbers of levels of a score (contract: `POST /decisions`). */
 const levels = { least: 2, most: 10 };
 
 /** Reads a body. Throws `bad_request` that names the field. */

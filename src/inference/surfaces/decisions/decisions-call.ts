@@ -27,8 +27,7 @@ type Shares = Readonly<Record<string, number>>;
 
 /**
  * The answer to one question, of its type (contract: `POST /decisions`). Levels of a score are
- * named by their place, `0` being the first; the score is the place that their probabilities make
- * on the average.
+ * named by their index, starting at `0`; the score is the expected index under their probabilities.
  */
 type Answer =
   | { type: "noul"; noul: number }
@@ -41,14 +40,14 @@ type Answer =
       confidence: number;
     };
 
-/** The entries of a list, named by their places. */
+/** Returns the entries of a list by their indexes. */
 const byPlace = <Entry>(list: readonly Entry[]): Readonly<Record<string, Entry>> =>
   Object.fromEntries(list.entries());
 
 const isProbability = (value: unknown): value is number =>
   typeof value === "number" && value >= 0 && value <= 1;
 
-/** An answer to a question as a provider gave it; undefined when it is none to that question. */
+/** Reads a provider's answer to a question; undefined when it does not fit the question. */
 export function readAnswer(question: Question, value: unknown): Answer | undefined {
   if (!isObject(value) || (value["type"] !== undefined && value["type"] !== question.type))
     return undefined;
@@ -63,8 +62,8 @@ export function readAnswer(question: Question, value: unknown): Answer | undefin
 }
 
 /**
- * Probabilities by name, those of a list by place; undefined where there is none, or one that is no
- * probability.
+ * Returns probabilities by name, those of a list by index; undefined where there are none, or one
+ * is invalid.
  */
 function sharesIn(value: unknown): Shares | undefined {
   const shares = Object.entries(Array.isArray(value) ? byPlace(value) : fieldsOf(value));
@@ -74,8 +73,8 @@ function sharesIn(value: unknown): Shares | undefined {
 }
 
 /**
- * The provider's own figure, or the probability of the likeliest where it gives none; undefined
- * where it is no probability.
+ * Returns the provider's own figure, or the highest probability where it gives none; undefined
+ * where it is not a probability.
  */
 function confidenceOf(written: unknown, shares: Shares): number | undefined {
   if (written === undefined || written === null) return Math.max(...Object.values(shares));
@@ -118,7 +117,7 @@ function readScore(
   return { type: "score", score, legend: told, probabilities: shares, confidence: sure };
 }
 
-/** The answer that the probabilities of a question's options, in their order, make. */
+/** Returns the answer for the probabilities of a question's options, in their order. */
 export function answerOf(question: Question, shares: readonly number[]): Answer {
   const confidence = Math.max(...shares);
   switch (question.type) {
@@ -146,21 +145,18 @@ export function answerOf(question: Question, shares: readonly number[]): Answer 
   }
 }
 
-/** Candidates that servers give at most for a token (OpenAI). */
+/** The most candidates that servers return for a token (OpenAI). */
 const candidates = 20;
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/**
- * What a question can be answered with, and the word for it: one token in every common
- * vocabulary.
- */
+/** A possible answer to a question, and the word for it: one token in every common vocabulary. */
 interface Option {
   label: string;
   meaning: string;
 }
 
-/** Guidance in words, JSON where it is written so. */
+/** Returns a description as text, as JSON where it was written so. */
 const textOf = (guidance: Guidance): string =>
   typeof guidance === "string" ? guidance : JSON.stringify(guidance);
 
@@ -189,7 +185,7 @@ function optionsOf(question: Question): Option[] {
   }));
 }
 
-/** One question about a state, to be answered with a single token. */
+/** Returns a chat question about a state, to be answered with a single token. */
 export function chatQuestionOf(state: Guidance, question: Question): ChatQuestion {
   const options = optionsOf(question);
   const rule =
@@ -222,13 +218,13 @@ export function chatQuestionOf(state: Guidance, question: Question): ChatQuestio
   };
 }
 
-/** A token without what tokenizers and models put around a word. */
+/** Returns a token without what tokenizers and models put around a word. */
 const wordOf = (token: string): string =>
   token.replace(/^[\s\u0120\u2581"'(*`]+|[\s"').:*`]+$/g, "").toLowerCase();
 
 /**
- * The probability of each option, in their order, from the log probabilities of the answer's first
- * token: the shares that its options have of it. Undefined when none of them is among the
+ * Returns the probability of each option, in their order, from the log probabilities of the
+ * answer's first token: its options' shares of their sum. Undefined when none of them is among the
  * candidates.
  */
 export function sharesOf(
@@ -248,7 +244,7 @@ export function sharesOf(
   return sum > 0 ? shares.map((share) => share / sum) : undefined;
 }
 
-/** The call of a request for decisions, which costs nothing on any plan. */
+/** Returns the call of a request for decisions, which costs nothing on any plan. */
 export const decisionsCall = (
   origin: CallOrigin,
   { text, body, request }: { text: string; body: Fields; request: DecisionRequest },
@@ -275,7 +271,9 @@ function assertDecides({ id, surface }: CatalogModel): void {
   );
 }
 
-/** Questions of one request that are asked at once where each is a request of its own. */
+/**
+ * The most questions of one request that are sent concurrently where each is a request of its own.
+ */
 const questionsAtOnce = 8;
 
 const unusableCode = "upstream_error";
@@ -287,8 +285,8 @@ interface Decided {
 }
 
 /**
- * How questions are put to a route: all together in the decisions' own dialect, or one by one to a
- * chat model.
+ * Adapts questions to a route: all together in the decisions' own dialect, or one by one for a chat
+ * model.
  */
 const adaptDecisions = (request: DecisionRequest, adapted: AdaptedRoute): Adapter =>
   (routeDialect(adapted.route, "decisions") === "chat-logprobs" ? adaptChat : adaptNative)(

@@ -4,7 +4,7 @@ import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";
 import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 
-/** What other vendors call the two sides of a search. */
+/** Cohere's values for other vendors' names of the two sides of a search. */
 const inputTypes: Readonly<Record<string, string>> = {
   query: "search_query",
   document: "search_document",
@@ -20,7 +20,7 @@ export const cohereEmbed: EmbeddingDialect = {
       ...more,
       model: upstreamModel,
       ...wireInputs(inputs),
-      // Demanded of every request since the third generation of its models.
+      // Required in every request since the third generation of its models.
       input_type: typeof type === "string" ? (inputTypes[type] ?? type) : type,
       embedding_types: [format],
       output_dimension: dimensions,
@@ -43,7 +43,7 @@ export const cohereEmbed: EmbeddingDialect = {
   },
 };
 
-/** Texts and pictures are counted apart. */
+/** Returns the counts of texts and pictures, which are reported separately. */
 const modalitiesOf = (metered: MeteredUsage | undefined): Pick<EmbeddingPart, "modalities"> => {
   const { inputTokens = 0, inputImageTokens = 0 } = metered?.usage ?? {};
   return inputTokens > 0 && inputImageTokens > 0

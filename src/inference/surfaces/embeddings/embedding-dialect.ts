@@ -11,18 +11,18 @@ import {
 export interface EmbeddingBatch {
   upstreamModel: string;
   inputs: readonly EmbeddingInput[];
-  /** What the caller wants; an upstream that knows one format only is asked for that. */
+  /** The caller's format; an upstream that knows only one format is asked for that. */
   format: VectorFormat;
-  /** The caller named the format. */
+  /** Whether the caller named the format. */
   formatNamed: boolean;
   dimensions: number | undefined;
   user: string | undefined;
   rest: Fields;
-  /** What Cohere's clients say beyond OpenAI's; empty for others. */
+  /** Fields of Cohere's clients beyond OpenAI's; empty for others. */
   cohere: Fields;
 }
 
-/** Kinds of input that the contract's `prompt_tokens_details` tells apart. */
+/** Kinds of input that the contract's `prompt_tokens_details` distinguishes. */
 export type Modality =
   | "text_tokens"
   | "image_tokens"
@@ -30,30 +30,32 @@ export type Modality =
   | "file_tokens"
   | "video_tokens";
 
-/** What the answer to one batch holds. */
+/** The answer to one batch. */
 export interface EmbeddingPart {
   /** In the order of the inputs. */
   vectors: readonly Vector[];
   /** Undefined when the provider reported none. */
   metered: MeteredUsage | undefined;
-  /** Tokens by kind of input, as far as the provider tells them apart. */
+  /** Tokens by kind of input, as far as the provider distinguishes them. */
   modalities?: Partial<Record<Modality, number>>;
   id?: string;
 }
 
-/** How one vendor is asked for embeddings. Its pages are named beside each dialect. */
+/** How one vendor is asked for embeddings. Each dialect names its documentation page. */
 export interface EmbeddingDialect {
-  /** Inputs that one request may have. */
+  /** The most inputs of one request. */
   inputsMax: number;
-  /** Fields of Cohere's clients that it can say. */
+  /** The fields of Cohere's clients that it supports. */
   says?: readonly string[];
-  /** Throws `invalid_request_error` for inputs that it cannot say. */
+  /** Encodes a batch. Throws `invalid_request_error` for inputs that it cannot express. */
   encode(batch: EmbeddingBatch): Record<string, unknown>;
-  /** Undefined when the body is no answer of the dialect. */
+  /** Decodes an answer; undefined when the body is none of the dialect's. */
   decode(body: object): EmbeddingPart | undefined;
 }
 
-/** A list of `{index, embedding}` in the order of its indices; undefined when it is none. */
+/**
+ * Reads a list of `{index, embedding}` in the order of its indexes; undefined when it is malformed.
+ */
 export function readDataList(data: unknown): Vector[] | undefined {
   const entries = listOf(data);
   if (entries === undefined) return undefined;
@@ -72,16 +74,19 @@ export function readDataList(data: unknown): Vector[] | undefined {
   return allVectors(vectors);
 }
 
-/** Vectors of a list without indices; undefined when one of them is none. */
+/** Reads the vectors of a list without indexes; undefined when one of them is malformed. */
 export const readVectors = (list: readonly unknown[]): Vector[] | undefined =>
   allVectors(list.map(readVector));
 
-/** Filled with `undefined` where a place was left out, which `every` would skip. */
+/**
+ * Returns the vectors, or undefined where one is missing; holes are filled first, since `every`
+ * would skip them.
+ */
 const allVectors = (vectors: readonly (Vector | undefined)[]): Vector[] | undefined =>
   Array.from(vectors).every((vector) => vector !== undefined) ? (vectors as Vector[]) : undefined;
 
 /**
- * What Cohere's `input_type` says of a search, as other vendors call its two sides; undefined for
+ * Returns the side of a search that Cohere's `input_type` means, for other vendors; undefined for
  * other purposes.
  */
 export function searchSideOf(fields: Fields): "query" | "document" | undefined {

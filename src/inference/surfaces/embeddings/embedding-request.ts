@@ -4,9 +4,8 @@ import { FieldReader, isObject, listOf, requireFields, type Fields } from "../re
 import type { SortKey } from "../../routing/provider-preferences.ts";
 
 /**
- * One text, as itself or as its token ids, or an object for models that take more than text: in the
- * form of the provider, or with `content` parts of type `text` and `image_url`, as chat writes
- * them.
+ * One text, as itself or as its token ids, or an object for models that accept more than text: in
+ * the form of the provider, or with `content` parts of type `text` and `image_url`, as in chat.
  */
 export type EmbeddingInput = string | readonly number[] | Fields;
 
@@ -17,22 +16,22 @@ export interface EmbeddingRequest {
   /** At least one. */
   inputs: readonly EmbeddingInput[];
   format: VectorFormat;
-  /** The caller named the format. */
+  /** Whether the caller named the format. */
   formatNamed: boolean;
   dimensions: number | undefined;
   user: string | undefined;
-  /** Fields that the contract does not have; they are sent upstream as they are. */
+  /** Fields that the contract does not have, which are sent upstream unchanged. */
   rest: Fields;
-  /** Set where a client of Cohere's asks. */
+  /** Set for a client of Cohere's. */
   cohere?: CohereWishes;
 }
 
-/** What Cohere's clients ask beyond OpenAI's, and in which form they read the answer. */
+/** What Cohere's clients ask beyond OpenAI's, and the form in which they read the answer. */
 export interface CohereWishes {
-  /** Formats that the answer has, at least one. */
+  /** The formats of the answer, at least one. */
   formats: readonly VectorFormat[];
   /**
-   * Fields that other vendors lack or spell otherwise: `input_type`, `truncate`, `max_tokens`,
+   * Fields that other vendors lack or name differently: `input_type`, `truncate`, `max_tokens`,
    * `priority`.
    */
   fields: Fields;
@@ -108,7 +107,7 @@ function tokensOf(list: readonly unknown[], param: string, fields: FieldReader):
   return list;
 }
 
-/** The content parts of an object input; undefined where it is of another form. */
+/** Returns the content parts of an object input; undefined where it has another form. */
 export function contentOf(input: Fields): readonly Fields[] | undefined {
   const content = listOf(input["content"]);
   return content !== undefined && content.length > 0 && content.every(isObject)
@@ -116,20 +115,20 @@ export function contentOf(input: Fields): readonly Fields[] | undefined {
     : undefined;
 }
 
-/** The address or data URL of a content part that shows a picture; undefined where it does not. */
+/** Returns the address or data URL of a picture part; undefined for other parts. */
 export function imageOf({ type, image_url: image }: Fields): string | undefined {
   if (type !== "image_url") return undefined;
   const url = isObject(image) ? image["url"] : image;
   return typeof url === "string" ? url : undefined;
 }
 
-/** The error for an input that a provider's dialect cannot say. */
+/** Builds the error for an input that a provider's dialect cannot express. */
 export const unsayable = (what: string): GatewayError =>
   new GatewayError("invalid_request_error", `No provider of this model takes ${what}.`, {
     param: "input",
   });
 
-/** The estimate of the tokens of all inputs. */
+/** Estimates the tokens of all inputs. */
 export function embeddingTokens(inputs: readonly EmbeddingInput[]): number {
   let tokens = 0;
   for (const input of inputs) {
@@ -228,7 +227,7 @@ function cohereInputsOf(
   });
 }
 
-/** What the values of `X-Routing-Strategy` stand for. */
+/** The sorts for the values of `X-Routing-Strategy`. */
 const sorts: Readonly<Record<string, SortKey>> = {
   cheapest: "price",
   fastest: "latency",
@@ -238,7 +237,9 @@ const sorts: Readonly<Record<string, SortKey>> = {
   throughput: "throughput",
 };
 
-/** The sort that the header asks for; undefined without it. Throws `invalid_request_error`. */
+/**
+ * Returns the sort that the header requests; undefined without it. Throws `invalid_request_error`.
+ */
 export function sortOfStrategy(strategy: string | null): SortKey | undefined {
   if (strategy === null || strategy.trim() === "") return undefined;
   const name = strategy.trim().toLowerCase();
@@ -252,10 +253,7 @@ export function sortOfStrategy(strategy: string | null): SortKey | undefined {
   );
 }
 
-/**
- * How a vector is written: as numbers, or as base64 of 32-bit floats, the lowest byte first
- * (OpenAI).
- */
+/** How a vector is written: as numbers, or as base64 of little-endian 32-bit floats (OpenAI). */
 export type VectorFormat = "float" | "base64";
 
 /** A vector in either format. */
@@ -263,7 +261,7 @@ export type Vector = readonly number[] | string;
 
 const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** A vector as an upstream sent it; undefined when it is none. */
+/** Reads a vector from an upstream; undefined when it is malformed. */
 export function readVector(value: unknown): Vector | undefined {
   if (typeof value === "string") return isFloats(value) ? value : undefined;
   return Array.isArray(value) && value.length > 0 && value.every((entry) => Number.isFinite(entry))
@@ -271,13 +269,13 @@ export function readVector(value: unknown): Vector | undefined {
     : undefined;
 }
 
-/** Base64 of whole floats: four bytes each. */
+/** Returns whether a text is base64 of whole floats: four bytes each. */
 function isFloats(text: string): boolean {
   return text.length > 0 && base64Pattern.test(text) && Buffer.byteLength(text, "base64") % 4 === 0;
 }
 
 /**
- * The vector in the format that is wanted; numbers lose what does not fit 32 bits on the way to
+ * Converts the vector to the requested format; numbers lose what exceeds 32 bits when they become
  * base64.
  */
 export function toFormat(vector: Vector, format: VectorFormat): Vector {

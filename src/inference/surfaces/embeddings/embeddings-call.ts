@@ -29,16 +29,16 @@ import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens } from "../../../platform/kernel/usage.ts";
 import type { ShownAnswer, WholeAnswer } from "../../dialects/passthrough.ts";
 
-/** A request for embeddings as its route has read it. */
+/** A request for embeddings as its endpoint has read it. */
 interface ReadEmbeddings {
   text: string;
   body: Fields;
   request: EmbeddingRequest;
-  /** What `X-Routing-Strategy` asks for. */
+  /** What `X-Routing-Strategy` requests. */
   sort: SortKey | undefined;
 }
 
-/** The call of a request for embeddings. */
+/** Builds the call of a request for embeddings. */
 export function embeddingsCall(
   origin: CallOrigin,
   { text, body, request, sort }: ReadEmbeddings,
@@ -58,7 +58,7 @@ export function embeddingsCall(
   });
 }
 
-/** Throws `model_unavailable` for models that make no embeddings. */
+/** Throws `model_unavailable` for models that do not serve embeddings. */
 export function assertEmbeds({ id, surface }: CatalogModel): void {
   if (surface === "embeddings") return;
   const message = `The model ${id} makes no embeddings; it serves ${surface}. GET /models?category=embedding lists those that do.`;
@@ -73,13 +73,12 @@ const dialects: Partial<Record<UpstreamDialect, EmbeddingDialect>> = {
   "google-embed": googleEmbed,
 };
 
-/**
- * Batches of one request that are under way at once: more meets rate limits sooner than it gains.
- */
+/** The most batches of one request in flight: more would meet rate limits sooner than it gains. */
 const batchesAtOnce = 4;
 
 /**
- * How a request for embeddings is written for a route; split where it takes fewer inputs at once.
+ * Adapts a request for embeddings to a route; it is split where the route accepts fewer inputs at
+ * once.
  */
 function adaptEmbeddings(request: EmbeddingRequest, { route }: AdaptedRoute): Adapter {
   const name = routeDialect(route, "embeddings");
@@ -113,13 +112,13 @@ function adaptEmbeddings(request: EmbeddingRequest, { route }: AdaptedRoute): Ad
   });
 }
 
-/** What a client of Cohere's says that the upstream has no field for. */
+/** Returns the fields of a client of Cohere's that the upstream does not have. */
 const lossesOf = ({ cohere }: EmbeddingRequest, { says = [] }: EmbeddingDialect): Loss[] =>
   Object.keys(cohere?.fields ?? {})
     .filter((field) => !says.includes(field))
     .map((field) => ({ field, reason: "the provider has no such field" }));
 
-/** Vectors in the order of the inputs, as OpenAI's clients read them, or Cohere's. */
+/** Vectors in the order of the inputs, in the form of OpenAI's clients or Cohere's. */
 class EmbeddingAnswer implements WholeAnswer {
   readonly upstreamId: string | null;
   readonly finishReason = null;
@@ -146,7 +145,7 @@ class EmbeddingAnswer implements WholeAnswer {
       ...(free === true ? {} : { cost: usdFromNano(chargedNano) }),
       ...detailsOf(this.parts),
     });
-    // The id stands first, so that a kept answer can be given out again under another one.
+    // The id comes first, so that a kept answer can be returned again under another one.
     const begin = `{"id":${JSON.stringify(id)}`;
     const { cohere } = this.request;
     if (cohere === undefined) {
@@ -170,7 +169,7 @@ class EmbeddingAnswer implements WholeAnswer {
     return this.parts.flatMap(({ vectors }) => vectors).map((vector) => toFormat(vector, format));
   }
 
-  /** Written once, as `byType` is: an answer that is kept is rendered twice. */
+  /** Returns the data, serialised once like `byType`: an answer that is kept is rendered twice. */
   private data(): string {
     return (this.dataText ??= JSON.stringify(
       this.vectorsIn(this.request.format).map((embedding, index) => ({
@@ -188,7 +187,10 @@ class EmbeddingAnswer implements WholeAnswer {
   }
 }
 
-/** Only inputs of two kinds or more are distinguished, and only where the upstream does. */
+/**
+ * Returns the details by kind of input, only for two kinds or more and where the upstream
+ * distinguishes them.
+ */
 function detailsOf(parts: readonly EmbeddingPart[]): {
   prompt_tokens_details?: Partial<Record<Modality, number>>;
 } {

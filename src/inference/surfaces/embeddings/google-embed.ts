@@ -11,7 +11,7 @@ import {
 } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 
-/** What other vendors call the two sides of a search. */
+/** Google's values for other vendors' names of the two sides of a search. */
 const taskTypes: Readonly<Record<string, string>> = {
   query: "RETRIEVAL_QUERY",
   document: "RETRIEVAL_DOCUMENT",

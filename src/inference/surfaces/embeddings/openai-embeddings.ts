@@ -17,7 +17,7 @@ const modalityNames: readonly Modality[] = [
 ];
 
 /**
- * `POST /embeddings` as OpenAI has it. Source:
+ * OpenAI's `POST /embeddings`. Source:
  * https://platform.openai.com/docs/api-reference/embeddings/create
  */
 export const openaiEmbeddings: EmbeddingDialect = {
@@ -26,9 +26,9 @@ export const openaiEmbeddings: EmbeddingDialect = {
     withoutUndefined<Record<string, unknown>>({
       ...rest,
       model: upstreamModel,
-      // A single text goes as itself: some servers take nothing else.
+      // A single text is sent as itself, since some servers accept nothing else.
       input: inputs.length === 1 && typeof inputs[0] === "string" ? inputs[0] : inputs,
-      // Servers that are like OpenAI's do not all know the field.
+      // Not all servers that resemble OpenAI's know the field.
       encoding_format: formatNamed ? format : undefined,
       dimensions,
       user,

@@ -16,7 +16,7 @@ export const voyageEmbeddings: EmbeddingDialect = {
       model: upstreamModel,
       input: inputs,
       output_dimension: dimensions,
-      // Numbers are what comes unasked; their name is refused.
+      // Numbers are the default; naming them is refused.
       encoding_format: format === "base64" ? format : undefined,
     });
   },

@@ -1,17 +1,13 @@
 import type { ChatQuestion } from "../chat-question.ts";
 
-/** How a family of guard models is asked, and what its words mean. */
+/** How a family of guard models is asked, and how its answers are read. */
 export interface GuardFormat {
-  /** The questions that one text takes; for most families one. */
+  /** Returns the questions for one text; for most families one. */
   questions(text: string): readonly ChatQuestion[];
-  /**
-   * What the reply to one of the questions says; undefined when it says nothing that the family
-   * says.
-   */
+  /** Reads the reply to one of the questions; undefined when it is not in the family's form. */
   read(reply: string, question: number): Verdict | undefined;
   /**
-   * Tokens that the questions to one text have beside it, those of the model's own template
-   * included.
+   * Tokens of the questions beside the text itself, including those of the model's own template.
    */
   promptTokens: number;
 }
@@ -36,19 +32,19 @@ export const categories = [
 /** A category of the contract. */
 export type Category = (typeof categories)[number];
 
-/** What a guard model said of one text. */
+/** A guard model's verdict on one text. */
 export interface Verdict {
   flagged: boolean;
   /** The guard model's own labels. */
   labels: readonly string[];
-  /** The contract's categories that they stand for; labels may stand for none. */
+  /** The contract's categories for them; a label may have none. */
   categories: readonly Category[];
 }
 
-/** Nothing was found. */
+/** The verdict that nothing was found. */
 export const harmless: Verdict = { flagged: false, labels: [], categories: [] };
 
-/** A verdict of these labels, with the categories that a table has for them. */
+/** Returns a verdict of these labels, with their categories from a table. */
 export const flaggedAs = (
   labels: readonly string[],
   table: Readonly<Record<string, readonly Category[]>>,
@@ -62,14 +58,17 @@ export const flaggedAs = (
   ],
 });
 
-/** Several verdicts on one text. */
+/** Merges several verdicts on one text. */
 export const together = (verdicts: readonly Verdict[]): Verdict => ({
   flagged: verdicts.some(({ flagged }) => flagged),
   labels: [...new Set(verdicts.flatMap(({ labels }) => labels))],
   categories: [...new Set(verdicts.flatMap((verdict) => verdict.categories))],
 });
 
-/** A result as clients read it. A guard model says yes or no, so scores are 1 or 0. */
+/**
+ * Returns a result in the form that clients read. A guard model says yes or no, so scores are 1 or
+ * 0.
+ */
 export function resultOf({ flagged, labels, categories: found }: Verdict): object {
   const by = <Value>(value: (is: boolean) => Value): Record<string, Value> =>
     Object.fromEntries(categories.map((category) => [category, value(found.includes(category))]));

@@ -12,8 +12,8 @@ import type { ProviderFilter } from "../../routing/candidate.ts";
 import { findModel, isModelAllowed } from "../../routing/resolve-models.ts";
 
 /**
- * Families by what their models are called; prompt guards look for attacks on a model, which is
- * another question.
+ * Families by patterns of their models' names; prompt guards are not among them, since they detect
+ * attacks on a model.
  */
 const families: readonly (readonly [name: RegExp, format: GuardFormat])[] = [
   [/llama-?guard/i, llamaGuard],
@@ -26,8 +26,8 @@ const formatOf = (name: string): GuardFormat | undefined =>
   families.find(([pattern]) => pattern.test(name))?.[1];
 
 /**
- * The format of a guard model, by its id or by what a provider calls it; undefined where it is
- * none.
+ * Returns the format of a guard model, by its id or by a provider's name for it; undefined where it
+ * is none.
  */
 export const guardFormatOf = (
   { id }: Pick<CatalogModel, "id">,
@@ -70,21 +70,21 @@ const preferred: readonly string[] = [
   "openai/omni-moderation-latest",
 ];
 
-/** Ids that clients of OpenAI's moderations send, such as `omni-moderation-latest`. */
+/** Matches ids that clients of OpenAI's moderations send, such as `omni-moderation-latest`. */
 const openaiStyle = /^(?:openai\/)?(?:omni|text)-moderation-/i;
 
 type Catalogue = Pick<InferenceDependencies, "catalog" | "isServable">;
 
 /**
- * The id of the model that a request means: its own, or the default where it names none or one of
- * OpenAI's.
+ * Returns the id of the model that a request means: its own, or the default where it names none or
+ * one of OpenAI's.
  */
 export function moderationModel(
   deps: Catalogue & Pick<InferenceDependencies, "providerKeys" | "health">,
   { written, caller }: { written: string | undefined; caller: LlmKeyCaller },
 ): string {
   if (written !== undefined && !openaiStyle.test(written)) return written;
-  // A guard model may be there for callers with a key of their own only.
+  // A guard model may be available only to callers with a key of their own.
   const choice = CredentialChoice.of(deps, {
     workspaceId: caller.workspace.id,
     preferences: openFilter,
@@ -105,8 +105,8 @@ const isServed = ({ isServable }: Catalogue, model: CatalogModel): boolean =>
   model.routes.some((route) => isServable(route, model));
 
 /**
- * The first guard that can be served and that the key may use; the first that can be served where
- * it may use none.
+ * Returns the first guard that can be served and that the key may use; the first that can be served
+ * where it may use none.
  */
 function defaultGuard(deps: Catalogue, { key }: LlmKeyCaller): string {
   const { models } = deps.catalog();

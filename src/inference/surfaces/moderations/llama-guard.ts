@@ -1,8 +1,8 @@
 import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-format.ts";
 
 /**
- * MLCommons' hazards as Llama Guard 3 and 4 number them; those that OpenAI has no category for
- * stand for none.
+ * MLCommons' hazards as Llama Guard 3 and 4 number them; those without a category of OpenAI's map
+ * to none.
  */
 const hazards: Readonly<Record<string, readonly Category[]>> = {
   /* Violent crimes */ S1: ["violence", "illicit", "illicit/violent"],
@@ -22,7 +22,7 @@ const hazards: Readonly<Record<string, readonly Category[]>> = {
 };
 
 /**
- * Llama Guard 3 and 4: the template of the model brings its taxonomy, the answer is `safe`, or
+ * Llama Guard 3 and 4: the template of the model contains its taxonomy, the answer is `safe`, or
  * `unsafe` with the hazards on the next line. Source:
  * https://www.llama.com/docs/model-cards-and-prompt-formats/llama-guard-4/
  */

@@ -26,21 +26,24 @@ import {
   type Category,
 } from "./guard-format.ts";
 
-/** A request to moderate as its route has read it. */
+/** A request to moderate as its endpoint has read it. */
 interface ReadModerations {
   text: string;
   body: Fields;
   request: ModerationRequest;
-  /** The model that is asked for, the default put in. */
+  /** The requested model, or the default. */
   model: string;
 }
 
-/** Input tokens of a request: its texts, and what asking a guard model about each takes. */
+/**
+ * Returns the input tokens of a request: its texts, and the overhead of asking a guard model about
+ * each.
+ */
 export function moderationTokens({ texts }: ModerationRequest, model: string): number {
   return tokensOfTexts(texts) + texts.length * (guardFormatOf({ id: model })?.promptTokens ?? 0);
 }
 
-/** The call of a request to moderate texts; all of them are one call, and one charge. */
+/** Builds the call of a request to moderate texts; all of them are one call, and one charge. */
 export function moderationsCall(
   origin: CallOrigin,
   { text, body, request, model }: ReadModerations,
@@ -73,14 +76,12 @@ function assertModerates(model: CatalogModel): void {
   );
 }
 
-/** Texts of one request that are judged at once. */
+/** The most texts of one request that are judged concurrently. */
 const questionsAtOnce = 8;
 
 const unusableCode = "upstream_invalid_response";
 
-/**
- * How texts are put to a route: to OpenAI's moderations all together, to a guard model one by one.
- */
+/** Adapts texts to a route: to OpenAI's moderations all together, to a guard model one by one. */
 function adaptModerations(request: ModerationRequest, adapted: AdaptedRoute): Adapter {
   const { model, route } = adapted;
   const isNative =
@@ -196,7 +197,9 @@ export const openaiModerations = {
     model: upstreamModel,
     input: texts,
   }),
-  /** The verdicts, a text each; undefined when the body is no answer of the dialect. */
+  /**
+   * Decodes the verdicts, one for each text; undefined when the body is no answer of the dialect.
+   */
   decode(body: object): Verdict[] | undefined {
     const results = listOf(fieldsOf(body)["results"])?.map(verdictOf);
     return results?.every((verdict) => verdict !== undefined) ? results : undefined;
@@ -257,7 +260,7 @@ function textOf(entry: unknown, param: string, fields: FieldReader): string {
 
 function bounded(text: string, param: string, fields: FieldReader): string {
   if (text.length <= textLengthMax) return text;
-  // Characters beyond the first 65,536 count twice in `length`.
+  // Characters beyond the first 65,536 code points count twice in `length`.
   const length = Array.from(text).length;
   if (length <= textLengthMax) return text;
   throw fields.refusal(param, `may have at most ${textLengthMax} characters; it has ${length}.`);

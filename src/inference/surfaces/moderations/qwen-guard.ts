@@ -1,8 +1,8 @@
 import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-format.ts";
 
 /**
- * Qwen3Guard's categories. Unethical acts are hate, harassment and much else, so that none of these
- * is claimed.
+ * Qwen3Guard's categories. Unethical acts include hate, harassment and much else, so none of these
+ * is assigned.
  */
 const labels: Readonly<Record<string, readonly Category[]>> = {
   Violent: ["violence"],
@@ -18,7 +18,7 @@ const labels: Readonly<Record<string, readonly Category[]>> = {
 
 /**
  * Qwen3Guard-Gen: the answer is a line `Safety: Safe|Unsafe|Controversial` and a line `Categories:
- * ...`. What is controversial is flagged, too: its labels tell why. Source:
+ * ...`. Controversial texts are flagged, too, and their labels say why. Source:
  * https://huggingface.co/Qwen/Qwen3Guard-Gen-8B
  */
 export const qwenGuard: GuardFormat = {

@@ -2,12 +2,12 @@ import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-fo
 
 interface Policy {
   label: string;
-  /** The guideline as its model was trained on it. */
+  /** The guideline on which the model was trained. */
   guideline: string;
   categories: readonly Category[];
 }
 
-/** The four harms that ShieldGemma was trained on, with the wording of its model card. */
+/** The four harms on which ShieldGemma was trained, with the wording of its model card. */
 const policies: readonly Policy[] = [
   {
     label: "Dangerous Content",

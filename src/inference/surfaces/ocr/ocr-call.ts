@@ -18,8 +18,8 @@ import { sumUsage, adaptWhole } from "../whole-adapter.ts";
 const pictureTokens = 1_600;
 
 /**
- * Input tokens that reading a file takes: those of its pages' pictures and of what is asked about
- * each.
+ * Returns the input tokens of reading a file: those of its pages' pictures and of the instructions
+ * for each.
  */
 export const ocrTokens = (pages: readonly OcrPage[]): number =>
   pictureCount(pages) * (pictureTokens + tokensOfTexts([ocrPrompt]));
@@ -28,8 +28,8 @@ const pictureCount = (pages: readonly OcrPage[]): number =>
   pages.filter((page) => "jpeg" in page).length;
 
 /**
- * The call of a file of which a model reads at least one page; all of them are one call, and one
- * charge.
+ * Builds the call of a file of which a model reads at least one page; all of them are one call, and
+ * one charge.
  */
 export function ocrCall(
   origin: CallOrigin,
@@ -53,16 +53,16 @@ export function ocrCall(
 /** A page of a file: its own text as Markdown, or a JPEG that a model is to read. */
 export type OcrPage = { markdown: string } | { jpeg: Uint8Array };
 
-/** Pages of one file that are read at once. */
+/** The most pages of one file that are read concurrently. */
 const pagesAtOnce = 4;
 
 /**
- * Output tokens that a page can cost: one that is full of small type has about 3,000, a model that
- * thinks adds to that.
+ * The output tokens that a page can cost: a page full of small type has about 3,000, and reasoning
+ * adds to that.
  */
 const pageTokensMax = 8_192;
 
-/** What is asked of a model; text on a page is no instruction. */
+/** The instructions for the model; text on a page is no instruction. */
 const ocrPrompt =
   "Transcribe this page as Markdown, completely and word by word, in the order in which people read it, " +
   "column by column. Mark headings, lists and tables as such; write no page numbers that stand alone, no descriptions of pictures " +
@@ -70,8 +70,8 @@ const ocrPrompt =
   "around it; answer with nothing where the page has no text.";
 
 /**
- * How the pages of a file are put to a model that chats: each by itself, as a picture. Pages that
- * have a text are not asked about.
+ * Adapts the pages of a file to a chat model: each separately, as a picture. Pages with text are
+ * not sent.
  */
 function adaptOcr(pages: readonly OcrPage[], adapted: AdaptedRoute): Adapter {
   const wire = chatWire(adapted);
@@ -86,7 +86,7 @@ function adaptOcr(pages: readonly OcrPage[], adapted: AdaptedRoute): Adapter {
     unusableCode: "upstream_invalid_response",
     read(body) {
       const reply = wire.decode(body);
-      // A page that was cut, or filtered, is no transcript of it, and the caller would not see that
+      // A page that was cut or filtered is no transcript, and the caller would not notice that
       // something is missing.
       if (reply === undefined || !wholeFinishes.has(reply.finish)) return undefined;
       return {
@@ -114,7 +114,7 @@ const questionOf = (jpeg: Uint8Array): ChatQuestion => ({
   effort: "low",
 });
 
-/** Models put Markdown into a code fence although they were asked not to. */
+/** Removes the code fence that models put around Markdown although they were asked not to. */
 const withoutFence = (text: string): string =>
   /^\s*```(?:markdown|md)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
 

@@ -23,31 +23,31 @@ import { adaptWhole } from "../whole-adapter.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/wire-fields.ts";
 
-/** A document's place among those of the request, and how well it fits. */
+/** A document's index among those of the request, and its relevance. */
 interface RankedDocument {
   index: number;
   score: number;
 }
 
-/** What an answer holds, as far as it is used. */
+/** The parts of an answer that are used. */
 interface RankedPart {
   ranked: readonly RankedDocument[];
   /**
-   * Cohere's unit of billing, one query with up to 100 documents; undefined where the provider has
+   * Cohere's billing unit, one query with up to 100 documents; undefined where the provider has
    * none.
    */
   searchUnits?: number | undefined;
   id?: string;
 }
 
-/** How one vendor is asked to rank. Its page is named beside each dialect. */
+/** How one vendor is asked to rank. Each dialect names its documentation page. */
 export interface RerankDialect {
   encode(request: RerankRequest, upstreamModel: string): { body: object; losses: readonly Loss[] };
-  /** Undefined when the body is no answer of the dialect. */
+  /** Decodes an answer; undefined when the body is none of the dialect's. */
   decode(body: object): RankedPart | undefined;
 }
 
-/** A list of `{index, relevance_score}`; undefined when it is none. */
+/** Reads a list of `{index, relevance_score}`; undefined when it is malformed. */
 function readRanked(value: unknown): RankedDocument[] | undefined {
   const ranked: RankedDocument[] = [];
   const list = listOf(value);
@@ -66,10 +66,10 @@ function readRanked(value: unknown): RankedDocument[] | undefined {
   return ranked;
 }
 
-/** Characters that make a token, as the contract's billing has it. */
+/** Characters per token, as the contract bills them. */
 const charactersPerToken = 4;
 
-/** The documents, cut to `max_tokens_per_doc` for a vendor that has no such field. */
+/** Returns the documents, cut to `max_tokens_per_doc` for a vendor that has no such field. */
 function cutDocuments({ documents, maxTokensPerDocument: most }: RerankRequest): {
   texts: readonly string[];
   losses: readonly Loss[];
@@ -115,7 +115,7 @@ export const cohereRerank: RerankDialect = {
 export const jinaRerank: RerankDialect = {
   encode(request, upstreamModel) {
     const { texts, losses } = cutDocuments(request);
-    // The texts are here already: they need not come back.
+    // The texts are known here, so they need not be returned.
     const body = withoutUndefined({
       model: upstreamModel,
       query: request.query,
@@ -161,7 +161,7 @@ export interface RerankRequest {
   query: string;
   /** At least one. */
   documents: readonly string[];
-  /** How many results are wanted; undefined means all. */
+  /** The number of requested results; undefined means all. */
   topN: number | undefined;
   returnDocuments: boolean;
   maxTokensPerDocument: number | undefined;
@@ -203,14 +203,16 @@ function documentsOf(value: unknown, fields: FieldReader): string[] {
   });
 }
 
-/** Documents that the vendors' search unit has, for what a request is held for. */
+/** Documents per search unit of the vendors, for holds. */
 const documentsPerSearchUnit = 100;
 
-/** Tokens that a request may be billed for, as far as is known before it is answered. */
+/**
+ * Returns the tokens that a request may be billed for, as far as is known before it is answered.
+ */
 export const expectedTokens = (request: RerankRequest): number =>
   billedTokens(request, Math.ceil(request.documents.length / documentsPerSearchUnit));
 
-/** The call of a request to rank documents. */
+/** Builds the call of a request to rank documents. */
 export const rerankCall = (
   origin: CallOrigin,
   { text, body, request }: { text: string; body: Fields; request: RerankRequest },
@@ -248,16 +250,17 @@ const dialects: Partial<Record<UpstreamDialect, RerankDialect>> = {
   "voyage-rerank": voyageRerank,
 };
 
-/** Tokens that a search unit bills at least (contract: `POST /rerank`, billing). */
+/** The least tokens that a search unit bills (contract: `POST /rerank`, billing). */
 const tokensPerSearchUnit = 1_000;
 
 /**
- * Tokens that a request is billed for: its texts as estimated, but not less than its search units.
+ * Returns the tokens that a request is billed for: the estimate of its texts, but not less than its
+ * search units.
  */
 export const billedTokens = ({ query, documents }: RerankRequest, searchUnits = 0): number =>
   Math.max(tokensOfTexts([query, ...documents]), searchUnits * tokensPerSearchUnit);
 
-/** How a request to rank is written for a route. */
+/** Adapts a request to rank to a route. */
 function adaptRerank(request: RerankRequest, { route }: AdaptedRoute): Adapter {
   const name = routeDialect(route, "rerank");
   const dialect = name && dialects[name];
@@ -276,7 +279,9 @@ function adaptRerank(request: RerankRequest, { route }: AdaptedRoute): Adapter {
   });
 }
 
-/** Every document at most once, and as many as were asked for. */
+/**
+ * Returns whether a list is a ranking: every document at most once, and as many as were requested.
+ */
 function isRanking(
   ranked: readonly RankedDocument[],
   { documents, topN = documents.length }: RerankRequest,
@@ -303,8 +308,7 @@ function rerankAnswer(
   return {
     upstreamId: id ?? null,
     finishReason: null,
-    // Not by the provider's count: what a request is billed for follows from its texts and search
-    // units.
+    // Not the provider's count: the billed tokens follow from its texts and search units.
     metered: {
       usage: { inputTokens: billedTokens(request, searchUnits) },
       estimated: true,
