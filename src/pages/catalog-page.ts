@@ -26,7 +26,7 @@ const price = (usd: number | undefined): string =>
 const pathOf = (id: string): string =>
   `/catalog/${id.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Every model that can be reached, each with a link to its page. */
+/** Returns the page of all reachable models, each with a link to its own page. */
 export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
   title: "Models",
   width: "wide",
@@ -37,7 +37,7 @@ export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
   )}</ul></div>`,
 });
 
-/** One model: prices by provider, context, parameters and privacy. */
+/** Returns the page of one model: prices by provider, context, parameters and privacy. */
 export const catalogModelPage = (entry: CatalogEntry): Page => ({
   title: entry.name,
   width: "wide",

@@ -3,7 +3,7 @@ import { checkboxes, formFields, formHtml, radios, selectHtml, type FormField } 
 import { facts, notice } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
-/** A choice of a list, and whether it is chosen at first. */
+/** A choice of a list, and whether it is selected initially. */
 export interface Choice {
   value: string;
   label: string;
@@ -11,7 +11,7 @@ export interface Choice {
   hint?: string;
 }
 
-/** What a person is asked to grant an app. */
+/** What a person is asked to grant to an app. */
 export interface ConsentPage {
   title: string;
   /** What will happen, in a sentence. */
@@ -19,16 +19,16 @@ export interface ConsentPage {
   facts: readonly (readonly [string, string])[];
   warnings: readonly string[];
   problem?: string | undefined;
-  /** Address of the page that takes the decision, and what it needs to know again. */
+  /** The address of the page that takes the decision, and hidden fields for it. */
   action: string;
   hidden: Readonly<Record<string, string>>;
   signedInAs: string;
-  /** Where to sign out, to decide with another account. */
+  /** The address for signing out, to decide with another account. */
   signOutPath: string;
   workspaces: readonly Choice[];
   bundles?: readonly Choice[];
   scopes: readonly Choice[];
-  /** The cap in USD as it is suggested, and the most that was asked for. */
+  /** The suggested cap in USD, and the highest that was requested. */
   limit: { value: string; max: string | undefined };
   resets: readonly Choice[];
   expiries: readonly Choice[];
@@ -78,8 +78,7 @@ const ticked = (choices: readonly Choice[]) =>
   choices.map(({ chosen, ...choice }) => ({ ...choice, checked: chosen }));
 
 /**
- * The parts of the form: who pays, what may be done, what it may cost, how long and with which
- * models.
+ * Returns the parts of the form: the workspace that pays, permissions, cap, lifetime and models.
  */
 const partsOf = (page: ConsentPage): Html => html`
 ${select("Workspace that pays", "workspace_id", page.workspaces)}
@@ -90,7 +89,7 @@ ${select("The cap is for", "limit_reset", page.resets)}
 ${select("Access ends", "expiry", page.expiries)}
 ${formFields([modelsField(page)])}`;
 
-/** The page on which a person grants an app what it asked for, or less, or declines. */
+/** Returns the page on which a person grants an app what it requested, or less, or declines. */
 export const consentPage = (page: ConsentPage): Page => ({
   title: page.title,
   formTargets: page.formTargets,

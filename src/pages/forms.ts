@@ -8,9 +8,9 @@ export interface FormField {
   type: "text" | "email" | "password" | "number" | "date";
   autocomplete: string;
   value?: string;
-  /** A sentence under the field. */
+  /** A sentence below the field. */
   hint?: string;
-  /** The value can be read and not changed. */
+  /** Whether the value can be read and not changed. */
   fixed?: true;
   optional?: true;
   charactersMin?: number;
@@ -18,9 +18,9 @@ export interface FormField {
   min?: string;
   max?: string;
   step?: string;
-  /** Digits are asked for, so that phones show them. */
+  /** Whether phones should show a numeric keyboard. */
   digits?: true;
-  /** A code that is read out or copied, shown in large capitals. */
+  /** Whether it is a code that is read out or copied, shown in large capitals. */
   code?: true;
 }
 
@@ -29,16 +29,16 @@ export interface Form {
   action: string;
   fields?: readonly FormField[];
   hidden?: Readonly<Record<string, string>>;
-  /** What stands between the fields and the buttons. */
+  /** Content between the fields and the buttons. */
   body?: Html;
   button: string;
-  /** A second way to send the form, such as "Decline": the name and value it sends. */
+  /** A second way to send the form, such as "Decline": the name and value that it sends. */
   other?: { label: string; name: string; value: string };
-  /** Name and value that the main button sends. */
+  /** The name and value that the main button sends. */
   choice?: { name: string; value: string };
-  /** The main button is one of several ways, and drawn so. */
+  /** Whether the main button is one of several equal choices, and drawn so. */
   plain?: true;
-  /** What is shown beside the buttons, such as a link. */
+  /** Content beside the buttons, such as a link. */
   beside?: Html;
 }
 
@@ -71,10 +71,10 @@ function fieldHtml(field: FormField): Html {
   return html`<label for="${name}">${label}</label>${input}${below}`;
 }
 
-/** Fields by themselves, for a form whose parts are mixed. */
+/** Returns fields alone, for a form with mixed parts. */
 export const formFields = (fields: readonly FormField[]): Html => html`${fields.map(fieldHtml)}`;
 
-/** A form with its fields and buttons. */
+/** Returns a form with its fields and buttons. */
 export function formHtml({
   action,
   fields = [],
@@ -100,7 +100,7 @@ export function formHtml({
   }${beside ?? ""}</div></form>`;
 }
 
-/** Boxes of which several may be ticked. */
+/** Returns checkboxes, of which several may be ticked. */
 export const checkboxes = ({
   legend,
   name,
@@ -117,7 +117,7 @@ export const checkboxes = ({
       }</span></label>`,
   )}</fieldset>`;
 
-/** Options of which one is chosen. */
+/** Returns options of which one is chosen. */
 export const radios = ({
   legend,
   name,
@@ -134,7 +134,7 @@ export const radios = ({
       }</span></label>`,
   )}</fieldset>`;
 
-/** A list to choose one entry of. */
+/** Returns a list to choose one entry of. */
 export const selectHtml = ({
   label,
   name,

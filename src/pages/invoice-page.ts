@@ -1,14 +1,14 @@
 import { html } from "hono/html";
 import type { Html, Page } from "./page.ts";
 
-/** An invoice or a credit note, in the words that it shows. */
+/** The texts of an invoice or a credit note. */
 export interface InvoicePage {
-  /** Such as `Invoice INV-000001`. */
+  /** A title such as `Invoice INV-000001`. */
   title: string;
   date: string;
   seller: readonly string[];
   buyer: readonly string[];
-  /** What the amounts are, such as `Paid by card`. */
+  /** The heading of the amounts, such as `Paid by card`. */
   heading: string;
   rows: readonly (readonly [label: string, amount: string])[];
   total: string;
@@ -20,7 +20,7 @@ const lines = (texts: readonly string[]): Html[] => texts.map((text) => html`<p>
 const rowHtml = (label: string, amount: string): Html =>
   html`<tr><td>${label}</td><td class="amount">${amount}</td></tr>`;
 
-/** An invoice or a credit note as a page to print. */
+/** Returns an invoice or a credit note as a page to print. */
 export const invoicePage = ({
   title,
   date,

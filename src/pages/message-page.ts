@@ -2,14 +2,14 @@ import { html } from "hono/html";
 import { formHtml, type Form } from "./forms.ts";
 import type { Html, Page } from "./page.ts";
 
-/** What a notice says of the page: something failed, worked, needs care, or is good to know. */
+/** The kinds of notices: a failure, a success, a warning, or information. */
 export type NoticeKind = "bad" | "good" | "warning" | "info";
 
-/** A notice above what a page is about; assistive technology reads failures out. */
+/** Returns a notice above the content of a page; assistive technology reads failures out. */
 export const notice = (kind: NoticeKind, text: string): Html =>
   html`<div class="notice ${kind}"${kind === "bad" ? html` role="alert"` : ""}>${text}</div>`;
 
-/** A link that looks like a button. */
+/** Returns a link that looks like a button. */
 export const linkButton = ({
   href,
   label,
@@ -20,26 +20,26 @@ export const linkButton = ({
   plain?: true;
 }): Html => html`<a class="button${plain ? " plain" : ""}" href="${href}">${label}</a>`;
 
-/** Facts as names and values. */
+/** Returns facts as names and values. */
 export const facts = (rows: readonly (readonly [string, Html | string])[]): Html =>
   html`<dl>${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 
-/** A page with a few sentences, a form where it asks for something, and where to go on. */
+/** A page with a few sentences, a form where it asks for something, and links to continue. */
 export interface MessagePage {
   title: string;
   sentences?: readonly string[];
-  /** Why the form was not taken, or what went wrong. */
+  /** Why the form was not accepted, or what failed. */
   problem?: string;
-  /** What worked. */
+  /** What succeeded. */
   done?: string;
   warning?: string;
   form?: Form;
-  /** What stands below the form, such as other ways in. */
+  /** Content below the form, such as other ways to sign in. */
   more?: Html;
   links?: readonly { href: string; label: string; plain?: true }[];
 }
 
-/** The page of a message: one card. */
+/** Returns the page of a message: one card. */
 export const messagePage = ({
   title,
   sentences = [],

@@ -3,9 +3,9 @@ import { brand } from "../platform/kernel/brand.ts";
 import { createHash } from "node:crypto";
 
 /**
- * The style sheet of the server-rendered pages: the design tokens that the dashboard uses, so that
- * both read as one product. Text reaches 4.5:1 and controls 3:1 against their ground in both themes
- * (WCAG 2.2, 1.4.3 and 1.4.11).
+ * The style sheet of the server-rendered pages, with the dashboard's design tokens, so that both
+ * look like one product. The contrast of text is at least 4.5:1, and that of controls 3:1, in both
+ * themes (WCAG 2.2, 1.4.3 and 1.4.11).
  */
 const styleSheet = `
 :root{color-scheme:light dark;--page:#fafbfc;--surface:#fff;--muted:#f3f5f7;--line:#dfe3e8;--control:#868f9b;--text:#14181f;
@@ -85,7 +85,10 @@ tfoot td{font-weight:600;color:var(--text);border-bottom:0}
 header,footer{padding:12px 16px}.actions>*{flex:1}}
 `;
 
-/** The source expression that lets a policy accept the style sheet (CSP level 3, section 2.3.1). */
+/**
+ * The source expression by which a content security policy allows the style sheet (CSP level 3,
+ * section 2.3.1).
+ */
 const styleSource = `'sha256-${createHash("sha256").update(styleSheet).digest("base64")}'`;
 
 /** A piece of HTML whose values are escaped. */
@@ -94,25 +97,28 @@ export type Html = ReturnType<typeof html>;
 /** A page that the server renders. */
 export interface Page {
   title: string;
-  /** What stands in `<main>`. */
+  /** The content of `<main>`. */
   body: Html;
-  /** Room for two columns of facts, or for a table. */
+  /** Wider than a card: room for two columns of facts, or for a table. */
   width?: "wide" | "widest";
   /**
-   * Origins beside this one that a form of the page may lead to, such as the app that asked for
-   * consent (CSP `form-action`).
+   * Further origins that a form of the page may lead to, such as the app that asked for consent
+   * (CSP `form-action`).
    */
   formTargets?: readonly string[];
-  /** Address of a feed of this origin that reports changes (Atom, RFC 4287). */
+  /** The address of a feed of this origin that reports changes (Atom, RFC 4287). */
   feed?: string;
   /** A script of this origin that adds to the page; the page works without it. */
   script?: string;
 }
 
-/** Markup for the text that `value` is, once it is known to need no escaping. */
+/** Returns text as markup, for a `value` that is known to need no escaping. */
 const trusted = (value: string): Html => raw(value);
 
-/** The page as an HTML document: no script is needed, and nothing is loaded from another origin. */
+/**
+ * Returns the page as an HTML document: no script is needed, and nothing is loaded from another
+ * origin.
+ */
 export function pageHtml({ title, body, width, script, feed }: Page): string {
   const document = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -132,9 +138,9 @@ ${script === undefined ? "" : html`<script src="${script}" defer></script>`}</bo
 }
 
 /**
- * Headers of pages. Their addresses may carry tokens, so no cache keeps them; `same-origin` is the
- * strictest referrer policy under which a form still says where it comes from. No other site may
- * frame them (clickjacking).
+ * Returns the headers of pages. Page addresses may contain tokens, so no cache keeps them;
+ * `same-origin` is the strictest referrer policy under which a form still states its origin. No
+ * other site may frame them (clickjacking).
  */
 export const pageHeaders = ({
   formTargets = [],
@@ -152,20 +158,19 @@ export const pageHeaders = ({
   "cross-origin-opener-policy": "same-origin",
 });
 
-/** The service's mark: two tracks that a switch joins. */
+/** The service's logo: two tracks that a switch joins. */
 const paths =
   `<path d="M5 3v18M19 3v4c0 5-14 5-14 10" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round"/>` +
   `<circle cx="19" cy="3" r="2" fill="currentColor"/><circle cx="5" cy="21" r="2" fill="currentColor"/>`;
 
 /**
- * The mark in the colour of the text around it, hidden from assistive technology, since the name
- * stands beside it.
+ * The logo in the colour of the surrounding text, hidden from assistive technology, since the name
+ * is beside it.
  */
 export const mark = `<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${paths}</svg>`;
 
 /**
- * The mark as a file of its own, for tabs and bookmarks; its colour follows the theme of the
- * browser.
+ * The logo as a file of its own, for tabs and bookmarks; its colour follows the browser's theme.
  */
 export const faviconSvg =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><style>svg{color:#2959c6}` +

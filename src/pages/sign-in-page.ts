@@ -7,7 +7,9 @@ import type { Html, Page } from "./page.ts";
 /** Where the script is served. */
 export const passkeyScriptPath = "/scripts/passkey.js";
 
-/** A button that the script shows where the browser knows passkeys; hidden without it. */
+/**
+ * Returns a button that the script shows where the browser supports passkeys; hidden without it.
+ */
 export const passkeyButton = ({
   way,
   label,
@@ -62,20 +64,22 @@ for (const place of document.querySelectorAll("[data-passkey]")) {
 }
 `;
 
-/** What the page to sign in offers. */
+/** What the sign-in page offers. */
 interface SignInPage {
-  /** Path and query to come back to. */
+  /** The path and query to return to. */
   returnTo: string;
   fields: readonly FormField[];
   problem?: string | undefined;
-  /** What just worked, such as signing out. */
+  /** What just succeeded, such as signing out. */
   done?: string | undefined;
-  /** What holds for the whole service, such as that it has no owner yet. */
+  /** A note about the whole service, such as that it has no owner yet. */
   info?: string | undefined;
-  /** Address of the page for new accounts; undefined where they need an invitation. */
+  /** The address of the page for new accounts; undefined where they need an invitation. */
   signUpPath: string | undefined;
   providers: readonly { id: string; name: string }[];
-  /** Where passkeys and providers work, if not at the address by which this page was opened. */
+  /**
+   * The address at which passkeys and providers work, where this page was opened under another one.
+   */
   elsewhere: string | undefined;
 }
 
@@ -88,8 +92,8 @@ const providerForm = ({ id, name }: { id: string; name: string }, returnTo: stri
   });
 
 /**
- * Passkeys and cookies of providers belong to one host, so that at another one there is a link to
- * it.
+ * Returns the other ways to sign in. Passkeys and providers' cookies belong to one host, so under
+ * another one there is a link to it.
  */
 const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
   elsewhere === undefined
@@ -99,8 +103,8 @@ const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
     : html`<p class="hint">Passkeys${providers.map(({ name }) => `, ${name}`)} work at <a href="${elsewhere}">${elsewhere}</a></p>`;
 
 /**
- * The page to sign in: with a password and without a script, with a passkey where the browser has
- * one, or at a provider.
+ * Returns the page to sign in: with a password and without a script, with a passkey where the
+ * browser supports them, or at a provider.
  */
 export const signInPage = (page: SignInPage): Page => ({
   title: "Sign in",

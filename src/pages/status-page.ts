@@ -4,7 +4,8 @@ import { notice, type NoticeKind } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
 /**
- * What the status page shows: one sentence, components, the days of each provider, and incidents.
+ * The content of the status page: one sentence, components, the days of each provider, and
+ * incidents.
  */
 export interface StatusFacts {
   status: string;
@@ -20,7 +21,7 @@ export interface StatusFacts {
 }
 
 /**
- * A time in which a provider was not healthy; moments are ISO 8601, and the end is null while it
+ * A period in which a provider was not healthy. Times are ISO 8601, and the end is null while it
  * lasts.
  */
 interface StatusIncident {
@@ -31,7 +32,7 @@ interface StatusIncident {
   messages: readonly string[];
 }
 
-/** Address of the feed of incidents. */
+/** The address of the feed of incidents. */
 export const statusFeedPath = "/status.atom";
 
 const kinds: Readonly<Record<string, NoticeKind>> = {
@@ -44,7 +45,7 @@ const percent = (uptime: number | null): string =>
   uptime === null ? "no request" : `${(uptime * 100).toFixed(2)} %`;
 const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
 
-/** From here on a day is good; from there on it has had trouble; below, it was bad. */
+/** The uptime from which a day is good, and the one from which it is fair; below, it is bad. */
 const [goodFrom, fairFrom] = [0.99, 0.9] as const;
 function barOf(uptime: number | null): string {
   if (uptime === null) return "idle";
@@ -79,7 +80,7 @@ const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>
     ? html`<p>None in the last 90 days.</p>`
     : html`<ul>${incidents.map(incidentHtml)}</ul>`;
 
-/** The public status page. */
+/** Returns the public status page. */
 export const statusPage = ({
   status,
   description,
@@ -101,8 +102,8 @@ export const statusPage = ({
 });
 
 /**
- * The incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident goes
- * on.
+ * Returns the incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident
+ * lasts.
  */
 export function statusFeed(
   { incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">,
