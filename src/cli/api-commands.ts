@@ -4,7 +4,7 @@ import { CommandError, type CommandContext } from "./terminal.ts";
 import { withAccount, runningGateway } from "./gateway-api.ts";
 import { brand } from "../platform/kernel/brand.ts";
 
-/** A key as its list shows it. */
+/** A key as the list shows it. */
 interface KeyRecord {
   id: string;
   hash: string;
@@ -17,7 +17,7 @@ interface KeyRecord {
   last_used_at: string | null;
 }
 
-/** What the command line says of a new key. */
+/** The options of a new key. */
 interface NewKeyOptions {
   limit?: number;
   reset?: string;
@@ -99,7 +99,7 @@ export async function revokeKey(context: CommandContext, wanted: string): Promis
   }
 }
 
-/** What the command line says of a grant. */
+/** The options of a grant. */
 interface GrantOptions {
   workspace?: string;
   bucket: string;
@@ -111,7 +111,7 @@ interface WorkspaceRecord {
   name: string;
 }
 
-/** Gives a workspace credits; the only one where none is named. */
+/** Grants credits to a workspace, or to the only one where none is named. */
 export async function grantCredits(
   context: CommandContext,
   amount: number,
@@ -146,7 +146,7 @@ function onlyWorkspace({ data }: { data: readonly WorkspaceRecord[] }): string {
   );
 }
 
-/** What an export holds, by the path of the API that it is read from. */
+/** The contents of an export, by the API path that each is read from. */
 const exportedPaths = {
   keys: "/keys?include_disabled=true",
   management_keys: "/management-keys?include_invalid=true",
@@ -167,7 +167,7 @@ const exportedPaths = {
 } as const;
 
 /**
- * Exports what a workspace has as one JSON document, without secrets; parts that are refused are
+ * Exports a workspace's data as one JSON document, without secrets; parts that are refused are
  * named in `left_out`.
  */
 export async function exportWorkspace(
@@ -229,7 +229,7 @@ export async function listModels(
   ]);
 }
 
-/** A chunk of a streamed chat answer, as far as it is shown. */
+/** The members of a streamed chat answer's chunk that are shown. */
 interface Chunk {
   model?: string;
   choices?: { delta?: { content?: string | null } }[];
@@ -238,7 +238,7 @@ interface Chunk {
   [brand.metadataKey]?: unknown;
 }
 
-/** The data of server-sent events, one after the other. */
+/** Yields the data of server-sent events, one after another. */
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let text = "";
   const decoder = new TextDecoder();
@@ -251,8 +251,8 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
 }
 
 /**
- * Asks one question and shows the answer as it comes; who served it and what it cost follow on
- * stderr.
+ * Asks one question and shows the answer as it comes, followed on stderr by the provider and the
+ * cost.
  */
 export async function ask(
   context: CommandContext,

@@ -25,13 +25,13 @@ import { type CommandContext, CommandError } from "./terminal.ts";
 import { checkBooks, compareSchema, openSqlite } from "./database.ts";
 import { copyPostgres, holdsTables, loadPostgres } from "./postgres-copy.ts";
 
-/** What `manifest.json` of a backup says. */
+/** The contents of a backup's `manifest.json`. */
 interface Manifest {
   format: "switchyard-backup-1";
   version: string;
   created_at: string;
   engine: "sqlite" | "postgres";
-  /** SHA-256 of each file, in hex. */
+  /** The SHA-256 of each file, in hexadecimal. */
   files: Record<string, string>;
 }
 
@@ -43,8 +43,8 @@ const hashOf = (path: string): string =>
   createHash("sha256").update(readFileSync(path)).digest("hex");
 
 /**
- * Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` with
- * what is wrong.
+ * Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` that
+ * says what is wrong.
  */
 async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void> {
   const { query, close } = openSqlite(path);
@@ -66,7 +66,7 @@ async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void
 }
 
 /**
- * Copies the database at one moment, beside a gateway that goes on, and the key that opens its
+ * Copies the database as of one moment, beside a running gateway, and the key that opens its
  * secrets.
  */
 async function copySqlite(
@@ -91,7 +91,7 @@ async function copySqlite(
 }
 
 /**
- * Backs the database up into a new folder, while a gateway runs or without one, and verifies the
+ * Backs the database up into a new folder, with or without a running gateway, and verifies the
  * copy.
  */
 export async function backup(
@@ -163,7 +163,7 @@ async function requireUnused(settings: Settings): Promise<void> {
 }
 
 /**
- * Restores a backup; what is there is kept beside it under another name. The gateway has to be
+ * Restores a backup; existing data is kept beside it under another name. The gateway has to be
  * stopped.
  */
 export async function restore(

@@ -8,7 +8,7 @@ import { checkAuditLog, type Query } from "../access/audit-chain.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { CommandError } from "./terminal.ts";
 
-/** A database that is only read, at one moment, beside gateways that write. */
+/** A database opened for reading, as of one moment, beside gateways that write. */
 export interface OpenedForReading {
   query: Query;
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export async function openPostgres(connectionString: string): Promise<OpenedForR
   };
 }
 
-/** Migrations that a database lacks, and those that this release does not know. */
+/** Returns the migrations that a database lacks, and those that this release does not know. */
 export async function compareSchema(
   query: Query,
 ): Promise<{ missing: string[]; unknown: string[] }> {
@@ -48,7 +48,7 @@ export async function compareSchema(
   };
 }
 
-/** What is wrong with the books, the sums that are kept of them, and the audit log. */
+/** Returns what is wrong with the ledger, the sums derived from it, and the audit log. */
 export const checkBooks = async (query: Query, encryptionKey: Uint8Array): Promise<string[]> => [
   ...(await checkLedger(query)),
   ...(await checkClosedMonths(query, encryptionKey)),

@@ -122,7 +122,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** Reports whether a provider's address answers, with any status, and what its clock says. */
+/** Reports whether a provider's address answers, with any status, and how far its clock differs. */
 async function askProvider(
   url: string,
 ): Promise<{ skewMs: number | undefined } | { error: string }> {
@@ -187,7 +187,7 @@ async function checkProviders(settings: Settings): Promise<Finding[]> {
   ];
 }
 
-/** Whether the archive can be used, without changing anything there. */
+/** Checks whether the archive can be used, without changing anything in it. */
 async function checkArchive({ archive, extraCertificates }: Settings): Promise<Finding[]> {
   if (archive.url === "none") return [];
   const { ArchiveClient } = await import("../insights/archive/archive-client.ts");
@@ -204,7 +204,7 @@ async function checkArchive({ archive, extraCertificates }: Settings): Promise<F
   }
 }
 
-/** Examines the installation; beside a running gateway as well as without one. */
+/** Examines the installation, with or without a running gateway. */
 async function examine(
   context: CommandContext,
   { offline }: { offline: boolean },
@@ -237,8 +237,8 @@ const marks = {
 } as const;
 
 /**
- * Shows what the doctor found; the exit code: 0, 1 where there is a problem, 2 where the database
- * could not be checked.
+ * Shows what the doctor found. Returns the exit code: 0, 1 where there is a problem, 2 where the
+ * database could not be checked.
  */
 export async function doctor(
   context: CommandContext,

@@ -12,7 +12,7 @@ import { type CommandContext, CommandError } from "./terminal.ts";
 
 const probeTimeoutMs = 2_000;
 
-/** A gateway that a command asks over its API. */
+/** A gateway that a command calls over its API. */
 export class GatewayApi {
   readonly url: string;
   private readonly secret: string | undefined;
@@ -49,12 +49,12 @@ async function refusalText(response: Response): Promise<string> {
     if (error?.message !== undefined)
       return `${error.message} (${response.status} ${error.code ?? ""})`;
   } catch {
-    // Not a gateway's error; what came is shown below.
+    // Not a gateway's error; the raw text is shown below.
   }
   return `${response.status} ${text.slice(0, 200)}`;
 }
 
-/** Whether a gateway answers at an address. */
+/** Returns whether a gateway answers at an address. */
 async function isRunning(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(probeTimeoutMs) });
@@ -64,7 +64,7 @@ async function isRunning(url: string): Promise<boolean> {
   }
 }
 
-/** The address that was named, or where the configuration has the gateway listen. */
+/** Returns the address that was named, or where the configuration has the gateway listen. */
 async function addressOf({
   url,
   environment,
@@ -82,7 +82,7 @@ async function addressOf({
   };
 }
 
-/** The running gateway with an LLM key, for what only a running gateway does. */
+/** Returns the running gateway with an LLM key, for what only a running gateway does. */
 export async function runningGateway(context: CommandContext): Promise<GatewayApi> {
   const { url } = await addressOf(context);
   if (!(await isRunning(url)))
@@ -93,8 +93,8 @@ export async function runningGateway(context: CommandContext): Promise<GatewayAp
 }
 
 /**
- * Runs a command of accounts: over the API of the gateway that runs, else on the data directory,
- * with the whole gateway opened for it and a management key that ends with it.
+ * Runs an account command: over the API of a running gateway, or on the data directory, for which
+ * the whole gateway is opened with a management key that is revoked at the end.
  */
 export async function withAccount<Result>(
   context: CommandContext,
@@ -125,12 +125,11 @@ interface LocalGateway {
   close(): Promise<void>;
 }
 
-/** What the command's own key is called in the audit log. */
+/** The name of the command's own key in the audit log. */
 const keyName = "switchyard command";
 
 /**
- * Opens the gateway on its data, on a free port of loopback that only this command knows the key
- * of.
+ * Opens the gateway on its data, on a free loopback port, with a key that only this command has.
  */
 async function openLocalGateway(context: CommandContext): Promise<LocalGateway> {
   const configuration = await readConfiguration(context);
@@ -175,7 +174,7 @@ async function openLocalGateway(context: CommandContext): Promise<LocalGateway> 
   };
 }
 
-/** Revokes the command's key, the last thing that it is used for. */
+/** Revokes the command's key, as its last use. */
 async function revokeOwnKey(url: string, secret: string): Promise<void> {
   const headers = { authorization: `Bearer ${secret}` };
   const { data } = (await (await fetch(`${url}/api/v1/management-keys`, { headers })).json()) as {

@@ -10,7 +10,7 @@ import { CommandError } from "./terminal.ts";
 const rowsAtOnce = 1_000;
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** A line of a copy: a row of a table as Postgres writes it in JSON, or where a sequence is. */
+/** A line of a copy: a table's row in Postgres' JSON, or the position of a sequence. */
 interface Line {
   kind: "row" | "sequence";
   name: string;
@@ -30,7 +30,7 @@ async function namesOf(client: Client, query: string): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** A partition's rows are those of its table. */
+/** Returns the tables to copy. A partition's rows are those of its table. */
 const tablesOf = (client: Client): Promise<string[]> =>
   namesOf(
     client,
@@ -82,7 +82,9 @@ async function connect(connectionString: string): Promise<Client> {
   return client;
 }
 
-/** Copies a Postgres database at one moment, beside gateways that write, and checks its books. */
+/**
+ * Copies a Postgres database as of one moment, beside gateways that write, and checks its ledger.
+ */
 export async function copyPostgres(
   url: string,
   { file, encryptionKey }: { file: string; encryptionKey: Uint8Array },
@@ -101,7 +103,7 @@ export async function copyPostgres(
   }
 }
 
-/** Whether a database holds tables of a gateway. */
+/** Returns whether a database contains tables of a gateway. */
 export async function holdsTables(url: string): Promise<boolean> {
   const client = await connect(url);
   try {
@@ -111,7 +113,7 @@ export async function holdsTables(url: string): Promise<boolean> {
   }
 }
 
-/** Checks that refer to other tables wait for the end, since rows come table by table. */
+/** Defers foreign key checks to the end, since rows come table by table. */
 async function deferChecks(client: Client): Promise<() => Promise<void>> {
   const { rows } = await client.query<{ table: string; name: string }>(
     `select conrelid::regclass::text as table, conname as name from pg_constraint
@@ -157,7 +159,7 @@ async function load(client: Client, file: string): Promise<void> {
   await flush();
 }
 
-/** Takes out what migrations and opening the database wrote; tables that only grow are empty still. */
+/** Deletes what migrations and opening the database wrote; append-only tables are still empty. */
 async function emptyTables(client: Client): Promise<void> {
   for (const name of await tablesOf(client)) {
     const { rowCount } = await client.query(`select 1 from ${quoted(name)} limit 1`);
@@ -196,8 +198,8 @@ async function putBack(client: Client, { schema, keptAs }: SetAside): Promise<vo
 }
 
 /**
- * Puts a copy into a database in which `migrate` makes the tables. What was there stays in a schema
- * of its own, whose name is returned; a copy that is not whole leaves the database as it was.
+ * Loads a copy into a database in which `migrate` creates the tables. Existing tables stay in a
+ * schema of their own, whose name is returned. An incomplete copy leaves the database as it was.
  */
 export async function loadPostgres(
   url: string,

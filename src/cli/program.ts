@@ -17,10 +17,10 @@ import { doctor } from "./doctor.ts";
 import type { ImportOptions } from "./import/import-command.ts";
 import { readConfiguration } from "../app/settings-of.ts";
 
-/** Shells that completion is written for. */
+/** Shells with a completion script. */
 const shells = ["bash", "zsh", "fish"] as const;
 
-/** Words that may follow each command, by its words: `keys` to `create list revoke --help`. */
+/** Returns the words that may follow each command: `keys` has `create list revoke --help`. */
 function wordsBelow(command: Command, path = ""): Map<string, string[]> {
   const own = [
     ...command.commands.map((each) => each.name()),
@@ -68,7 +68,7 @@ const fishScript = (words: Map<string, string[]>): string =>
     .join("\n")
     .concat("\n");
 
-/** The script that completes the command's words in a shell. */
+/** Returns the script that completes the command's words in a shell. */
 function completionScript(program: Command, shell: string): string {
   const words = wordsBelow(program);
   if (shell === "bash") return bashScript(words);
@@ -77,7 +77,7 @@ function completionScript(program: Command, shell: string): string {
   throw new CommandError(`expected ${shells.join(", ")}, got ${shell}`, 2);
 }
 
-/** The world around the command. */
+/** The environment of a command. */
 interface CommandWorld {
   environment: Environment;
   workingDirectory: string;
@@ -114,7 +114,7 @@ const variablesOf = ({ config, dataDir }: GlobalOptions): Record<string, string>
   ...(dataDir === undefined ? {} : { SWITCHYARD_DATA_DIR: dataDir }),
 });
 
-/** The command line, whose commands are given what they work with. */
+/** The command line, whose commands are given their dependencies. */
 class CommandLine {
   readonly program = new Command("switchyard");
   exitCode = 0;
@@ -320,8 +320,8 @@ function addImport(line: CommandLine): void {
 }
 
 /**
- * Runs one command line; gives the exit code: 0, 1 where it found or met a problem, 2 for wrong
- * usage.
+ * Runs one command line. Returns the exit code: 0, 1 where it found or met a problem, 2 for
+ * incorrect usage.
  */
 export async function runCommand(
   parameters: readonly string[],
@@ -329,7 +329,7 @@ export async function runCommand(
 ): Promise<number> {
   const line = new CommandLine(world);
   for (const add of [addOperating, addAccount, addImport, addInference]) add(line);
-  // Subcommands take over what the program says of its output and its errors.
+  // Subcommands inherit the program's settings of output and errors.
   const settle = (command: Command): void =>
     command.commands.forEach((child) => settle(child.copyInheritedSettings(command)));
   settle(line.program);

@@ -2,8 +2,8 @@ import { styleText } from "node:util";
 import type { Environment } from "../platform/config/environment-settings.ts";
 
 /**
- * A command that could not do what was asked; its message names the way out. Exit code 1, or 2 for
- * wrong usage.
+ * Thrown where a command could not do what was asked; its message says how to fix it. Exit code 1,
+ * or 2 for incorrect usage.
  */
 export class CommandError extends Error {
   override name = "CommandError";
@@ -18,7 +18,7 @@ export class CommandError extends Error {
 /** A column of a table: its heading, and the text of a row. */
 export type Column<Row> = readonly [heading: string, text: (row: Row) => string];
 
-/** Where a command writes to: text for people, or one JSON document with `--json`. */
+/** The output of a command: text for people, or one JSON document with `--json`. */
 export class Terminal {
   readonly json: boolean;
   private readonly hasColours: boolean;
@@ -45,12 +45,12 @@ export class Terminal {
     if (!this.json) this.write.out(`${text}\n`);
   }
 
-  /** Writes a line beside the result, such as progress. */
+  /** Writes a line to stderr, beside the result, such as progress. */
   note(text: string): void {
     this.write.err(`${text}\n`);
   }
 
-  /** Writes the result as JSON where that is asked for; says whether it did. */
+  /** Writes the result as JSON where that was requested; returns whether it did. */
   result(value: unknown): boolean {
     if (this.json) this.write.out(`${JSON.stringify(value, null, 2)}\n`);
     return this.json;
@@ -74,13 +74,13 @@ export class Terminal {
     }
   }
 
-  /** Colours a text where the terminal shows colours. */
+  /** Colours a text where the terminal supports colours. */
   colour(style: Parameters<typeof styleText>[0], text: string): string {
     return this.hasColours ? styleText(style, text, { validateStream: false }) : text;
   }
 }
 
-/** What every command is given. */
+/** What every command receives. */
 export interface CommandContext {
   terminal: Terminal;
   environment: Environment;

@@ -5,10 +5,10 @@ import { buildDocumentation } from "../app/parts/build-operations.ts";
 import { staticFiles } from "../documentation/site.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
 
-/** The address of the gateway in examples, as a first start has it. */
+/** The address of the gateway in examples, as after a first start. */
 const examplesUrl = "http://127.0.0.1:8787";
 
-/** Writes the documentation site as files whose links are relative. */
+/** Writes the documentation site as files with relative links. */
 export async function writeDocumentation(context: CommandContext, out: string): Promise<void> {
   const folder = resolve(context.workingDirectory, out);
   const isForeign =

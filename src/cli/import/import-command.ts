@@ -19,16 +19,16 @@ import { OpenRouterImport } from "./openrouter.ts";
 import { PortkeyImport } from "./portkey.ts";
 import { type ImportFinding, SourceDocument } from "./source-document.ts";
 
-/** What can be imported from. */
+/** The sources of an import. */
 const importSources = ["litellm", "portkey", "openrouter", "openai-env"] as const;
 export type ImportSource = (typeof importSources)[number];
 
-/** What the command line says of an import. */
+/** The options of an import. */
 export interface ImportOptions {
-  /** LiteLLM's virtual keys, as its API answers with them. */
+  /** The file with LiteLLM's virtual keys, as its API returns them. */
   keys?: string;
   dryRun?: boolean;
-  /** Replace a configuration that is there. */
+  /** Whether to replace an existing configuration. */
   force?: boolean;
 }
 
@@ -43,7 +43,7 @@ interface CreatedRecords {
   keys: CreatedKey[];
   presets: string[];
   budgets: string[];
-  /** Records that were there under the same name. */
+  /** Records that existed under the same name. */
   existing: string[];
 }
 
@@ -87,7 +87,7 @@ function readSources(
   return sources;
 }
 
-/** The configuration as YAML, checked as a start would. Throws `ConfigurationError`. */
+/** Returns the configuration as YAML, checked as at a start. Throws `ConfigurationError`. */
 function configurationText(plan: ImportPlan, from: string, file: string): string {
   const text = `# Written by: switchyard import ${from}\n# switchyard check reads it, switchyard doctor asks its providers.\n${stringify(
     plan.providers.length === 0 ? {} : { providers: plan.providers },
@@ -104,7 +104,7 @@ function configurationText(plan: ImportPlan, from: string, file: string): string
   return text;
 }
 
-/** Names that clients use and that would mean another model here, or none. */
+/** Returns names that clients use and that would mean another model here, or none. */
 function lostNames(plan: ImportPlan, file: string): ImportFinding[] {
   const { models, aliases = new Map<string, string>() } = buildCatalog({
     environment: {},
@@ -122,7 +122,7 @@ function lostNames(plan: ImportPlan, file: string): ImportFinding[] {
 const listOf = async (api: GatewayApi, path: string): Promise<Record<string, unknown>[]> =>
   ((await api.ask("GET", path)) as { data: Record<string, unknown>[] }).data;
 
-/** Creates what the account lacks; a record of the same name stays as it is. */
+/** Creates the records that the account lacks; a record of the same name stays as it is. */
 async function createRecords(api: GatewayApi, plan: ImportPlan): Promise<CreatedRecords> {
   const created: CreatedRecords = { keys: [], presets: [], budgets: [], existing: [] };
   const missing = async (

@@ -7,17 +7,17 @@ import { makerOfName } from "../../inference/catalog/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerDefinitions } from "../../inference/providers/index.ts";
 
-/** A body of a request that creates a record of the account. */
+/** The body of a request that creates a record of the account. */
 export type NewRecord = Readonly<Record<string, unknown>>;
 
-/** A server of another gateway's file, as it is to be asked. */
+/** A server in another gateway's file. */
 export interface Upstream {
   /** The id of a provider that the gateway knows; absent for any other server. */
   vendor?: string | undefined;
-  /** What another provider is called. */
+  /** The name of any other provider. */
   name?: string | undefined;
   baseUrl?: string | undefined;
-  /** As the configuration has it: `${NAME}`. */
+  /** In the configuration's form: `${NAME}`. */
   apiKey?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   timeouts?: ConfiguredProvider["timeouts_ms"] | undefined;
@@ -27,14 +27,14 @@ export interface Upstream {
 export interface Deployment {
   id: string;
   upstreamModel: string;
-  /** The model whose price it has, where its own name says nothing. */
+  /** The model whose price applies, where its own name has none. */
   pricedAs?: string | undefined;
   settings: Partial<ConfiguredModel>;
 }
 
 type Pricing = NonNullable<ConfiguredModel["pricing"]>;
 
-/** A price per token as USD per million tokens. */
+/** Converts a price per token to USD per million tokens. */
 export const usdPerMillion = (usdPerToken: number): string =>
   (usdPerToken * 1e6).toFixed(9).replace(/\.?0+$/, "");
 
@@ -47,12 +47,12 @@ const slugOf = (text: string): string =>
 /** What an import writes and creates. */
 export class ImportPlan {
   readonly providers: ConfiguredProvider[] = [];
-  /** Values that the file holds itself, by the variable that the configuration reads them from. */
+  /** Values from the file itself, by the variable from which the configuration reads them. */
   readonly variables = new Map<string, string>();
   readonly keys: NewRecord[] = [];
   readonly presets: NewRecord[] = [];
   readonly budgets: NewRecord[] = [];
-  /** Names that clients use, to the ids that they are to mean. */
+  /** Names that clients use, and the ids that they are to mean. */
   readonly names = new Map<string, string>();
   private readonly catalog: CatalogSnapshot;
   private readonly upstreams = new Map<string, string>();
@@ -61,7 +61,7 @@ export class ImportPlan {
     this.catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
   }
 
-  /** The reference to a secret that a file holds itself; the value goes to a file of its own. */
+  /** Returns the reference to a secret in the file itself; its value goes to a separate file. */
   secret(hint: string, value: string): string {
     const wanted = hint
       .toUpperCase()
@@ -74,7 +74,9 @@ export class ImportPlan {
     return `\${${name}}`;
   }
 
-  /** The catalog's id of a model that clients call by a name, or one that the name becomes. */
+  /**
+   * Returns the catalog's id of a model that clients call by a name, or an id formed from the name.
+   */
   modelId(name: string, vendor: string): string {
     const plain = name.trim().toLowerCase().replaceAll(/\s+/g, "-");
     const known = this.catalog.models.has(plain) ? plain : this.catalog.aliases?.get(plain);
@@ -82,7 +84,7 @@ export class ImportPlan {
     return /^[^/]+\/./.test(plain) ? plain : `${makerOfName(plain) ?? vendor}/${plain}`;
   }
 
-  /** A slug for a preset that no other preset of the plan has. */
+  /** Returns a slug that no other preset of the plan has. */
   presetSlug(name: string): string {
     const wanted = slugOf(name) || "preset";
     let slug = wanted;
@@ -91,7 +93,7 @@ export class ImportPlan {
     return slug;
   }
 
-  /** The provider entry of an upstream, made where there is none without the model yet. */
+  /** Returns the provider entry of an upstream, which is created where none lacks this model. */
   provider(upstream: Upstream, modelId?: string): ConfiguredProvider {
     const place = JSON.stringify(upstream);
     for (const entry of this.providers) {
@@ -125,7 +127,7 @@ export class ImportPlan {
   }
 
   /**
-   * Adds a model to the provider that serves it; says where its price comes from: `file`, `catalog`
+   * Adds a model to the provider that serves it. Returns the source of its price: `file`, `catalog`
    * or `none`, which makes it free.
    */
   addModel(upstream: Upstream, deployment: Deployment): "file" | "catalog" | "none" {
@@ -143,7 +145,7 @@ export class ImportPlan {
     return settings.pricing !== undefined ? "file" : isFree ? "none" : "catalog";
   }
 
-  /** The price as the catalog has it: under the same id, or of the model that is behind the name. */
+  /** Returns the catalog's price: under the same id, or of the model behind the name. */
   private knownPricing(
     { id: providerId }: ConfiguredProvider,
     { vendor }: Upstream,
@@ -177,7 +179,7 @@ export class ImportPlan {
   }
 }
 
-/** The provider that is asked at an address, where the gateway knows one there. */
+/** Returns the built-in provider at an address, if there is one. */
 export function vendorAt(baseUrl: string): string | undefined {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).host : undefined;
   return providerDefinitions.find(
@@ -185,7 +187,7 @@ export function vendorAt(baseUrl: string): string | undefined {
   )?.id;
 }
 
-/** The variable that a provider's key is usually in. */
+/** Returns the variable that usually holds a provider's key. */
 export const credentialVariableOf = (vendor: string): string =>
   providerDefinitions.find(({ id }) => id === vendor)?.credentialVariables[0] ??
   `${vendor.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`;

@@ -10,7 +10,7 @@ const daysByUnit: Readonly<Record<string, number>> = {
   mo: 30,
 };
 
-/** The window that a duration such as `30d` comes closest to; reports where it differs. */
+/** Returns the window closest to a duration such as `30d`; reports where it differs. */
 export function resetOf(node: SourceNode | undefined): "daily" | "weekly" | "monthly" {
   const written = node?.text();
   if (written === undefined) return "monthly";
@@ -47,8 +47,8 @@ function modelsOf(
 }
 
 /**
- * Reads virtual keys as `GET /key/list?return_full_object=true` answers. Their secrets are hashes,
- * so each key is created again with a new one.
+ * Reads virtual keys as `GET /key/list?return_full_object=true` returns them. Their secrets are
+ * hashes, so each key is created again with a new one.
  */
 export function importLiteLlmKeys(
   source: SourceDocument,

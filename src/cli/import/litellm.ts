@@ -9,7 +9,7 @@ import {
 import { importLiteLlmKeys, resetOf } from "./litellm-keys.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
-/** LiteLLM's prefixes of models whose provider is called differently here. */
+/** LiteLLM's prefixes of models whose provider has another name here. */
 const vendors: Readonly<Record<string, string>> = {
   azure_ai: "azure",
   bedrock: "amazon-bedrock",
@@ -98,7 +98,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 const reasonFor = (path: string): string =>
   reasons.find(([pattern]) => pattern.test(path))?.[1] ?? "has no counterpart";
 
-/** `os.environ/NAME` as the configuration writes it; other texts as they are. */
+/** Converts `os.environ/NAME` to the configuration's form; undefined for other texts. */
 const referenceOf = (text: string): string | undefined => {
   const name = /^os\.environ\/([A-Za-z_]\w*)$/.exec(text)?.[1];
   return name === undefined ? undefined : `\${${name}}`;
@@ -227,7 +227,7 @@ export class LiteLlmImport {
   ): Upstream | undefined {
     const address = parameters.get("api_base") ?? parameters.get("base_url");
     const written = address?.text();
-    // openai/ with an address is how LiteLLM writes any server that speaks OpenAI's dialect.
+    // openai/ with an address is how LiteLLM names any server that speaks OpenAI's dialect.
     const isOwnServer = written !== undefined && (prefixed === "openai" || prefixed === undefined);
     const vendor = isOwnServer ? vendorAt(written) : prefixed;
     if (vendor === undefined && !isOwnServer) {
@@ -295,7 +295,7 @@ export class LiteLlmImport {
     };
   }
 
-  /** Accounts of clouds are named in variables that their providers read. */
+  /** Adds the variables in which providers read cloud accounts. */
   private addVendorVariables(parameters: SourceNode, vendor: string | undefined): void {
     const variables: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "google-vertex": {
@@ -353,7 +353,7 @@ export class LiteLlmImport {
     }
   }
 
-  /** Fallbacks and parameters of models become presets, which clients ask for by name. */
+  /** Turns fallbacks and parameters of models into presets, which clients request by name. */
   private addPresets(): void {
     const fallbacks = new Map<string, string[]>();
     for (const section of ["litellm_settings", "router_settings"]) {

@@ -4,7 +4,7 @@ import type { SourceDocument, SourceNode } from "./source-document.ts";
 
 const openaiAddress = "https://api.openai.com/v1";
 
-/** Reads the variables of programs that ask providers themselves. */
+/** Reads the variables of programs that call providers directly. */
 export class OpenAiEnvironmentImport {
   private readonly plan: ImportPlan;
 
@@ -13,7 +13,7 @@ export class OpenAiEnvironmentImport {
   }
 
   /**
-   * Fills the plan. The values of a file go to switchyard.env; those of the environment stay where
+   * Fills the plan. Values from a file go to switchyard.env; those of the environment stay where
    * they are.
    */
   run(source: SourceDocument, { isFile }: { isFile: boolean }): void {

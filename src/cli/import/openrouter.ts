@@ -1,7 +1,7 @@
 import type { ImportPlan } from "./import-plan.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
-/** Facts of records that a report need not repeat. */
+/** Members of records that a report does not list. */
 const facts = [
   ...["hash", "label", "usage", "usage_daily", "usage_weekly", "usage_monthly", "byok_usage"],
   ...["byok_usage_daily", "byok_usage_weekly", "byok_usage_monthly", "limit_remaining"],
@@ -27,7 +27,7 @@ const samePreferences = [
   ...["allow_fallbacks", "require_parameters", "data_collection", "zdr", "sort", "max_price"],
 ];
 
-/** Reads keys and presets of OpenRouter, as `GET /keys` and `GET /presets` answer with them. */
+/** Reads keys and presets of OpenRouter, as `GET /keys` and `GET /presets` return them. */
 export class OpenRouterImport {
   private readonly plan: ImportPlan;
 
@@ -35,7 +35,7 @@ export class OpenRouterImport {
     this.plan = plan;
   }
 
-  /** Fills the plan; OpenRouter itself is the provider that its ids go on to work with. */
+  /** Fills the plan. OpenRouter itself is the provider with which its ids continue to work. */
   run(sources: readonly SourceDocument[]): void {
     this.plan.provider({ vendor: "openrouter", apiKey: "${OPENROUTER_API_KEY}" });
     for (const source of sources) {
@@ -115,7 +115,7 @@ export class OpenRouterImport {
   }
 }
 
-/** The records of a file: a list, an answer with `data`, or several answers by name. */
+/** Returns the records of a file: a list, an answer with `data`, or several answers by name. */
 function recordsOf({ root }: SourceDocument): SourceNode[] {
   for (const fact of ["total_count", "object"]) root.get(fact)?.whole();
   if (root.isList()) return root.items();

@@ -8,7 +8,7 @@ import {
 import { resetOf } from "./litellm-keys.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
-/** Portkey's names of providers that are called differently here. */
+/** Portkey's names of providers that have another name here. */
 const vendors: Readonly<Record<string, string>> = {
   "azure-openai": "azure",
   "azure-ai": "azure",
@@ -50,14 +50,14 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/defaults/, "clients name a preset; see /docs/guides/presets"],
 ];
 
-/** Facts of records that a report need not repeat. */
+/** Members of records that a report does not list. */
 const facts = [
   ...["id", "object", "created_at", "last_updated_at", "updated_at", "organisation_id"],
   ...["workspace_id", "user_id", "creation_mode", "type", "key", "reset_usage", "owner_id"],
   ...["updated_by", "is_default", "version_id", "description", "note", "masked_api_key"],
 ];
 
-/** Reads configs, providers (virtual keys) and API keys of Portkey, as its API answers with them. */
+/** Reads configs, providers (virtual keys) and API keys of Portkey, as its API returns them. */
 export class PortkeyImport {
   private readonly plan: ImportPlan;
   /** Vendors by the slugs of virtual keys. */
@@ -67,7 +67,7 @@ export class PortkeyImport {
     this.plan = plan;
   }
 
-  /** Fills the plan from all files: what is referred to first. */
+  /** Fills the plan from all files, starting with records that others refer to. */
   run(sources: readonly SourceDocument[]): void {
     const records = sources.flatMap(recordsOf);
     for (const record of records) for (const fact of facts) record.get(fact)?.whole();
@@ -123,7 +123,7 @@ export class PortkeyImport {
     inner.report("imported", `the config ${name} is @preset/${slug}`);
   }
 
-  /** Targets in the order in which they are tried; nested strategies are laid flat. */
+  /** Returns targets in the order in which they are tried; nested strategies are flattened. */
   private targetsOf(node: SourceNode): SourceNode[] {
     const strategy = node.get("strategy");
     const mode = strategy?.get("mode");
@@ -253,7 +253,7 @@ const isApiKey = (record: SourceNode): boolean =>
   (record.get("scopes") ?? record.get("creation_mode")) !== undefined;
 const isConfig = (record: SourceNode): boolean => !isVirtualKey(record) && !isApiKey(record);
 
-/** The records of a file: an answer with one or many of them, or one config alone. */
+/** Returns the records of a file: an answer with one or many of them, or a single config. */
 function recordsOf({ root }: SourceDocument): SourceNode[] {
   for (const fact of ["total", "object", "success", "has_more"]) root.get(fact)?.whole();
   if (root.isList()) return root.items();
@@ -265,7 +265,7 @@ function recordsOf({ root }: SourceDocument): SourceNode[] {
   return lists.length > 0 ? lists : [root];
 }
 
-/** The vendor that a name or a slug such as `openai-prod` says. */
+/** Returns the vendor that a name or a slug such as `openai-prod` implies. */
 function vendorOf(name: string): string | undefined {
   const plain = name.toLowerCase();
   return (

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { isNode, LineCounter, parseDocument, type Document } from "yaml";
 import { CommandError } from "../terminal.ts";
 
-/** What became of a part of another gateway's file. */
+/** The outcome for a part of another gateway's file. */
 export type Outcome = "imported" | "changed" | "left_out";
 
-/** One line of the report of an import. */
+/** One line of an import's report. */
 export interface ImportFinding {
   file: string;
   /** Counted from 1; null for what has no line, such as a variable of the environment. */
   line: number | null;
-  /** Such as `model_list[0].litellm_params.rpm`. */
+  /** A path such as `model_list[0].litellm_params.rpm`. */
   path: string;
   outcome: Outcome;
   text: string;
@@ -29,7 +29,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * A YAML or JSON file of another gateway that remembers which of its parts were read, so that the
+ * A YAML or JSON file of another gateway, which remembers the parts that were read, so that the
  * others can be reported.
  */
 export class SourceDocument {
@@ -41,7 +41,7 @@ export class SourceDocument {
   private readonly seen = new Set<string>();
   private readonly settled = new Set<string>();
 
-  /** Reads and parses a file. Throws `CommandError` where that cannot be done. */
+  /** Reads and parses a file. Throws `CommandError` where that fails. */
   static read(file: string): SourceDocument {
     let text: string;
     try {
@@ -76,13 +76,13 @@ export class SourceDocument {
     return new SourceNode(this, [], this.data);
   }
 
-  /** Counts a part as read; with `whole` everything in it, too. */
+  /** Marks a part as read; with `whole`, everything in it, too. */
   use(path: Path, { whole = false }: { whole?: boolean } = {}): void {
     this.seen.add(JSON.stringify(path));
     if (whole) this.settled.add(JSON.stringify(path));
   }
 
-  /** Reports what became of a part, which counts as read. */
+  /** Reports the outcome for a part, which counts as read. */
   report(path: Path, outcome: Outcome, text: string): void {
     this.use(path, { whole: outcome === "left_out" });
     this.findings.push({
@@ -116,7 +116,7 @@ export class SourceDocument {
     walk([], this.data);
   }
 
-  /** The report in the order of lines. */
+  /** Returns the report in the order of lines. */
   inOrder(): ImportFinding[] {
     return this.findings.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
   }
@@ -134,7 +134,7 @@ export class SourceDocument {
   }
 }
 
-/** A part of a source document; reading it marks it. */
+/** A part of a source document; reading it marks it as read. */
 export class SourceNode {
   readonly path: Path;
   private readonly source: SourceDocument;
@@ -146,7 +146,7 @@ export class SourceNode {
     this.value = value;
   }
 
-  /** The part under a key; undefined where there is none, or null. */
+  /** Returns the part under a key; undefined where there is none, or it is null. */
   get(key: string): SourceNode | undefined {
     if (!isMap(this.value)) return undefined;
     const part = this.value[key];
@@ -155,14 +155,14 @@ export class SourceNode {
       : new SourceNode(this.source, [...this.path, key], part);
   }
 
-  /** The entries of a list; none where it is no list. */
+  /** Returns the entries of a list; none for anything else. */
   items(): SourceNode[] {
     return Array.isArray(this.value)
       ? this.value.map((part, index) => new SourceNode(this.source, [...this.path, index], part))
       : [];
   }
 
-  /** The members of a map; none where it is no map. */
+  /** Returns the members of a map; none for anything else. */
   entries(): [key: string, part: SourceNode][] {
     return isMap(this.value)
       ? Object.keys(this.value).flatMap((key): [string, SourceNode][] => {
@@ -180,14 +180,14 @@ export class SourceNode {
     return isMap(this.value);
   }
 
-  /** The text, where it is one; marks it. */
+  /** Returns the text, where it is one; marks it as read. */
   text(): string | undefined {
     if (typeof this.value !== "string" || this.value === "") return undefined;
     this.source.use(this.path);
     return this.value;
   }
 
-  /** The number, also one that is written as text; marks it. */
+  /** Returns the number, also one that is written as text; marks it as read. */
   number(): number | undefined {
     const value =
       typeof this.value === "string" && this.value.trim() !== "" ? Number(this.value) : this.value;
@@ -196,24 +196,24 @@ export class SourceNode {
     return value;
   }
 
-  /** Whether it is true; marks it. */
+  /** Returns whether it is true; marks it as read. */
   isTrue(): boolean {
     this.source.use(this.path);
     return this.value === true;
   }
 
-  /** The texts of a list; marks it. */
+  /** Returns the texts of a list; marks them as read. */
   texts(): string[] {
     return this.items().flatMap((item) => item.text() ?? []);
   }
 
-  /** The whole value; marks everything in it. */
+  /** Returns the whole value; marks everything in it as read. */
   whole(): unknown {
     this.source.use(this.path, { whole: true });
     return this.value;
   }
 
-  /** Reports what became of this part. */
+  /** Reports the outcome for this part. */
   report(outcome: Outcome, text: string): void {
     this.source.report(this.path, outcome, text);
   }
