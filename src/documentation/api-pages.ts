@@ -8,7 +8,7 @@ const object = (value: unknown): Json =>
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Follows a reference to a component of the document. */
+/** Resolves a reference to a component of the document. */
 function resolve(document: Json, value: unknown): Json {
   const found = object(value);
   const reference = text(found["$ref"]);
@@ -40,7 +40,7 @@ function typeName(document: Json, value: unknown): string {
     : text(schema["type"]) || "any";
 }
 
-/** Fields of a schema as rows, with those of nested objects below them. */
+/** Returns the fields of a schema as rows, with those of nested objects below them. */
 function fieldRows(
   document: Json,
   value: unknown,
@@ -70,7 +70,7 @@ function fieldRows(
   return first === undefined ? own : [...own, ...fieldRows(document, first, options)];
 }
 
-/** An example value of a schema, with its required fields only. */
+/** Returns an example value of a schema, with its required fields only. */
 function sample(document: Json, value: unknown, depth = 0): unknown {
   const schema = resolve(document, value);
   if (schema["example"] !== undefined) return schema["example"];
@@ -97,7 +97,7 @@ function sample(document: Json, value: unknown, depth = 0): unknown {
 
 const isEmpty = (value: unknown): boolean => Object.keys(object(value)).length === 0;
 
-/** The example of a request or answer: the document's own, else one from the schema. */
+/** Returns the example of a request or answer: the document's own, or one from the schema. */
 function exampleOf(document: Json, content: unknown): unknown {
   const media = object(object(content)["application/json"]);
   if (media["example"] !== undefined) return media["example"];
@@ -110,7 +110,7 @@ const quoted = (value: unknown): string => JSON.stringify(value).replaceAll("'",
 const fenced = (language: string, ...lines: readonly string[]): string =>
   `\`\`\`${language}\n${lines.join("\n")}\n\`\`\``;
 
-/** The same request in curl, TypeScript and Python. */
+/** Returns the same request in curl, TypeScript and Python. */
 function snippets({
   method,
   url,
@@ -231,7 +231,10 @@ function operationPart(document: Json, { base, path, method, operation }: Operat
 
 const slugOf = (tag: string): string => `api-${tag.toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
 
-/** A page for each tag of the OpenAPI document, with every operation but the pages for browsers. */
+/**
+ * Returns a page for each tag of the OpenAPI document, with every operation except pages for
+ * browsers.
+ */
 export function apiPages(document: Json, publicUrl: string): (PageEntry & { markdown: string })[] {
   const serverOf = (value: unknown): string | undefined =>
     text(object(list(value)[0])["url"]) || undefined;
@@ -263,6 +266,6 @@ export function apiPages(document: Json, publicUrl: string): (PageEntry & { mark
 const row = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
 
-/** A table in Markdown; bars in cells do not end them. */
+/** Returns a Markdown table; bars within cells are escaped. */
 export const table = (headings: readonly string[], rows: readonly (readonly string[])[]): string =>
   [headings, headings.map(() => "---"), ...rows].map(row).join("\n");

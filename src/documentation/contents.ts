@@ -12,7 +12,7 @@ export interface Section {
   pages: readonly PageEntry[];
 }
 
-/** Every page but those that are generated from the program, in the order of the navigation. */
+/** Every hand-written page, in the order of the navigation. */
 export const writtenSections: readonly Section[] = [
   {
     slug: "start",

@@ -15,15 +15,15 @@ import { settings, variables } from "./setting-texts.ts";
 export interface Facts {
   /** The OpenAPI document. */
   openApi: Readonly<Record<string, unknown>>;
-  /** Tools of the MCP server. */
+  /** The tools of the MCP server. */
   tools: readonly Tool[];
-  /** Text of `switchyard.example.yaml`, whose comments describe the settings. */
+  /** The text of `switchyard.example.yaml`, whose comments describe the settings. */
   exampleYaml: string;
-  /** Where the gateway is reached, for examples. */
+  /** The gateway's address, for examples. */
   publicUrl: string;
 }
 
-/** A page that is made from the program. */
+/** A page that is generated from the program. */
 export interface GeneratedPage extends PageEntry {
   markdown: string;
 }
@@ -160,7 +160,7 @@ ${tools
   .join("\n\n")}
 `;
 
-/** Every page that is made from the program. */
+/** Returns every page that is generated from the program. */
 export function generatedPages({ openApi, tools, exampleYaml, publicUrl }: Facts): GeneratedPage[] {
   return [
     ...apiPages(openApi, publicUrl),
@@ -200,7 +200,7 @@ const scopeTexts: Record<Scope, string> = {
 
 const plans: readonly PlanId[] = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"];
 
-/** Requests a minute by plan, and the other bounds of requests. */
+/** Returns the page of limits: requests per minute by plan, and the other bounds of requests. */
 function limitsPage(): string {
   const tiers = new RateTiers();
   const rows = plans.map(

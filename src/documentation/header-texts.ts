@@ -18,7 +18,7 @@ const standard = (name: string, side: HeaderText["side"], text: string): HeaderT
   text,
 });
 
-/** Every header that means something here. */
+/** Every header that the gateway reads or writes. */
 export const headerTexts: readonly HeaderText[] = [
   own("Model", "answer", "The catalog id of the model that served the request."),
   own("Requested-Model", "answer", "The model that the request named, if another model served it."),

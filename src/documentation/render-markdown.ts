@@ -1,26 +1,26 @@
 import { Marked, type Tokens } from "marked";
 
-/** A heading of a page, where links lead to. */
+/** A heading of a page, which links can target. */
 interface Heading {
   depth: number;
   id: string;
   text: string;
 }
 
-/** A page as HTML, with what the navigation and the search know of it. */
+/** A page as HTML, with what the navigation and the search need of it. */
 export interface RenderedPage {
   html: string;
   headings: readonly Heading[];
   /**
-   * The text below each heading, without markup; the first part, before any heading below the
+   * The text below each heading, without markup. The first part, before any heading below the
    * title, has the page's own id.
    */
   parts: readonly { id: string; title: string; text: string }[];
 }
 
 /**
- * The id of a heading: `X-Service-Model` and `insufficient_balance` stay as they are written,
- * spaces become dashes.
+ * Returns the id of a heading: `X-Service-Model` and `insufficient_balance` are kept, spaces become
+ * dashes.
  */
 export const headingId = (text: string): string =>
   text
@@ -37,8 +37,8 @@ const plainText = (markdown: string): string =>
     .trim();
 
 /**
- * An address of a page as the site has it: files of other pages are named relative to their own,
- * with `.md`.
+ * Returns the address of a link within the site: files of other pages are named relative to their
+ * own, with `.md`.
  */
 function siteAddress(href: string, base: string): string {
   if (/^(?:[a-z]+:|#|\/)/.test(href)) return href;
@@ -47,7 +47,7 @@ function siteAddress(href: string, base: string): string {
 }
 
 /**
- * Renders the Markdown of the page at `base`; HTML in it is shown as text, comments are left out,
+ * Renders the Markdown of the page at `base`. HTML in it is shown as text, comments are omitted,
  * and every id occurs once on a page.
  */
 export function renderMarkdown(markdown: string, base: string): RenderedPage {
@@ -61,7 +61,7 @@ export function renderMarkdown(markdown: string, base: string): RenderedPage {
     return count === 0 ? base : `${base}-${count + 1}`;
   };
   const marked = new Marked({ gfm: true });
-  // Comments say to the tests why a block is not run.
+  // Comments tell the tests why a block is not run.
   const tokens = marked.lexer(markdown.replaceAll(/^<!--.*-->\n/gm, ""));
   for (const token of tokens) {
     if (token.type !== "heading") {

@@ -5,11 +5,11 @@ import { createFileSchema } from "../platform/config/file-schema.ts";
 
 /** A key of switchyard.yaml. */
 export interface Setting {
-  /** Such as `retention.log_budget_gb` or `providers[].base_url`. */
+  /** A path such as `retention.log_budget_gb` or `providers[].base_url`. */
   path: string;
   type: string;
   text: string;
-  /** The value that the example file shows. */
+  /** The value in the example file. */
   example: string;
 }
 
@@ -49,7 +49,7 @@ function walk(schema: Json, path: string, found: Map<string, string>): void {
   walk(others, below, found);
 }
 
-/** Comments and values of the example file, by the path of their key. */
+/** Returns comments and values of the example file, by the path of their key. */
 function exampleTexts(yaml: string): Map<string, { text: string; example: string }> {
   const found = new Map<string, { text: string; example: string }>();
   const tidy = (text: string | null | undefined): string =>
@@ -77,7 +77,7 @@ function exampleTexts(yaml: string): Map<string, { text: string; example: string
   return found;
 }
 
-/** Every key of switchyard.yaml from its schema, with what the example file says of it. */
+/** Returns every key of switchyard.yaml from its schema, with its text from the example file. */
 export function settings(exampleYaml: string): Setting[] {
   const schema = z.toJSONSchema(createFileSchema(configuredProviderSchema, "."), {
     io: "output",
@@ -100,7 +100,7 @@ export function settings(exampleYaml: string): Setting[] {
   }));
 }
 
-/** Environment variables of the gateway: name, default, meaning. */
+/** The gateway's environment variables: name, default, meaning. */
 export const variables: readonly (readonly [name: string, standard: string, text: string])[] = [
   ["PORT", "8787", "The port to listen on; 0 picks a free port."],
   ["HOST", "127.0.0.1", "The address to listen on; 0.0.0.0 means all addresses of the machine."],

@@ -31,12 +31,12 @@ const summary =
   "in front of many model providers, with keys, budgets and charges exact to the billionth of a dollar.";
 
 /**
- * The documentation: written pages from a folder, generated ones from the program. Pages are
- * rendered when they are first asked for.
+ * The documentation: hand-written pages from a folder, and pages generated from the program. Each
+ * page is rendered on first use.
  */
 export class DocumentationSite {
   readonly sections: readonly Section[];
-  /** The OpenAPI document that the reference is made from. */
+  /** The OpenAPI document that the reference is generated from. */
   readonly openApi: Facts["openApi"];
   private readonly folder: string;
   private readonly generated: ReadonlyMap<string, string>;
@@ -58,7 +58,7 @@ export class DocumentationSite {
   }
 
   /**
-   * The file at a path below `/docs`, such as `guides/presets`, `guides/presets.md` or
+   * Returns the file at a path below `/docs`, such as `guides/presets`, `guides/presets.md` or
    * `search.json`; undefined where there is none.
    */
   file(path: string): SiteFile | undefined {
@@ -73,13 +73,13 @@ export class DocumentationSite {
     return markdown === undefined ? undefined : file("markdown", markdown);
   }
 
-  /** The Markdown of a page; undefined where there is no such page. */
+  /** Returns the Markdown of a page; undefined where there is no such page. */
   markdown(path: string): string | undefined {
     if (!this.pages.some((page) => page.path === path)) return undefined;
     return this.generated.get(path) ?? readFileSync(join(this.folder, `${path}.md`), "utf8");
   }
 
-  /** A page as it is rendered; undefined where there is no such page. */
+  /** Returns a rendered page; undefined where there is no such page. */
   render(path: string): RenderedPage | undefined {
     const known = this.rendered.get(path);
     if (known !== undefined) return known;
@@ -99,7 +99,7 @@ export class DocumentationSite {
     );
   }
 
-  /** What agents read first (llmstxt.org): every page with the address of its Markdown. */
+  /** Returns the index for agents (llmstxt.org): every page with the address of its Markdown. */
   private index(): string {
     const lists = this.sections.map(
       ({ slug, title, pages }) =>
@@ -108,7 +108,7 @@ export class DocumentationSite {
     return `# Switchyard\n\n> ${summary}\n\n${lists.join("\n\n")}\n`;
   }
 
-  /** What the search looks through, a part of a page each. */
+  /** Returns the entries of the search, one for each part of a page. */
   private searchEntries(): { id: string; title: string; page: string; text: string }[] {
     return this.pages.flatMap(({ path, title }) =>
       (this.render(path)?.parts ?? []).map((part) => ({
@@ -140,7 +140,7 @@ const navigation = (sections: readonly Section[], current: string): string =>
     })
     .join("\n");
 
-/** Pages before and after the current one, in the order of the navigation. */
+/** Returns links to the pages before and after the current one, in the order of the navigation. */
 function neighbours(sections: readonly Section[], current: string): string {
   const pages = sections.flatMap(({ slug, pages: inner }) =>
     inner.map(({ slug: page, title }) => ({ href: `/docs/${slug}/${page}`, title })),
@@ -159,7 +159,7 @@ function neighbours(sections: readonly Section[], current: string): string {
     : `<nav class="turn" aria-label="Pages">${link(pages[at - 1], "prev", "Previous")}${link(pages[at + 1], "next", "Next")}</nav>`;
 }
 
-/** A page of the site as an HTML document; it works without its script, but for the search. */
+/** Returns a page of the site as an HTML document; only the search needs its script. */
 function sitePage(
   { html, headings }: RenderedPage,
   { title, current, sections }: { title: string; current: string; sections: readonly Section[] },
@@ -190,7 +190,7 @@ role="combobox" aria-expanded="false" aria-controls="results"><ul id="results" r
 
 const assets = ["site/site.css", "site/site.js", "site/theme.js", "site/minisearch.js"];
 
-/** Where an address of the gateway is in the folder; undefined where it is not part of it. */
+/** Returns the place in the folder of a gateway's address; undefined where it is not part of it. */
 function placeOf(address: string, ending: ".html" | ".md"): string | undefined {
   const [path = "", anchor] = address.split("#");
   const behind = anchor === undefined ? "" : `#${anchor}`;
@@ -202,7 +202,7 @@ function placeOf(address: string, ending: ".html" | ".md"): string | undefined {
   return `${/\.[a-z]+$/.test(inner) ? inner : `${inner}${ending}`}${behind}`;
 }
 
-/** The address as a file in a folder of the site writes it. */
+/** Returns the address in the form that a file in a folder of the site uses. */
 function relativeAddress(address: string, from: string, ending: ".html" | ".md"): string {
   const place = placeOf(address, ending);
   if (place === undefined) return address;
@@ -224,8 +224,8 @@ const markdownAt = (markdown: string, file: string): string =>
   );
 
 /**
- * The whole site as files of a folder, which any web server can serve at any path: links between
- * them are relative.
+ * Returns the whole site as files of a folder, which any web server can serve at any path, since
+ * links between them are relative.
  */
 export function staticFiles(site: DocumentationSite): Map<string, string> {
   const files = new Map<string, string>();
