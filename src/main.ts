@@ -45,7 +45,7 @@ import { createMetricPush } from "./platform/telemetry/metric-push.ts";
 import { createMetrics, type Metrics } from "./platform/telemetry/metrics.ts";
 import { type Tracing, createTracing, tellingAll } from "./platform/telemetry/tracing.ts";
 
-/** Options of the command line; throws a `ConfigurationError` for one that does not exist. */
+/** Reads the options of the command line. Throws a `ConfigurationError` for an unknown one. */
 function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
   const unknown = parameters.find((parameter) => parameter !== "--no-migrate");
   if (unknown === undefined) return { noMigrate: parameters.length > 0 };
@@ -54,18 +54,20 @@ function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
   ]);
 }
 
-/** The built dashboard, and what builds it from a checkout; a release carries the folder alone. */
+/** The built dashboard, and what builds it from a checkout; a release contains only the folder. */
 const dashboardPlace = {
   folder: resolve(import.meta.dirname, "../dashboard/dist"),
   buildScript: resolve(import.meta.dirname, "../scripts/build-dashboard.ts"),
-  // `npm run dev` restarts the server by Bun's `--watch`, which knows no source of the dashboard.
+  // `npm run dev` restarts the server by Bun's `--watch`, which does not watch the dashboard's
+  // sources.
   watchedSources: process.execArgv.includes("--watch")
     ? resolve(import.meta.dirname, "../dashboard/src")
     : undefined,
 };
 
 /**
- * Takes what earlier releases and restored copies left open to others, and reports what it cannot.
+ * Removes other users' permissions that earlier releases and restored copies left on files, and
+ * reports where it cannot.
  */
 function closeFiles(settings: Settings, logger: Logger): void {
   const path = databasePathOf(settings);
@@ -108,8 +110,8 @@ function sendTelemetry(
 }
 
 async function start(): Promise<void> {
-  // Every file that is made from here on (databases, logs of them, temporary files) is for this
-  // user alone.
+  // Every file that is created from here on (databases, their journals, temporary files) is private
+  // to this user.
   process.umask(0o077);
   const readSettings = (): Promise<Settings> =>
     readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
@@ -141,15 +143,15 @@ async function start(): Promise<void> {
   const { host, tls } = configuration.server;
   const server = openServer(configuration, { app, place: line?.place, logger });
   metrics.watchServer({
-    // The table of the kernel does not say which process has a connection: the first reports all.
+    // The kernel's table does not say which process has a connection, so the first process reports
+    // all.
     connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
     bodyBytes: () => server.bodies.heldBytes,
   });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
   const scheme = tls === undefined ? "http" : "https";
-  // No browser opens the address that means every one of this machine, so links name the machine
-  // itself.
+  // Browsers cannot open the wildcard address, so links name the machine itself.
   listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
   const { metricsPort } = configuration;
   if (metricsPort !== undefined && line === undefined)
@@ -173,7 +175,7 @@ async function start(): Promise<void> {
   announced.resolve();
 }
 
-/** Listens for the gateway, at a port of its own or one that several processes share. */
+/** Opens the gateway's server, at a port of its own or one that several processes share. */
 function openServer(
   { server: { host, port: ownPort, tls, bodyMemoryBytes } }: Settings,
   { app, place, logger }: { app: App; place: ProcessPlace | undefined; logger: Logger },
@@ -199,7 +201,7 @@ function tellReady({ lines, url }: { lines: readonly string[]; url: string }): v
   console.log(`switchyard ready ${url}`);
 }
 
-/** Longer than any process takes to end by itself once its grace is over. */
+/** Milliseconds that any process takes to end by itself at most, once its grace period is over. */
 const endMarginMs = 10_000;
 
 /** Runs as many gateways as the configuration says, in processes of their own. */
@@ -209,7 +211,7 @@ async function supervise({ server, metricsPort }: Settings, logger: Logger): Pro
   );
   const { host, port, processes } = server;
   if (port !== 0) {
-    // Where another gateway shares it, the port would not be taken for its processes.
+    // The processes open the port shared, which succeeds beside another gateway; this probe fails.
     const probe = listenAt({ host, port }, () =>
       Bun.listen({ hostname: host, port, exclusive: true, socket: { data: () => undefined } }),
     );
@@ -240,7 +242,7 @@ async function supervise({ server, metricsPort }: Settings, logger: Logger): Pro
       );
     tellReady(ready);
   } catch (error) {
-    // The process itself has said why.
+    // The process itself has logged the reason.
     if (error instanceof ProcessFailedError) process.exit(error.exitCode);
     throw error;
   }
@@ -251,7 +253,7 @@ const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host ===
 const urlOf = (scheme: string, host: string, port: number): string =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** IPv4 addresses by which other machines may reach this one. */
+/** Returns the IPv4 addresses by which other machines may reach this one. */
 const networkAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses
@@ -285,7 +287,7 @@ function startLines(
   });
 }
 
-/** Throws where a key is not that of its certificate: the platform says so in words of its own. */
+/** Throws where a key is not that of its certificate, in clearer words than the platform's. */
 function assertPair({ cert, key }: TlsPair): void {
   const wrong = (reason: string): Error =>
     Object.assign(new Error(`server.tls: ${reason}`), { code: "EINVAL" });
@@ -299,7 +301,7 @@ function assertPair({ cert, key }: TlsPair): void {
   throw wrong("the key is not that of the certificate");
 }
 
-/** The certificate and its key, which only their files' owner may be able to read. */
+/** Reads the certificate and its key, which only their files' owner may be able to read. */
 function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>): TlsPair {
   const read = (name: string, path: string): string => {
     try {
@@ -315,7 +317,7 @@ function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>):
   return pair;
 }
 
-/** Logs errors that no handler caught, mistakes of ours; an uncaught exception ends the process. */
+/** Logs errors that no handler caught, which are bugs; an uncaught exception ends the process. */
 function watchForMistakes(logger: Logger): void {
   process.on("unhandledRejection", (error) =>
     logger.error({ err: error }, "a rejection was handled nowhere"),
@@ -330,8 +332,8 @@ const takenPort = (port: number): string =>
   `port ${port} is taken by another program; end that one, or choose a port with PORT=${port + 1} (PORT=0 picks a free one)`;
 
 /**
- * Opens a listening socket; of a failure the system reports only what, so this adds where and what
- * to do.
+ * Opens a listening socket. The system reports only what failed, so this adds where, and what to
+ * do.
  */
 function listenAt<Listener>(
   { host, port }: { host: string; port: number },
@@ -357,7 +359,10 @@ const plainErrors = [
   StorageUnavailableError,
 ];
 
-/** Reports errors that an operator can mend in plain words; others with their stack. */
+/**
+ * Returns the message of a failed start: plain words for errors that an operator can fix, and the
+ * stack for others.
+ */
 function startFailure(error: unknown): string {
   if (error instanceof ConfigurationError)
     return `switchyard cannot start; the configuration is wrong:\n${error.toString()}`;
