@@ -211,7 +211,8 @@ async function supervise({ server, metricsPort }: Settings, logger: Logger): Pro
   );
   const { host, port, processes } = server;
   if (port !== 0) {
-    // The processes open the port shared, which succeeds beside another gateway; this probe fails.
+    // The processes share the port, which would succeed beside another gateway that shares it. This
+    // exclusive probe fails there.
     const probe = listenAt({ host, port }, () =>
       Bun.listen({ hostname: host, port, exclusive: true, socket: { data: () => undefined } }),
     );

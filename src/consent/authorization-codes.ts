@@ -177,8 +177,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Deletes codes that ended more than a day ago. Until then a replay can be told from a code that
-   * never existed.
+   * Deletes codes that ended more than a day ago. Until then a replay can be distinguished from a
+   * code that never existed.
    */
   async removeEnded(): Promise<void> {
     await this.database

@@ -57,8 +57,8 @@ interface Child {
 }
 
 /**
- * Child processes that convert files, started when they are needed and ended when they are not. In
- * whatever way a child ends, the file's caller gets an answer and its place is free again.
+ * Child processes that convert files, started when they are needed and ended when they are not.
+ * However a child ends, the file's caller gets an answer and its place is free again.
  */
 export class ConverterPool {
   private readonly options: ConverterPoolOptions;

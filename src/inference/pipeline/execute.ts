@@ -69,10 +69,7 @@ export async function execute(
   }
 }
 
-/**
- * Returns whether another candidate may succeed after the last failure. For a prompt that was too
- * long, one with a larger window may.
- */
+/** Returns whether to try another candidate; after an overflow, only one with a larger window. */
 function mayGoOn({ failed }: Execution): boolean {
   const failure = failed.at(-1)?.failure;
   return failure !== undefined && (failure.failover || failure.code === contextOverflow);
@@ -80,10 +77,7 @@ function mayGoOn({ failed }: Execution): boolean {
 
 const contextOverflow = "context_length_exceeded";
 
-/**
- * Returns whether the prompt already overflowed a window that is at least as large as this
- * candidate's.
- */
+/** Returns whether the prompt has overflowed a window at least as large as the candidate's. */
 const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boolean =>
   overflownTokens !== undefined && windowOf(candidate) <= overflownTokens;
 
@@ -176,10 +170,7 @@ function reportFailure({ deps, call, requestedModel, failed }: Execution, error:
   });
 }
 
-/**
- * Returns whether a failing provider has no retry budget left, so that fallbacks do not multiply an
- * outage.
- */
+/** Returns whether the provider's retry budget is spent, so that retries do not worsen an outage. */
 function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {
   const backend = route.provider.id;
   // A caller's own key uses the caller's own account at the provider, so the platform's retry

@@ -46,10 +46,7 @@ export class HealthWindows {
     if (this.tellOthers !== undefined) this.tell(windows, { modelId: sample?.model, nowMs });
   }
 
-  /**
-   * Counts a failure that is the provider's own, as opposed to a caller's mistake or a client that
-   * left.
-   */
+  /** Counts a failure of the provider's own, so not a caller's mistake or a client that left. */
   recordFailure(providerId: string, modelId?: string): void {
     const nowMs = this.clock.monotonicMs();
     const windows = this.windowsOf(providerId);
@@ -257,18 +254,12 @@ export class RouteMeasures {
     this.nowMs = known.nowMs;
   }
 
-  /**
-   * Returns the milliseconds within which this share of the answers began; undefined when nothing
-   * is known.
-   */
+  /** Returns the milliseconds in which this share of the answers began; undefined if unmeasured. */
   firstTokenMs(share: number): number | undefined {
     return this.latency?.at(share, this.nowMs);
   }
 
-  /**
-   * Returns the tokens per second that this share of the answers reached; undefined when nothing is
-   * known.
-   */
+  /** Returns the tokens per second this share of the answers reached; undefined if unmeasured. */
   tokensPerSecond(share: number): number | undefined {
     return this.throughput?.at(1 - share, this.nowMs);
   }
@@ -328,7 +319,7 @@ const outageFailuresMin = 2;
 const outageFailureShareMin = 0.5;
 /** Error rates cover five minutes, as percentiles do. */
 const rateWindow = { cells: 10, cellMs: 30_000 };
-/** The smallest values that are told apart: below them, providers do not differ noticeably. */
+/** The smallest values that are distinguished: below them, providers do not differ noticeably. */
 const smallest = { firstTokenMs: 1, tokensPerSecond: 0.1 };
 
 /** What one answer measured. A whole answer has no first token. */
