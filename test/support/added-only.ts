@@ -11,7 +11,7 @@ import {
 import type { Migration } from "../../src/platform/storage/migrate.ts";
 import type { StorageKind } from "../../src/platform/storage/storage.ts";
 
-/** The statements of a migration, run on nothing. */
+/** Returns the statements of a migration without running them. */
 async function statementsOf({ up }: Pick<Migration, "up">, kind: StorageKind): Promise<string[]> {
   const statements: string[] = [];
   const isSqlite = kind === "sqlite";
@@ -39,10 +39,10 @@ const trigger = /^create trigger "?\w+"? (?:before|after|instead of) [a-z ]+ on 
 const constraint = /\b(check|references|unique|primary key|generated|constraint)\b|, (add|drop) /i;
 
 /**
- * The statements of a migration that do more than add what the release before can work beside
- * (decision 0118): tables, indexes, functions, and columns with a default or without `not null`. A
- * table of the migration itself may be made in any way, and filled; what is inserted there may grow
- * others by a trigger.
+ * Returns the statements of a migration that the previous release cannot work beside (decision
+ * 0118). Harmless are new tables, indexes and functions, and columns with a default or without `not
+ * null`. A table that the migration itself creates may be shaped and filled in any way, though rows
+ * inserted there may grow other tables by a trigger.
  */
 export async function moreThanAdded(
   migration: Pick<Migration, "up">,

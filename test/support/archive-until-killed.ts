@@ -1,6 +1,6 @@
 /**
- * Settles records and archives them once, to be killed while the archive holds its answer back.
- * Arguments: the URLs of the database and of the archive, and how many records.
+ * Settles records and archives them once; the test kills it while the archive withholds its answer.
+ * Arguments: the URLs of the database and of the archive, and the number of records.
  */
 import { openArchived } from "./archive.ts";
 import { recordInSeries } from "./generation-records.ts";

@@ -18,7 +18,10 @@ export interface ArchivedStorage {
   close(): Promise<void>;
 }
 
-/** Opens a database and its archive, as gateways do; nothing is archived by itself. */
+/**
+ * Opens a database and its archive as gateways do; records are archived only when the test asks for
+ * it.
+ */
 export async function openArchived(options: {
   url: string;
   archiveUrl: string;

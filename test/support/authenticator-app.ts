@@ -10,7 +10,7 @@ function bytesOf(base32: string): Buffer {
 }
 
 /**
- * The code that an authenticator app shows for the URI that it was set up with (RFC 6238, SHA-1,
+ * Returns the code that an authenticator app shows for the URI it was set up with (RFC 6238, SHA-1,
  * six digits).
  */
 export function codeOf(uri: string, nowMs: number): string {

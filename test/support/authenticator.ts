@@ -3,14 +3,14 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 const sha256 = (data: Uint8Array | string): Buffer => createHash("sha256").update(data).digest();
 
 /**
- * Flags of authenticator data: user present, user verified, attested data included (Web
+ * Flags of authenticator data: user present, user verified, attested credential data included (Web
  * Authentication Level 3, section 6.1).
  */
 const present = 0x01;
 const verified = 0x04;
 const attested = 0x40;
 
-/** CBOR (RFC 8949) of what attestations hold: a head is a major type and a length or value. */
+/** Encodes the head of a CBOR item (RFC 8949): its major type, and a length or value. */
 function head(major: number, value: number): Buffer {
   if (value < 24) return Buffer.from([(major << 5) | value]);
   return value < 256
@@ -23,13 +23,13 @@ const text = (value: string): Buffer => Buffer.concat([head(3, value.length), Bu
 const map = (entries: [Buffer, Buffer][]): Buffer =>
   Buffer.concat([head(5, entries.length), ...entries.flat()]);
 
-/** A passkey in software: what a browser and its authenticator do together. */
+/** A passkey in software: it plays both the browser and its authenticator. */
 export class Authenticator {
   private readonly id = randomBytes(16);
   private readonly keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
   private count = 0;
 
-  /** The credential that a registration is answered with. */
+  /** Returns the credential that answers a registration. */
   register({
     challenge,
     rpId,
@@ -67,7 +67,7 @@ export class Authenticator {
     });
   }
 
-  /** The credential that proves the passkey. */
+  /** Returns the credential that proves possession of the passkey. */
   authenticate({
     challenge,
     rpId,

@@ -1,6 +1,6 @@
 /*
- * What the platform does by itself: reads each body whole and answers 200, with nothing of the
- * gateway in between. Tests of cost run it beside the gateway as a process of its own.
+ * A server that only reads each body and answers 200, to measure what the platform itself costs.
+ * Performance tests run it beside the gateway as a separate process.
  */
 const server = Bun.serve({
   hostname: "127.0.0.1",

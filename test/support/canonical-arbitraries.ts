@@ -34,9 +34,7 @@ const json = fc.dictionary(
   { maxKeys: 3 },
 ) as fc.Arbitrary<JsonObject>;
 
-/**
- * Objects of which any subset of the fields may be missing, as the canonical form's optional ones.
- */
+/** Generates objects that may lack any of the fields, as the canonical form's optional ones. */
 const sparse = <T>(
   fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
   requiredKeys: (keyof T)[],
@@ -94,7 +92,7 @@ const toolCall = (id: string): fc.Arbitrary<ToolCallPart> =>
     ),
   );
 
-/** A turn with calls and their results, or one with text alone. */
+/** Generates a turn with tool calls and their results, or one of text alone. */
 const turn = (ordinal: number): fc.Arbitrary<Message[]> =>
   fc.oneof(
     fc.array(userPart, { maxLength: 3 }).map((parts): Message[] => [{ role: "user", parts }]),
@@ -201,7 +199,7 @@ const toolFields = sparse<Pick<CanonicalRequest, "tools" | "toolChoice" | "paral
   ["tools"],
 );
 
-/** A request that a chat client could have sent, in every field that chat has. */
+/** Generates requests that a chat client could send, in every field that chat has. */
 export const chatRequest: fc.Arbitrary<CanonicalRequest> = fc
   .tuple(
     fc.option(toolFields, { nil: {} }),
@@ -414,7 +412,7 @@ const usage: fc.Arbitrary<MeteredUsage> = fc
   )
   .map((counts) => ({ usage: counts, estimated: false, clamped: false }));
 
-/** An answer that a chat server could have sent. */
+/** Generates answers that a chat server could send. */
 export const chatResponse: fc.Arbitrary<CanonicalResponse> = fc
   .integer({ min: 1, max: 2 })
   .chain((size) =>

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StreamPart } from "../../src/inference/canonical/response.ts";
 
-/** A recorded stream with what it means. */
+/** A recorded stream and its meaning. */
 export interface Cassette {
   name: string;
   bytes: Uint8Array;
   parts: StreamPart[];
 }
 
-/** Every cassette of a dialect, by name. */
+/** Returns every cassette of a dialect, sorted by name. */
 export function readCassettes(dialect: string): Cassette[] {
   const folder = join(import.meta.dir, "..", "cassettes", dialect);
   return readdirSync(folder)

@@ -6,18 +6,18 @@ export interface Certificate {
   key: string;
 }
 
-/** An authority that signs certificates; clients trust its own. */
+/** A certificate authority of the tests, which clients trust by its own certificate. */
 export interface Authority extends Certificate {
   /**
-   * A certificate for a DNS name or an IPv4 address. `ends` is when it expires, a year from now
-   * unless named.
+   * Issues a certificate for a DNS name or an IPv4 address. `ends` is when it expires: after a year
+   * if absent.
    */
   issue(host: string, options?: { ends?: Date }): Certificate;
 }
 
 const dayMs = 86_400_000;
 
-/** An element of DER (ITU-T X.690): tag, length, content. */
+/** Encodes an element of DER (ITU-T X.690): tag, length, content. */
 function element(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;
@@ -37,7 +37,8 @@ const extension = (id: string, value: Buffer): Buffer =>
 const ecdsaWithSha256 = sequence(objectId("2a8648ce3d040302"));
 
 /**
- * The names that a certificate holds for: an IPv4 address, or else a DNS name (RFC 5280, 4.2.1.6).
+ * Encodes the name that a certificate is valid for: an IPv4 address, or else a DNS name (RFC 5280,
+ * 4.2.1.6).
  */
 function alternativeName(host: string): Buffer {
   const isAddress = /^[\d.]+$/.test(host);
@@ -93,7 +94,7 @@ const newKeys = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
 const inYear = (): Date => new Date(Date.now() + 365 * dayMs);
 const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** An authority of this test's own. */
+/** Creates a certificate authority for one test. */
 export function createAuthority(): Authority {
   const { publicKey, privateKey } = newKeys();
   const issuer = "Authority of a test";
@@ -125,7 +126,7 @@ export function createAuthority(): Authority {
   };
 }
 
-/** Makes a certificate that is signed with its own key, by no authority. */
+/** Creates a certificate that is signed with its own key instead of by an authority. */
 export function selfSigned(host: string): Certificate {
   const { publicKey, privateKey } = newKeys();
   const signing = {

@@ -7,7 +7,7 @@ const executablePath = "/usr/bin/chromium";
 /** Whether this machine has the browser. */
 export const hasChromium = existsSync(executablePath);
 
-/** What the title of a test ends with that needs it. */
+/** The suffix for the title of a test that needs the browser. */
 export const missingChromium = hasChromium ? "" : " (missing: chromium)";
 
 const flags = [
@@ -21,7 +21,7 @@ const flags = [
 ];
 
 /**
- * Starts a headless browser with an empty profile; `names` are host names that lead to this
+ * Starts a headless browser with an empty profile; `names` are host names that resolve to this
  * machine.
  */
 export const startChromium = (names: readonly string[] = []): Promise<Browser> =>
@@ -38,7 +38,7 @@ const axeSource = readFileSync(
   "utf8",
 );
 
-/** What axe finds wrong on a page: the rule, and where. */
+/** Returns the findings of axe on a page: the rule, and where it is broken. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   const found: unknown = await page.evaluate(
@@ -47,7 +47,7 @@ export async function axeFindings(page: Page): Promise<string[]> {
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
 }
 
-/** How far a page goes beyond the window to the right, in pixels. */
+/** Returns by how many pixels a page extends beyond the right edge of the window. */
 export const sidewaysPixels = async (page: Page): Promise<number> =>
   Number(
     await page.evaluate(
@@ -55,7 +55,7 @@ export const sidewaysPixels = async (page: Page): Promise<number> =>
     ),
   );
 
-/** The value of a cookie of a context; undefined where it has none of that name. */
+/** Returns the value of a context's cookie; undefined where it has none of that name. */
 export const cookieOf = async (
   context: BrowserContext,
   name: string,

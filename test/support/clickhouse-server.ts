@@ -1,8 +1,7 @@
 /**
- * The real engine of ClickHouse (chdb) behind as much of ClickHouse's HTTP interface as its client
- * uses. Arguments: the directory of its data, the port, a user and a password. Ends with its
- * standard input.
- * https://clickhouse.com/docs/interfaces/http
+ * Serves the real engine of ClickHouse (chdb) through as much of ClickHouse's HTTP interface as its
+ * client uses. Arguments: the data directory, the port, a user and a password. Exits when its
+ * standard input ends. https://clickhouse.com/docs/interfaces/http
  */
 import { gunzipSync } from "node:zlib";
 import { Session } from "chdb";
@@ -11,11 +10,11 @@ const [directory = "", port = "0", user = "", password = ""] = process.argv.slic
 const session = new Session(directory);
 const credentials = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 
-/** What is done with the answers of the next inserts: nothing, or they are lost or held back. */
+/** What happens to the answers of the next inserts: they are given, lost or held. */
 let insertAnswers: "given" | "lost" | "held" = "given";
 let turn: Promise<unknown> = Promise.resolve();
 
-/** Parameters of a request that are no settings of the engine. */
+/** Query parameters that are not settings of the engine. */
 const ownNames = new Set(["query", "database", "query_id", "session_id", "default_format"]);
 
 const quoted = (text: string): string =>
@@ -65,7 +64,7 @@ async function answer(request: Request): Promise<Response> {
   const inUrl = searchParams.get("query");
   const [query, data] = inUrl === null ? [body, ""] : [inUrl, body];
   try {
-    // The engine has one session, and what is set for a query is set for the session.
+    // The engine has a single session, so a setting of one query lasts for the session.
     const work = turn.then(() => run(query, searchParams, data));
     turn = work.catch(() => undefined);
     const text = await work;

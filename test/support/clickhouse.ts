@@ -8,31 +8,31 @@ const program = join(import.meta.dir, "clickhouse-server.ts");
 const [user, password] = ["switchyard", "p@ss:word/?"];
 const root = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
 
-/** An archive of one's own: ClickHouse's engine with its data in a temporary directory. */
+/** A separate archive: ClickHouse's engine with its data in a temporary directory. */
 export interface ClickHouseServer {
   port: number;
-  /** `archive.url` of a database on it. */
+  /** Returns `archive.url` for a database on it. */
   urlOf(database: string): string;
   /** Runs a statement. */
   run(database: string, query: string): Promise<string>;
-  /** Rows of a question, asked without the gateway's client. */
+  /** Returns the rows of a query, without the gateway's client. */
   ask(database: string, query: string): Promise<Record<string, string>[]>;
   /**
-   * What becomes of answers to inserts from now on: the next one is `lost` after the insert was
-   * done, or all are `held` for good.
+   * Sets what happens to the answers of inserts from now on: the next one is `lost` after its
+   * insert is done, or all of them are `held` for good.
    */
   insertAnswers(fate: "given" | "lost" | "held"): Promise<void>;
-  /** Resolves when an insert was done whose answer was lost or is held. */
+  /** Resolves when an insert is done whose answer was lost or is held. */
   inserted(): Promise<void>;
-  /** Ends it as a power cut would; its data stay. */
+  /** Kills the server, as a power cut would; its data remain. */
   kill(): Promise<void>;
-  /** Starts it again on the same port. */
+  /** Restarts it on the same port. */
   restart(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Stops it and removes its data. */
   stop(): Promise<void>;
 }
 
-/** Starts an archive on a free port; it ends with this process at the latest. */
+/** Starts an archive on a free port; it stops with this process at the latest. */
 export async function startClickHouse(): Promise<ClickHouseServer> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-clickhouse-"));
   const port = freePort();
@@ -95,7 +95,7 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
   };
 }
 
-/** A server process under way, once it listens. */
+/** Starts a server process and resolves once it listens. */
 async function launchServer({
   directory,
   port,

@@ -1,6 +1,7 @@
 /**
- * Closes the months of a ledger in small batches, and kills itself as `kill -9` does before one of
- * its statements. Arguments: the database, the wall time in milliseconds, and which statement.
+ * Closes the months of a ledger in small batches, and kills itself like `kill -9` before one of its
+ * statements. Arguments: the database, the wall time in milliseconds, and the number of that
+ * statement.
  */
 import type { KyselyPlugin } from "kysely";
 import { ClosedMonths } from "../../src/billing/ledger/closed-months.ts";

@@ -15,13 +15,13 @@ import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
 
-/** What hashes of closed months are keyed with in tests. */
+/** The key for hashes of closed months in tests. */
 export const closingKey = new Uint8Array(32).fill(7);
 
-/** A database of the ledger alone, and its address. */
+/** A database of the ledger alone, with its URL. */
 export type ClosedLedger = Storage<LedgerTables> & { url: string };
 
-/** Opens it. */
+/** Opens the database of a ledger. */
 export const openClosedLedger = async (url: string): Promise<ClosedLedger> => ({
   ...(await openStorage<LedgerTables>({
     url,
@@ -34,7 +34,7 @@ export const openClosedLedger = async (url: string): Promise<ClosedLedger> => ({
   url,
 });
 
-/** What `npm run doctor` finds in the books, beside the gateway. */
+/** Returns the problems that `npm run doctor` finds in the books, without a gateway. */
 export async function problemsOf({ url }: Pick<ClosedLedger, "url">): Promise<string[]> {
   const { query, close } = url.startsWith("sqlite:")
     ? openSqlite(url.slice("sqlite:".length))
@@ -46,7 +46,7 @@ export async function problemsOf({ url }: Pick<ClosedLedger, "url">): Promise<st
   }
 }
 
-/** Credits that a workspace buys at a wall time. */
+/** Returns the purchase of credits by a workspace at a wall time. */
 export function topUpUnit(workspaceId: string, atMs: number, id = newId("txn", atMs)): CommitUnit {
   const { insert, adds } = transferRows({
     id,
@@ -60,7 +60,7 @@ export function topUpUnit(workspaceId: string, atMs: number, id = newId("txn", a
   return { inserts: [insert], adds };
 }
 
-/** A request that is charged at a wall time, a part of which stays uncollected. */
+/** Returns the charge of a request at a wall time, a part of which remains uncollected. */
 export const chargeUnit = (
   workspaceId: string,
   atMs: number,

@@ -1,19 +1,19 @@
 import { createServer, type Socket } from "node:net";
 
-/** A message to the server: how to end its open connections, and where to say that it has. */
+/** A message to the server: how to close its open connections, and where to report that it has. */
 export interface Ending {
   how: "finish" | "reset";
   /** One 32-bit integer, set to 1 and notified once the connections are closed. */
   done: SharedArrayBuffer;
 }
 
-/** What the server says: where it listens, and each request that it has read. */
+/** A message from the server: the port it listens on, or a request that it has read. */
 export type ServerNews = { port: number } | { request: number };
 
 declare const self: Worker;
 
-// A provider on a thread of its own, so that it can close connections while the thread of the test
-// is blocked.
+// A provider on its own thread, so that it can close connections while the test's thread is
+// blocked.
 const open = new Set<Socket>();
 let requests = 0;
 const server = createServer((socket) => {

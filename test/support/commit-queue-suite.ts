@@ -14,7 +14,9 @@ import {
   totalAdd,
 } from "./sample-commits.ts";
 
-/** One promise of the storage for each engine: what holds on one has to hold on the other. */
+/**
+ * Tests the promises of a commit queue on one storage engine; every engine must keep the same ones.
+ */
 export function commitQueueSuite(name: string, freshUrl: () => Promise<string>): void {
   describe(`${name} storage`, () => {
     let url: string;

@@ -1,6 +1,6 @@
 /**
- * Commits entries for ever, eight at a time, and prints the id and amount of each once it is
- * durable; every third time it reads the totals, so that folds are under way at any moment.
+ * Commits entries forever, eight at a time, and prints the id and amount of each once it is
+ * durable. Every third time it reads the totals, so that totals are folded at any moment.
  * Arguments: the database file, and a prefix that makes the ids of this run unique.
  */
 import { writeSync } from "node:fs";

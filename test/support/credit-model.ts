@@ -1,5 +1,5 @@
 /**
- * The simple model that histories of the ledger are compared with: lots of credits, spent oldest
+ * A simple model that histories of the ledger are compared with: lots of credits, the oldest spent
  * first.
  */
 export class CreditModel {
@@ -29,7 +29,7 @@ export class CreditModel {
     this.monthly.push({ month, amount });
   }
 
-  /** Whether the hold is taken. */
+  /** Returns whether the hold is taken. */
   reserve(id: string, amount: bigint): boolean {
     if (amount > 0n && this.free <= 0n) return false;
     this.holds.set(id, amount < this.free ? amount : this.free);
@@ -40,7 +40,7 @@ export class CreditModel {
     this.holds.delete(id);
   }
 
-  /** What the hold's request is charged. */
+  /** Settles a hold and returns the amount charged. */
   post(id: string, amount: bigint): bigint {
     this.holds.delete(id);
     const charged = amount < this.free ? amount : this.free;
@@ -51,7 +51,7 @@ export class CreditModel {
     return charged;
   }
 
-  /** What was taken back of bought credits. */
+  /** Takes back bought credits and returns the amount taken. */
   refund(amount: bigint): bigint {
     const taken = [amount, this.topup, this.free].reduce((one, other) =>
       other < one ? other : one,
@@ -71,7 +71,7 @@ export class CreditModel {
     this.holds.clear();
   }
 
-  /** Takes from the lots that fit, oldest first, and gives what they could not bear. */
+  /** Takes from the matching lots, oldest first, and returns the amount that they did not cover. */
   private takeMonthly(amount: bigint, fits: (lot: { month: string }) => boolean): bigint {
     let left = amount;
     for (const lot of this.monthly) {

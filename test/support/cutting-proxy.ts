@@ -4,16 +4,16 @@ import { createServer, connect, type Server, type Socket } from "node:net";
  * A TCP proxy that cuts connections at chosen moments. `mode`: `pass` forwards everything; `refuse`
  * closes new connections; `lose-request` closes a connection instead of forwarding what the client
  * sends next; `lose-answer` forwards that, and closes instead of forwarding the answer; `freeze`
- * keeps connections and forwards nothing; `hold-answers` forwards what clients send, and keeps the
+ * keeps connections open and forwards nothing; `hold-answers` forwards requests, and withholds the
  * answers until `letAnswersGo`.
  */
 export class CuttingProxy {
   mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" | "hold-answers" = "pass";
-  /** Chooses the connections that the two `lose` modes cut, by what the client sends. */
+  /** Chooses, by the bytes a client sends, the connections that the two `lose` modes cut. */
   cutWhen: (request: Buffer) => boolean = () => true;
-  /** Told of everything that clients send. */
+  /** Called with everything that clients send. */
   onRequest: (request: Buffer) => void = () => undefined;
-  /** Told of each connection that was refused. */
+  /** Called for each connection that was refused. */
   onRefused: () => void = () => undefined;
   readonly #target: { host: string; port: number };
   readonly #sockets = new Set<Socket>();
@@ -35,13 +35,13 @@ export class CuttingProxy {
     });
   }
 
-  /** Forwards the answers that were kept, and from now on all others. */
+  /** Forwards the withheld answers, and passes all later ones. */
   letAnswersGo(): void {
     this.mode = "pass";
     for (const { client, answer } of this.#heldAnswers.splice(0)) client.write(answer);
   }
 
-  /** Closes every connection there is. */
+  /** Closes every open connection. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

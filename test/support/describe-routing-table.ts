@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { planRow, surfacesOf } from "./routing-row.ts";
 import { readRoutingTable } from "./routing-table.ts";
 
-/** Tests every row of routing tables on every surface that it speaks of. */
+/** Tests every row of routing tables on every surface that the row covers. */
 export function describeRoutingTable(name: string, tables: string): void {
   const cases = readRoutingTable(tables).flatMap((row) =>
     surfacesOf(row).map((surface) => ({ row, surface })),

@@ -3,7 +3,7 @@ import { reasoningAndOutputCases } from "./dialect-requests/reasoning-and-output
 import { textAndMediaCases } from "./dialect-requests/text-and-media.ts";
 import { toolCases } from "./dialect-requests/tools.ts";
 
-/** One canonical request a row, with what it is in each dialect. */
+/** Rows of one canonical request each, with its form in each dialect. */
 export const dialectRequestCases: readonly DialectRequestCase[] = [
   ...textAndMediaCases,
   ...toolCases,

@@ -2,12 +2,12 @@ import type { DialectId } from "../../src/inference/canonical/dialect-id.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { CanonicalResponse } from "../../src/inference/canonical/response.ts";
 
-/** What one canonical answer is on each wire, and means when it is read from there. */
+/** The form of one canonical answer in each dialect, and its meaning when it is parsed back. */
 export interface DialectResponseCase {
   what: string;
   canonical: CanonicalResponse;
   wire: Partial<Record<DialectId, JsonObject>>;
-  /** Members that read otherwise, for a dialect that cannot say all of it. */
+  /** Members that parse back differently, for a dialect that cannot express everything. */
   reads?: Partial<Record<DialectId, Partial<CanonicalResponse>>>;
 }
 
@@ -22,7 +22,7 @@ const chatHead = {
 
 const messageHead = { id: "r1", type: "message", role: "assistant", model: "m" };
 const messageEnd = { stop_reason: "end_turn", stop_sequence: null, stop_details: null };
-/** Messages clients throw where an answer reports no usage at all. */
+/** Usage of zeros: Messages clients throw when an answer reports no usage at all. */
 const nothingUsed = {
   usage: { inputTokens: 0, outputTokens: 0 },
   estimated: false,
@@ -31,7 +31,7 @@ const nothingUsed = {
 
 const geminiHead = { responseId: "r1", modelVersion: "m", createTime: "2025-11-21T04:40:00Z" };
 
-/** What every response repeats of a request that asked for nothing. */
+/** The members that every response repeats from a request that set nothing. */
 const responsesHead = {
   id: "r1",
   object: "response",
@@ -67,7 +67,7 @@ const responsesHead = {
 };
 const responsesEnd = { status: "completed", completed_at: 1_763_700_000 };
 
-/** One canonical answer a row, with what it is in each dialect. */
+/** Rows of one canonical answer each, with its form in each dialect. */
 export const dialectResponseCases: readonly DialectResponseCase[] = [
   {
     what: "text with usage",

@@ -23,7 +23,7 @@ export class FakeClock implements Clock {
     return this.monotonicMs() - this.lostMs;
   }
 
-  /** Time passes in which the process stands still. */
+  /** Advances the time while the process is suspended. */
   standStill(milliseconds: number): void {
     this.lostMs += milliseconds;
     this.advance(milliseconds);

@@ -1,17 +1,17 @@
 import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 
-/** The process ended while a commit was under way; whether the commit stands is another matter. */
+/** Thrown when the process ends during a commit, which may or may not be durable. */
 export class CrashedError extends Error {
   override name = "CrashedError";
 }
 
 /**
- * What the next commit meets: a database that works, one that refuses, or a crash before or after
- * it stands.
+ * What happens to the next commit: the database commits it or refuses it, or the process crashes
+ * before or after it is durable.
  */
 export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
 
-/** A commit queue whose next commit can fail in each way that commits fail in. */
+/** A commit queue whose next commit can fail in every way in which commits fail. */
 export class FaultyCommits implements CommitQueue {
   next: CommitFate = "works";
   private readonly commits: CommitQueue;

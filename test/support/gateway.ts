@@ -16,13 +16,13 @@ import { noTracing } from "../../src/platform/telemetry/tracing.ts";
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
 
-/** A `providers:` entry as switchyard.yaml would have it, checked by the same schema. */
+/** Returns a `providers:` entry, in the form of switchyard.yaml and checked by the same schema. */
 export const provider = (entry: unknown): ConfiguredProvider =>
   configuredProviderSchema.parse(entry);
 
 /**
- * An openai-chat provider named `acme` at an address, serving `acme/large` for 0.50 and 1.50 USD
- * per million tokens.
+ * Returns an openai-chat provider named `acme` that serves `acme/large` for 0.50 and 1.50 USD per
+ * million tokens.
  */
 export const acme = (baseUrl: string, changes: Record<string, unknown> = {}): ConfiguredProvider =>
   provider({
@@ -48,23 +48,23 @@ export interface TestGateway {
   baseUrl: string;
   origin: string;
   metrics: Metrics;
-  /** Lines that were logged. */
+  /** The logged lines. */
   logLines: string[];
-  /** POSTs JSON (or raw text) with the test's LLM key. */
+  /** POSTs JSON, or raw text, with the test's LLM key. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
 }
 
 /**
- * Forgets what failed at a provider. Ten failures in a row over ten seconds keep it from being
- * asked, and whether a table of failures takes that long is the machine's affair.
+ * Forgets the failures of a provider. Ten failures in a row over ten seconds would exclude it from
+ * routing, and whether a table of failures takes that long depends on the machine.
  */
 export const forgetFailuresOf = ({ app }: TestGateway, providerId: string): void =>
   app.insights.health.clear(providerId);
 
 /**
- * A gateway in this process on a port of its own and an empty SQLite database that is removed
+ * Starts a gateway in this process on a free port, over an empty SQLite database that is removed
  * afterwards.
  */
 export async function startGateway(
@@ -103,7 +103,7 @@ export async function startGateway(
       logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
       metrics,
       tracing: noTracing,
-      // No upstream is asked for anything that a test did not ask for.
+      // Upstreams receive no request other than the test's own.
       smoke: {
         providerIds: () => [],
         ask: async () => ({ outcome: "skipped", message: "not here" }),

@@ -21,7 +21,7 @@ import {
   type UsageTables,
 } from "../../src/insights/usage-rollup.ts";
 
-/** A try at a provider that served, unless it is said otherwise. */
+/** Returns an attempt at a provider, which served unless the changes say otherwise. */
 export const attemptOf = (changes: Partial<AttemptRecord> = {}): AttemptRecord => ({
   provider: "acme",
   model: "acme/large",
@@ -33,7 +33,10 @@ export const attemptOf = (changes: Partial<AttemptRecord> = {}): AttemptRecord =
   ...changes,
 });
 
-/** A record of a settled request; attempts follow from its provider unless they are given. */
+/**
+ * Returns a record of a settled request; its attempts follow from its provider unless they are
+ * given.
+ */
 export function recordOf(changes: Partial<GenerationRecord> = {}): GenerationRecord {
   const createdAtMs = changes.createdAtMs ?? Date.UTC(2026, 10, 21, 12, 30);
   const { model = "acme/large", provider = "acme" } = changes;
@@ -62,15 +65,15 @@ export function recordOf(changes: Partial<GenerationRecord> = {}): GenerationRec
   };
 }
 
-/** What a settlement commits of a record. */
+/** Returns the unit that a settlement commits for a record. */
 export const settledUnit = (record: GenerationRecord): CommitUnit => ({
   inserts: [generationRow(record)],
   adds: usageAdds(record),
 });
 
 /**
- * The n-th of a fixed series of records, spread over workspaces, keys, models, providers, ends and
- * three days.
+ * Returns the n-th of a fixed series of records, spread over workspaces, keys, models, providers,
+ * outcomes and three days.
  */
 export function recordInSeries(
   index: number,
@@ -112,7 +115,7 @@ export function recordInSeries(
   });
 }
 
-/** Tables of records and of what counts them. */
+/** Tables of the records and of their counters. */
 export type InsightTables = GenerationTables &
   UsageTables &
   RefusedTables &
@@ -120,7 +123,7 @@ export type InsightTables = GenerationTables &
   ContentTables &
   GatewayTables;
 
-/** The storage of records, as the gateway opens it. */
+/** Opens the storage of records, as the gateway does. */
 export const openInsightStorage = (
   url: string,
   options: Partial<Pick<StorageOptions, "severalGateways" | "migrations" | "commitTimeoutMs">> = {},
@@ -132,7 +135,7 @@ export const openInsightStorage = (
     lockTimeoutMs: 0,
     ...options,
     commitStatements: {
-      // Other migrations than all are those of an older release, which keeps no contents.
+      // Migrations are given only for an older release, which does not keep contents.
       inserts: [generationInsert, ...(options.migrations === undefined ? [contentInsert] : [])],
       adds: [...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
     },

@@ -5,15 +5,15 @@ declare const self: Worker;
 let worstMs = 0;
 let waiting: (() => void) | undefined;
 
-/** What is asked, and the process that answers. */
+/** The URL to request, and the id of the process that answers. */
 export interface Probed {
   url: string;
   pid: number;
 }
 
 /**
- * CPU time that each thread of a process has used (proc(5), schedstat), in milliseconds; none where
- * the process has ended.
+ * Returns the CPU time that each thread of a process has used, in milliseconds (proc(5),
+ * schedstat); empty where the process has ended.
  */
 function cpuMsByThread(pid: number): Map<string, number> {
   const used = new Map<string, number>();
@@ -26,12 +26,15 @@ function cpuMsByThread(pid: number): Map<string, number> {
       );
     }
   } catch {
-    // A thread has ended between the two calls, or the process has.
+    // A thread, or the whole process, ended between the two calls.
   }
   return used;
 }
 
-/** What the busiest thread has worked since; undefined where there is none to be seen. */
+/**
+ * Returns the milliseconds that the busiest thread has worked since; undefined where no thread is
+ * visible.
+ */
 function workedSince(before: ReadonlyMap<string, number>, pid: number): number | undefined {
   const worked = [...cpuMsByThread(pid)].map(([task, ms]) => ms - (before.get(task) ?? 0));
   return worked.length === 0 || before.size === 0 ? undefined : Math.max(...worked);
@@ -46,8 +49,8 @@ async function askForEver({ url, pid }: Probed): Promise<never> {
       () => undefined,
     );
     const waitedMs = performance.now() - askedMs;
-    // A stall is work of one of its threads that lets others wait; a machine that is busy lets
-    // every process wait.
+    // A stall is work of one of the process's threads that makes others wait. A busy machine makes
+    // every process wait, which does not count.
     worstMs = Math.max(worstMs, Math.min(waitedMs, workedSince(used, pid) ?? waitedMs));
     waiting?.();
   }
@@ -58,7 +61,7 @@ self.onmessage = ({ data }: MessageEvent<Probed | "worst">) => {
     void askForEver(data);
     return;
   }
-  // A request that waits at this moment counts with all of its wait.
+  // The request in flight at this moment counts with all of its wait.
   waiting = () => {
     waiting = undefined;
     self.postMessage(worstMs);

@@ -1,9 +1,9 @@
 import type { Probed } from "./health-probe-worker.ts";
 
 /**
- * Asks a gateway for `/healthz` from a thread of its own, one request after the other, and keeps
- * the longest wait: as far as the gateway's process worked in it, so that what else runs on the
- * machine does not count.
+ * Requests a gateway's `/healthz` from its own thread, one request after the other, and keeps the
+ * longest wait. Of a wait, only the part in which the gateway's process worked counts, so that
+ * other work on the machine does not.
  */
 export class HealthProbe {
   private readonly worker = new Worker(new URL("./health-probe-worker.ts", import.meta.url));
@@ -12,7 +12,7 @@ export class HealthProbe {
     this.worker.postMessage({ url: `${url}/healthz`, pid: child.pid } satisfies Probed);
   }
 
-  /** Longest wait in milliseconds since the last call. */
+  /** Returns the longest wait in milliseconds since the last call. */
   worstMs(): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.worker.onmessage = ({ data }: MessageEvent<number>) => resolve(data);

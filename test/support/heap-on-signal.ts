@@ -1,7 +1,7 @@
 /**
- * Loaded before a gateway by a test that looks for secrets: SIGUSR1 lets ten minutes pass for what
- * is measured in monotonic time and runs the timers that are due by then, SIGUSR2 writes a snapshot
- * of the live heap to the file of HEAP_FILE.
+ * Loaded before a gateway by a test that looks for secrets. SIGUSR1 advances monotonic time by ten
+ * minutes and runs the timers that are then due; SIGUSR2 writes a snapshot of the live heap to the
+ * file named by HEAP_FILE.
  */
 import { writeFileSync } from "node:fs";
 

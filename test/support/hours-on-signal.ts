@@ -1,6 +1,4 @@
-/**
- * Loaded before a gateway by a test of what it does every hour: SIGUSR2 runs the timers of an hour.
- */
+/** Loaded before a gateway by a test of its hourly work: SIGUSR2 runs the timers of an hour. */
 const hourMs = 3_600_000;
 const works: (() => void)[] = [];
 

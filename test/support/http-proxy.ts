@@ -1,21 +1,21 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A request that a proxy was sent: its first line and its headers, names in lower case. */
+/** A request that the proxy received: its first line and its headers, names in lower case. */
 interface ProxiedRequest {
   line: string;
   headers: Readonly<Record<string, string>>;
 }
 
-/** An HTTP proxy on loopback that leads requests for any host to one port of loopback. */
+/** An HTTP proxy on loopback that forwards requests for any host to one port of loopback. */
 export interface HttpProxy {
   port: number;
   readonly requests: readonly ProxiedRequest[];
-  /** Connections that were accepted. */
+  /** Number of accepted connections. */
   readonly connectionCount: number;
   stop(): void;
 }
 
-/** Starts a proxy; with `answer`, it answers so instead of leading anywhere. */
+/** Starts a proxy; with `answer` it sends that answer instead of forwarding. */
 export async function startHttpProxy({
   to,
   answer,
@@ -48,7 +48,7 @@ export async function startHttpProxy({
         );
       } else {
         if (onward === undefined) (onward = keep(connect(to, "127.0.0.1"))).pipe(client);
-        // An origin expects the path alone.
+        // An origin server expects the path alone.
         onward.write(text.replace(/^(\S+) https?:\/\/[^/]+/, "$1 "), "latin1");
       }
     };

@@ -33,7 +33,9 @@ const validators: Partial<Record<DialectId, (body: Body) => void>> = {
   "openai-responses": checkResponsesRequest,
 };
 
-/** A route to a model of a provider that speaks this dialect, as a catalog has it. */
+/**
+ * Returns a route to a model of a provider that speaks this dialect, as the catalog would hold it.
+ */
 export function routeIn(dialect: DialectId): AdaptedRoute {
   const configured = provider({
     id: "acme",
@@ -69,7 +71,7 @@ export function routeIn(dialect: DialectId): AdaptedRoute {
   return { model, route };
 }
 
-/** A request as its route reads it, after its envelope was checked. Throws `GatewayError`. */
+/** Returns a validated request as its route reads it. Throws `GatewayError`. */
 export function requestIn(dialect: DialectId, body: Body): ClientRequest {
   validators[dialect]?.(body);
   let canonical: ReturnType<ClientRequest["canonical"]> | undefined;
@@ -92,7 +94,7 @@ function decodeIn(dialect: DialectId, body: Body): ReturnType<ClientRequest["can
 }
 
 /**
- * What stands between a client's request and an upstream, without sockets, ledger or clock. Throws
+ * Adapts a client's request to an upstream, without sockets, ledger or clock. Throws
  * `GatewayError`.
  */
 export const adaptIn = (
@@ -100,7 +102,7 @@ export const adaptIn = (
   { body, route }: { body: Body; route: AdaptedRoute },
 ): Adapter => adapt(requestIn(dialect, body), route);
 
-/** What became of a stream that was relayed without sockets. */
+/** The result of a stream that was relayed without sockets. */
 export interface Relayed {
   /** The client's bytes; empty where the stream failed before its first content. */
   text: string;
@@ -117,7 +119,7 @@ const relayFacts = {
   fallback: undefined,
 };
 
-/** What a client's stream is kept open with. */
+/** Returns the frame that keeps a client's stream open. */
 export const pingIn = (adapter: Adapter): string =>
   adapter.createRelay({
     ...relayFacts,
@@ -139,7 +141,8 @@ const keepAlive = new KeepAliveTicker(() => performance.now());
 keepAlive.stop();
 
 /**
- * Relays an upstream's bytes to a client; `allowance` says of each event whether it is paid for.
+ * Relays an upstream's bytes to a client; `allowance` decides for each event whether it is paid
+ * for.
  */
 export async function relayIn(
   adapter: Adapter,
@@ -175,7 +178,7 @@ export async function relayIn(
   return { text, settled, refused: undefined };
 }
 
-/** A whole answer as the client gets it, or the failure that it is judged to be. */
+/** A whole answer as the client gets it, or the failure that it counts as. */
 export type ReadWhole =
   | { ok: true; text: string; metered: WholeAnswer["metered"] }
   | { ok: false; failure: AttemptFailure };

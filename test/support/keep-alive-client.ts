@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** What became of one request on a connection. */
+/** The result of one request on a connection. */
 export type RawReply =
   | { complete: true; status: number; headers: Headers; body: string; closesConnection: boolean }
-  /** The connection ended before the answer did; `received` is what came of it. */
+  /** The connection ended before the answer did; `received` is the part that arrived. */
   | { complete: false; received: string };
 
 /**
@@ -39,7 +39,7 @@ export class KeepAliveClient {
     return promise;
   }
 
-  /** Whether the server has closed the connection, as far as it is known. */
+  /** Whether the client has seen the server close the connection. */
   get isOver(): boolean {
     return this.#over;
   }
@@ -82,8 +82,8 @@ export class KeepAliveClient {
 }
 
 /**
- * A whole answer at the start of the bytes and how long it is; undefined while some of it is
- * missing.
+ * Returns the whole answer at the start of the bytes and its length in bytes; undefined while a
+ * part of it is missing.
  */
 function parseReply(bytes: Buffer): { parsed: RawReply; length: number } | undefined {
   const headLength = bytes.indexOf("\r\n\r\n") + 4;

@@ -23,7 +23,7 @@ const noFacts = {
   aliases: {},
 };
 
-/** The id of the n-th model; every twentieth is free. */
+/** Returns the id of the n-th model; every twentieth is free. */
 export const modelIdAt = (index: number): string =>
   `${makers[index % makers.length]}/model-${index}${index % 20 === 19 ? ":free" : ""}`;
 
@@ -52,8 +52,8 @@ function modelAt(index: number, providerIndex: number): Record<string, unknown> 
 }
 
 /**
- * A catalog of so many models, each at so many of fifty providers, with the pools of routing
- * presets as they come of it.
+ * Returns a catalog of this many models, each at this many of fifty providers, with the pools of
+ * routing presets that result.
  */
 export function largeCatalog({
   models,

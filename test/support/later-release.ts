@@ -4,11 +4,11 @@ import type { Migration } from "../../src/platform/storage/migrate.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 
 /**
- * Loaded before a program of the gateway, which is that of a release `TEST_RELEASES_AHEAD` later
- * then: each adds a table, an index, and a column to a table that requests write.
+ * Number of releases by which a gateway program is ahead that loads this file first. Each of these
+ * releases adds a table, an index, and a column to a table that requests write.
  */
 const releasesAhead = Number(process.env["TEST_RELEASES_AHEAD"] ?? 1);
-/** What each release adds a column to; one table only, so that no commit can meet a deadlock. */
+/** The table that each release adds a column to; only one, so that no commit can deadlock. */
 const grownTables = ["transfers", "generations"];
 
 const addedBy = (release: number, previous: string): Migration => ({

@@ -1,6 +1,7 @@
 /**
- * What one call takes, by the quickest of many short batches. A busy machine interrupts most of
- * them, and the first ones run before the code is compiled; the quickest is what the code needs.
+ * Returns the microseconds that one call takes in the fastest of many short batches. A busy machine
+ * interrupts most batches, and the first ones run before the code is compiled; the fastest shows
+ * what the code itself needs.
  */
 export function leastMicroseconds(
   work: () => unknown,

@@ -24,10 +24,10 @@ import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
 import { freshDatabase } from "./postgres.ts";
 
-/** What becomes of the next commit. */
+/** What happens to the next commit. */
 export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
 
-/** An empty database on Postgres that holds what the ledger needs. */
+/** Opens an empty Postgres database that holds what the ledger needs. */
 export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> =>
   openStorage<LedgerTables>({
     url: await freshDatabase(),
@@ -61,19 +61,19 @@ let nodeCount = 0;
 let hearCount = 0;
 
 /**
- * A process of the shared ledger that can die in the middle of a commit: from then on, its calls to
+ * A process of the shared ledger that can die in the middle of a commit; from then on, its calls to
  * the server of shared state never settle.
  */
 export class LedgerProcess {
   readonly ledger: SharedLedger;
   readonly withdrawals: Withdrawals;
-  /** What the others see of its life; it beats when a test says so. */
+  /** The process's lease, as the others see it; renewed only when a test does so. */
   readonly life: NodeLease;
-  /** The server of shared state does not answer it. */
+  /** Whether the server of shared state is out of this process's reach. */
   isAway = false;
-  /** Reports of charges go out once this resolves. */
+  /** A promise that delays the reports of charges until it resolves. */
   reportsFrom: Promise<unknown> = Promise.resolve();
-  /** Reports arrive, and their answers are lost. */
+  /** Whether reports arrive but their answers are lost. */
   losesReportAnswers = false;
   private readonly grants: Grants;
   private readonly accounts: SharedAccounts;
@@ -147,7 +147,10 @@ export class LedgerProcess {
     this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }
 
-  /** Does what writes, with a commit of a certain fate, and tells which one it met. */
+  /**
+   * Runs work that commits, with this fate for its commit, and returns the fate that the commit
+   * met.
+   */
   async meet(fate: CommitFate, work: () => Promise<unknown>): Promise<CommitFate> {
     this.next = fate;
     this.met = "works";
@@ -173,7 +176,7 @@ export class LedgerProcess {
     });
   }
 
-  /** What the server says of the workspace. */
+  /** Returns the balances and holds of the workspace on the server of shared state. */
   async look(): Promise<{ monthlyNano: bigint; topupNano: bigint; heldNano: bigint }> {
     const { detail, monthlyNano, topupNano } = await this.accounts.ask(
       lookScript,
@@ -183,7 +186,7 @@ export class LedgerProcess {
     return { monthlyNano, topupNano, heldNano: BigInt(detail) };
   }
 
-  /** What the database says of the workspace. */
+  /** Returns the balances of the workspace in the database. */
   async durable(): Promise<{ monthlyNano: bigint; topupNano: bigint }> {
     const book = new AccountBook();
     const { workspaceId, clock } = this.parts;
@@ -192,7 +195,10 @@ export class LedgerProcess {
     return { monthlyNano, topupNano };
   }
 
-  /** Asks for a hold and frees it, and so hears of balances and of what a dead process left. */
+  /**
+   * Takes a hold and frees it, which makes the ledger read balances and clear up after dead
+   * processes.
+   */
   async hear(): Promise<void> {
     const { workspaceId } = this.parts;
     const holdId = `gen_hear_${hearCount++}`;
@@ -209,7 +215,7 @@ export class LedgerProcess {
     await this.untilQuiet();
   }
 
-  /** Resolves once no charge of the workspace, and nothing of this process, is under way. */
+  /** Resolves once no charge of the workspace is open and this process has reported everything. */
   async untilQuiet(): Promise<void> {
     await this.untilTold();
     while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0)

@@ -26,8 +26,8 @@ export class MemoryCommits implements CommitQueue {
   }
 
   /**
-   * Sum of every account over all transfers that stand; all accounts together are zero in a sound
-   * ledger.
+   * Returns the sum of each account over all durable transfers; in a sound ledger, all accounts
+   * together are zero.
    */
   balances(): Map<string, number> {
     const balances = new Map<string, number>();

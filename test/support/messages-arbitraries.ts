@@ -25,7 +25,7 @@ import type {
 
 const dialect = "anthropic-messages" as const;
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);
-// Blank text is no block, and white space at the end of a last turn is cut off.
+// A blank text is not a block, and white space at the end of the last turn is removed.
 const text = fc.string({ unit: "grapheme", maxLength: 20 }).map((rest) => `${rest}.`);
 const base64 = fc.base64String({ minLength: 4, maxLength: 12 });
 const count = fc.nat(10_000);
@@ -37,9 +37,7 @@ const json = fc.dictionary(
 const cache = fc.constantFrom({}, { ttl: "5m" } as const, { ttl: "1h" } as const);
 const extensions = name.map((value) => ({ dialect, fields: { x_foo: { deep: [value] } } }));
 
-/**
- * Objects of which any subset of the fields may be missing, as the canonical form's optional ones.
- */
+/** Generates objects that may lack any of the fields, as the canonical form's optional ones. */
 const sparse = <T>(
   fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
   requiredKeys: (keyof T)[],
@@ -157,7 +155,7 @@ const calls = (ordinal: number): fc.Arbitrary<ToolCallPart[]> =>
       ),
     );
 
-/** A question with its answer, which may call tools and get their results. */
+/** Generates a question with its answer, which may call tools and get their results. */
 const exchange = (ordinal: number): fc.Arbitrary<Message[]> =>
   fc
     .record({
@@ -243,7 +241,7 @@ const reasoning: fc.Arbitrary<ReasoningRequest> = fc.oneof(
   ),
 );
 
-/** A request that a Messages client could have sent, in every field that Messages has. */
+/** Generates requests that a Messages client could send, in every field that Messages has. */
 export const messagesRequest: fc.Arbitrary<CanonicalRequest> = fc
   .tuple(
     fc.option(toolFields, { nil: {} }),
@@ -306,7 +304,7 @@ const usage: fc.Arbitrary<MeteredUsage> = fc
   )
   .map((counts) => ({ usage: counts, estimated: false, clamped: false }));
 
-/** An answer that a Messages server could have sent. */
+/** Generates answers that a Messages server could send. */
 export const messagesResponse: fc.Arbitrary<CanonicalResponse> = fc
   .record({
     thoughts: fc.array(thought, { maxLength: 2 }),

@@ -1,6 +1,6 @@
 /**
- * Loaded before a gateway by a test that looks at what it has loaded: SIGUSR2 writes its modules to
- * the file of MODULES_FILE.
+ * Loaded before a gateway by a test of which modules it loads: SIGUSR2 writes their names to the
+ * file named by MODULES_FILE.
  */
 import { renameSync, writeFileSync } from "node:fs";
 

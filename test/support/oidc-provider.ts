@@ -3,9 +3,9 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 /** An OpenID provider on loopback that signs `person` in. */
 export interface OidcTestProvider {
   issuer: string;
-  /** Who signs in with the next authorization. */
+  /** The person who signs in at the next authorization. */
   person: { sub: string; email: string; emailVerified: boolean; name: string };
-  /** What is wrong with its next ID token. */
+  /** The defect of its next ID token. */
   fault:
     | "none"
     | "foreign-signature"
@@ -18,7 +18,7 @@ export interface OidcTestProvider {
   stop(): Promise<void>;
 }
 
-/** Starts one. It checks PKCE and the client's secret as a real one does. */
+/** Starts a provider that checks PKCE and the client's secret as a real one does. */
 export async function startOidcProvider({
   clientId,
   clientSecret,

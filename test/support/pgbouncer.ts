@@ -10,17 +10,17 @@ const program = Bun.which("pgbouncer", {
 
 export const hasPgBouncer = program !== null;
 
-/** What the titles of tests end with that are skipped without it. */
+/** The suffix for titles of tests that are skipped without PgBouncer. */
 export const pgBouncerMissing = hasPgBouncer ? "" : " (missing: pgbouncer)";
 
-/** A PgBouncer of one's own on loopback before a database. */
+/** A PgBouncer on loopback in front of a database. */
 export interface PgBouncer {
-  /** The database, through the pooler. */
+  /** URL of the database through the pooler. */
   url: string;
   stop(): Promise<void>;
 }
 
-/** Starts one in a pool mode. */
+/** Starts a PgBouncer in a pool mode. */
 export async function startPgBouncer(
   databaseUrl: string,
   poolMode: "session" | "transaction",
@@ -44,7 +44,7 @@ pool_mode = ${poolMode}
 default_pool_size = 40
 `,
   );
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root.
   chmodSync(directory, 0o755);
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const child = Bun.spawn([program, ...user, path], { stdout: "ignore", stderr: "pipe" });

@@ -21,10 +21,10 @@ import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { FakeClock } from "./fake-clock.ts";
 
-/** A request body, of which nothing is known yet. */
+/** A request body that is not validated yet. */
 export type Body = Readonly<Record<string, unknown>>;
 
-/** How requests are read on each surface that is shaped like chat. */
+/** How requests are read on each chat-like surface. */
 const readers = {
   chat: {
     dialect: openaiChat,
@@ -42,23 +42,23 @@ const readers = {
 
 export type ChatSurface = keyof typeof readers;
 
-/** The surfaces that are shaped like chat. */
+/** The chat-like surfaces. */
 export const chatSurfaces = Object.keys(readers) as readonly ChatSurface[];
 
-/** The dialect that clients of a surface speak. */
+/** Returns the dialect that clients of a surface speak. */
 export const dialectOf = (surface: ChatSurface) => readers[surface].dialect;
 
-/** What a request brings along beside its body. */
+/** The properties of a request other than its body. */
 export interface Around {
   allowedModels?: readonly string[] | null;
   forcedProviders?: readonly string[] | undefined;
-  /** In place of the estimate from the body's length. */
+  /** Input tokens, instead of the estimate from the body's length. */
   inputTokens?: number | undefined;
 }
 
 const signatures = new CallSignatures().of("ws");
 
-/** A checked request of a surface as its route reads it. Throws `GatewayError`. */
+/** Returns a validated request of a surface as its route reads it. Throws `GatewayError`. */
 export function callOn(
   surface: ChatSurface,
   body: Body,
@@ -102,7 +102,7 @@ export function callOn(
     : { ...call, requirements: { ...call.requirements, estimateInputTokens: () => inputTokens } };
 }
 
-/** What planning looks at in a gateway whose callers have no provider keys of their own. */
+/** Returns what planning reads in a gateway whose callers have no provider keys of their own. */
 export function planDependencies(
   catalog: CatalogSnapshot,
   {
@@ -126,7 +126,7 @@ export function planDependencies(
   };
 }
 
-/** Plans a body of a surface as the gateway does, from its check on. Throws `GatewayError`. */
+/** Plans a body of a surface as the gateway does, from its validation on. Throws `GatewayError`. */
 export const planBody = (
   deps: PlanDependencies,
   { surface, body, ...around }: Around & { surface: ChatSurface; body: Body },

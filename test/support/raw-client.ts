@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A client that writes bytes and reads text; `until` settles once the text has what is looked for,
- * or the connection is over.
+ * A client that writes bytes and reads text; `until` resolves once the text contains what is
+ * awaited, or the connection has ended.
  */
 export class RawClient {
   text = "";

@@ -6,34 +6,34 @@ import { Redis } from "ioredis";
 import { freePort } from "../end-to-end/process/support/ports.ts";
 import { until } from "../end-to-end/nodes/support/until.ts";
 
-/** The server program of the machine: Valkey, or Redis, which speaks the same. */
+/** The server program of this machine: Valkey, or Redis, which speaks the same protocol. */
 const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
 
-/** Whether this machine can run one; without it the tests that need it are skipped. */
+/** Whether this machine can run a server; without one, the tests that need it are skipped. */
 export const hasRedis = program !== null;
 
 /**
- * What the titles of such tests end with where they are skipped; `scripts/run-tests.mjs` counts the
- * reasons.
+ * The suffix for titles of tests that are skipped without a server; `scripts/run-tests.mjs` counts
+ * these reasons.
  */
 export const redisMissing = hasRedis ? "" : " (missing: redis-server or valkey-server)";
 
-/** A Valkey or Redis of one's own on loopback, that keeps nothing on disk. */
+/** A separate Valkey or Redis on loopback that persists nothing. */
 export interface RedisServer {
   /** URL of its first database. */
   url: string;
-  /** Ends it, with everything that it knew. */
+  /** Kills the server, with all of its data. */
   kill(): Promise<void>;
-  /** Starts it again on the same port after `kill`; it knows nothing. */
+  /** Restarts it on the same port after `kill`, without data. */
   restart(): Promise<void>;
-  /** Lets it answer nothing until `resume`. */
+  /** Suspends the server: it answers nothing until `resume`. */
   pause(): void;
   resume(): void;
 }
 
 /**
- * A server under a shell that ends it as soon as its own input ends: with the test process, however
- * that one ends.
+ * A shell that runs the server and ends it as soon as the shell's own input ends, so when the test
+ * process does, in whichever way.
  */
 const keeper =
   'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; ' +
@@ -44,7 +44,7 @@ interface Launched {
   serverPid: number;
 }
 
-/** Starts a server on a free port; it ends with this process at the latest. */
+/** Starts a server on a free port; it stops with this process at the latest. */
 export async function startRedis(
   changes: Readonly<Record<string, string>> = {},
 ): Promise<RedisServer> {
@@ -79,7 +79,7 @@ async function launch(port: number, changes: Readonly<Record<string, string>>): 
   return keep([program, ...flags], { directory, isReady: /ready to accept connections/i });
 }
 
-/** Runs the program until its keeper ends; its directory goes with it. */
+/** Runs the program until its keeper ends, which also removes its directory. */
 async function keep(
   command: readonly string[],
   { directory, isReady }: { directory: string; isReady: RegExp },
@@ -104,12 +104,12 @@ async function keep(
 export interface WatchedServers {
   /** URLs of the sentinels. */
   sentinelUrls: string[];
-  /** Ends the server that the first sentinel names as the primary, with all that it knew. */
+  /** Kills the server that the first sentinel names as the primary, with all of its data. */
   killPrimary(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** One sentinel over one server; `lines` are of its configuration. */
+/** Starts one sentinel of one server; `lines` belong to its configuration. */
 export async function startSentinel(
   name: string,
   primaryUrl: string,
@@ -127,7 +127,10 @@ export async function startSentinel(
   return { url: `redis://127.0.0.1:${port}`, kill: () => end(sentinel) };
 }
 
-/** Lines of a sentinel's configuration; it takes over once two find the primary away for 5 s. */
+/**
+ * Returns lines of a sentinel's configuration; it fails over once two sentinels have missed the
+ * primary for 5 s.
+ */
 const sentinelLines = (name: string, primaryPort: number): string[] => [
   `sentinel monitor ${name} 127.0.0.1 ${primaryPort} 2`,
   `sentinel down-after-milliseconds ${name} 5000`,
@@ -148,8 +151,8 @@ const end = async ({ shell }: Launched): Promise<void> => {
 };
 
 /**
- * Starts them and waits until each sentinel knows both replicas and the other two sentinels, which
- * a failover needs.
+ * Starts the servers and waits until each sentinel knows both replicas and the other two sentinels,
+ * as a failover requires.
  */
 export async function startWatchedServers(name: string): Promise<WatchedServers> {
   const ports = [freePort(), freePort(), freePort()] as const;
@@ -179,7 +182,7 @@ export async function startWatchedServers(name: string): Promise<WatchedServers>
   };
 }
 
-/** Waits until a sentinel counts as many replicas and other sentinels as there are. */
+/** Waits until a sentinel counts as many replicas and other sentinels as exist. */
 async function untilSentinel(
   port: number,
   name: string,
@@ -201,7 +204,7 @@ async function untilSentinel(
 let shared: Promise<RedisServer> | undefined;
 let databaseCount = 0;
 
-/** URL of an empty database on the server that the tests of one process share. */
+/** Returns the URL of an empty database on the server that the tests of one process share. */
 export async function freshRedis(): Promise<string> {
   shared ??= startRedis();
   databaseCount += 1;

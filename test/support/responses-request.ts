@@ -5,7 +5,7 @@ import {
 } from "../../src/inference/pipeline/inference-call.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 
-/** A Responses client's request, as its endpoint hands it on. */
+/** Returns a Responses client's request, as its endpoint passes it on. */
 export function responsesRequest(
   body: Record<string, unknown>,
   dialectHeaders: Record<string, string> = {},
@@ -22,7 +22,7 @@ export function responsesRequest(
   };
 }
 
-/** A route to a model of a provider named acme that speaks Responses. */
+/** Returns a route to a model of a provider named acme that speaks Responses. */
 export const responsesRoute = (overrides: Partial<AdaptedRoute["route"]> = {}): AdaptedRoute => ({
   model: {
     id: "openai/large",

@@ -20,7 +20,7 @@ import {
 import { readCatalog, readRoute, thousands, type RoutingRow } from "./routing-table.ts";
 import { spellBody, type Wanted } from "./spelled-body.ts";
 
-/** What a row's words describe, planned, in the words of the table's last columns. */
+/** The plan of a row, in the words of the table's last columns. */
 export interface RoutingOutcome {
   order: string;
   why: string;
@@ -32,7 +32,7 @@ type Words<Target> = readonly (readonly [
   (match: RegExpExecArray, target: Target) => void,
 ])[];
 
-/** Everything that a row says. */
+/** The situation that a row describes. */
 interface Situation extends Wanted {
   health: HealthWindows;
   sessions: StickySessions;
@@ -146,7 +146,7 @@ const requestWords: Words<Situation> = [
   ],
 ];
 
-/** Does what the known words say, and gives back the others. */
+/** Applies the known words to the situation, and returns the others. */
 function obey(said: readonly string[], words: Words<Situation>, situation: Situation): string[] {
   return said
     .map((word) => word.trim())
@@ -183,11 +183,11 @@ function read({
   return { ...situation, clock };
 }
 
-/** The surfaces that a row speaks of; all that are shaped like chat unless it says otherwise. */
+/** Returns the surfaces that a row covers: all chat-like ones unless it names others. */
 export const surfacesOf = (row: Pick<RoutingRow, "catalog" | "given">): readonly ChatSurface[] =>
   read(row).surfaces;
 
-/** Plans what a row describes as a request of a surface. `random` 0 draws the cheapest. */
+/** Plans the request of a row on a surface. `random` 0 draws the cheapest route. */
 export function planRow(
   row: Pick<RoutingRow, "catalog" | "given">,
   { surface, random = () => 0 }: { surface: ChatSurface; random?: () => number },
@@ -220,7 +220,7 @@ export function planRow(
   }
 }
 
-/** The body after a preset with these fields in its `provider` object was applied. */
+/** Returns the body after a preset with these fields in its `provider` object was applied. */
 function withPreset(
   body: Body,
   {

@@ -6,20 +6,20 @@ import type {
 } from "../../src/inference/catalog/model.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../src/platform/kernel/money.ts";
 
-/** One row of a routing table; see routing-rules.test.ts for how a table is written. */
+/** One row of a routing table; see routing-rules.test.ts for the format of a table. */
 export interface RoutingRow {
   shows: string;
   catalog: CatalogSnapshot;
-  /** What is so at present, and what the request says. */
+  /** The present state, and what the request asks. */
   given: string;
   order: string;
-  /** The reason of the first candidate; empty where the row says nothing of it. */
+  /** The reason of the first candidate; empty where the row does not check it. */
   why: string;
 }
 
 const usd = (price: string | undefined): bigint =>
   picoPerTokenFromUsdPerMillion(price ?? "0") ?? 0n;
-/** `2k` is two thousand. */
+/** Returns a number from text, in which `2k` is two thousand. */
 export const thousands = (text: string): number =>
   text.endsWith("k") ? Number(text.slice(0, -1)) * 1_000 : Number(text);
 
@@ -62,8 +62,8 @@ const routeWords: readonly (readonly [
 ];
 
 /**
- * `provider price USD, words`; a price is that of a million tokens in and of a million out, or
- * `in/out`.
+ * Reads `provider price USD, words`. A price is that of a million tokens in and of a million out,
+ * or `in/out`.
  */
 export function readRoute(text: string): UpstreamRoute {
   const [, id = "", prices = "", words = ""] = /^(\S+) +(\S+) USD(?:, (.*))?$/.exec(text) ?? [];
@@ -98,7 +98,9 @@ const modelWords: Readonly<Record<string, string>> = {
   thinks: "reasoning",
 };
 
-/** Lines `model: route`, `model: route`, ..., `service/auto: quality members; other members`. */
+/**
+ * Reads lines `model: route`, `model: route`, ..., `service/auto: quality members; other members`.
+ */
 export function readCatalog(lines: readonly string[]): CatalogSnapshot {
   const models = new Map<string, CatalogModel>();
   for (const line of lines) {
@@ -168,8 +170,8 @@ function readRouter(
 }
 
 /**
- * Reads tables: a block of catalog lines, then rows `shows | given | order`; without a first cell,
- * a row goes on with the one above.
+ * Reads tables: a block of catalog lines, then rows `shows | given | order`. A row without a first
+ * cell continues the one above.
  */
 export function readRoutingTable(text: string): RoutingRow[] {
   return text

@@ -7,10 +7,7 @@ import { createTable } from "../../src/platform/storage/create-table.ts";
 import type { Migration } from "../../src/platform/storage/migrate.ts";
 import type { StorageOptions } from "../../src/platform/storage/storage.ts";
 
-/**
- * Tables of the storage tests: entries, the running totals of their accounts, and notes without a
- * rule.
- */
+/** Tables of the storage tests: entries, the running totals of their accounts, and notes. */
 export interface SampleSchema {
   entries: { id: string; account: string; amount: number | bigint };
   totals: { account: string; amount: number | bigint; entries: number };
@@ -60,7 +57,7 @@ export const totalAdd: AddStatement = {
   sumColumns: ["amount", "entries"],
 };
 
-/** What `openStorage` needs for the sample tables. */
+/** The options of `openStorage` for the sample tables. */
 export const sampleOptions: Pick<StorageOptions, "migrations" | "commitStatements" | "durability"> =
   {
     migrations: [sampleMigration],
@@ -68,7 +65,7 @@ export const sampleOptions: Pick<StorageOptions, "migrations" | "commitStatement
     durability: "process",
   };
 
-/** An entry with its share of the total. The amount 13 is refused by the database. */
+/** Returns an entry with its share of the total. The database refuses the amount 13. */
 export const entryUnit = (id: string, amount: number, account = "acme"): CommitUnit => ({
   inserts: [{ statement: entryInsert, values: [id, account, amount] }],
   adds: [{ statement: totalAdd, key: [account], sums: [amount, 1] }],

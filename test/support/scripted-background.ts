@@ -7,7 +7,7 @@ import type {
 import { recordOf } from "./stored-responses.ts";
 import type { FrameSource } from "../../src/platform/kernel/frame-source.ts";
 
-/** A run that has been begun; the test says what happens in it. */
+/** A started run; the test decides what happens in it. */
 export interface ScriptedRun {
   job: BackgroundJob;
   sink: BackgroundSink;
@@ -20,7 +20,7 @@ export interface ScriptedRun {
   reject(error: unknown): void;
 }
 
-/** Runs that tests play by hand. */
+/** Runs of background jobs that tests play by hand. */
 export class ScriptedBackground {
   readonly begun: ScriptedRun[] = [];
   private waiting: { count: number; resolve: () => void }[] = [];
@@ -47,7 +47,7 @@ export class ScriptedBackground {
     return promise;
   };
 
-  /** The n-th run, counted from 1, as soon as it has begun. */
+  /** Returns the n-th run, counted from 1, as soon as it has started. */
   async nth(count: number): Promise<ScriptedRun> {
     if (this.begun.length < count)
       await new Promise<void>((resolve) => this.waiting.push({ count, resolve }));
@@ -57,11 +57,11 @@ export class ScriptedBackground {
   }
 }
 
-/** A caller with nothing but what the runner looks at. */
+/** Returns a caller with only the properties that the runner reads. */
 export const callerWith = (keyId: string): LlmKeyCaller =>
   ({ kind: "llm-key", key: { id: keyId }, workspace: { id: "ws_a" } }) as LlmKeyCaller;
 
-/** Everything that a source gives until it ends. */
+/** Returns everything that a source yields until it ends. */
 export async function readAll(source: FrameSource): Promise<string> {
   let text = "";
   for (let frames = await source.next(); frames !== undefined; frames = await source.next())
@@ -69,7 +69,7 @@ export async function readAll(source: FrameSource): Promise<string> {
   return text;
 }
 
-/** Numbers and names of the events in frames. */
+/** Returns numbers and names of the events in frames. */
 export const namesIn = (frames: string): string[] =>
   [...frames.matchAll(/^event: (.*)\ndata: .*?"sequence_number":(\d+)/gm)].map(
     ([, name, number]) => `${number} ${name}`,

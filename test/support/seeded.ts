@@ -1,6 +1,7 @@
 /**
- * Uniform numbers from 0 to 1, always the same for a seed. A generator of Steele, Lea and Flood
- * (SplitMix32's finalizer, "Fast splittable pseudorandom number generators", 2014).
+ * Returns a function that returns uniform numbers from 0 to 1, always the same for a seed. It is
+ * the generator of Steele, Lea and Flood (SplitMix32's finalizer, "Fast splittable pseudorandom
+ * number generators", 2014).
  */
 export function seeded(seed: number): () => number {
   let state = seed;

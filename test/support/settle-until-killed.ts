@@ -1,6 +1,6 @@
 /**
- * Commits records with their counters for ever, eight at a time, and prints the id of each once it
- * is durable. Arguments: the database file, and a number below which the series was used up.
+ * Commits records with their counters forever, eight at a time, and prints the id of each once it
+ * is durable. Arguments: the database file, and the number in the series at which to start.
  */
 import { writeSync } from "node:fs";
 import { openInsightStorage, recordInSeries, settledUnit } from "./generation-records.ts";

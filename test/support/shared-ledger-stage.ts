@@ -6,13 +6,16 @@ import { openLedgerDatabase } from "./ledger-process.ts";
 import { freshRedis } from "./redis.ts";
 import { silentLogger } from "./silent-logger.ts";
 
-/** What processes of a shared ledger have in common, while the tests around it run. */
+/** What the processes of a shared ledger share while the surrounding tests run. */
 export interface SharedLedgerStage {
   readonly storage: Storage<LedgerTables>;
   readonly shared: SharedState;
 }
 
-/** An empty Postgres and an empty shared server for the tests of the `describe` that calls it. */
+/**
+ * Provides an empty Postgres and an empty shared server to the tests of the `describe` that calls
+ * it.
+ */
 export function sharedLedgerStage(): SharedLedgerStage {
   let storage: Storage<LedgerTables>;
   let shared: SharedState;

@@ -1,6 +1,6 @@
 /**
  * Loaded before a gateway by tests of clocks that differ: wall time is `TEST_CLOCK_AHEAD_MS` ahead,
- * as on a machine whose clock was set wrong. Durations are as long as ever.
+ * as on a machine with a wrong clock. Durations do not change.
  */
 const aheadMs = Number(process.env["TEST_CLOCK_AHEAD_MS"]);
 const RealDate = Date;

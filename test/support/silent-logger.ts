@@ -1,4 +1,4 @@
-/** A logger that says nothing. */
+/** A logger that writes nothing. */
 export const silentLogger = {
   info: () => undefined,
   warn: () => undefined,

@@ -4,13 +4,13 @@ import type { Body, ChatSurface } from "./planned-body.ts";
 export interface Wanted {
   /** Ids in the order in which they may serve. */
   models: string[];
-  /** Of `tools`, `JSON`, `images` and `temperature`. */
+  /** Some of `tools`, `JSON`, `images` and `temperature`. */
   extras: Set<string>;
   maxOutputTokens?: number;
   effort?: string;
   /** Fields of the `provider` object, as YAML. */
   fields: string[];
-  /** Members of the body beside it, as YAML. */
+  /** Other members of the body, as YAML. */
   beside: string[];
 }
 
@@ -24,7 +24,7 @@ const schema = { type: "object", properties: {} };
 const fieldsOf = (written: readonly string[]): Body =>
   written.length === 0 ? {} : { ...(Bun.YAML.parse(`{${written.join(", ")}}`) as Body) };
 
-/** Members that all dialects spell alike. */
+/** Returns the members that all dialects write alike. */
 function shared({ models, fields, beside, extras }: Wanted): Body {
   return {
     model: models[0],
@@ -36,7 +36,7 @@ function shared({ models, fields, beside, extras }: Wanted): Body {
   };
 }
 
-/** The one turn of the conversation, with a picture behind its text where there is one. */
+/** Returns the one turn of the conversation, with an image after its text where one is given. */
 const turn = (text: Body, image: Body | false) => [
   { role: "user", content: image === false ? [text] : [text, image] },
 ];
@@ -80,7 +80,7 @@ const spellings: Readonly<Record<ChatSurface, (wanted: Wanted) => Body>> = {
   }),
 };
 
-/** A request as clients of a surface write it. */
+/** Returns a request as clients of a surface write it. */
 export const spellBody = (surface: ChatSurface, wanted: Wanted): Body => ({
   ...shared(wanted),
   ...spellings[surface](wanted),

@@ -25,10 +25,10 @@ export interface OpenedStores {
   storage: Storage<ResponseTables>;
 }
 
-/** What a test of one engine works with; `current` is there from `beforeEach` on. */
+/** The stores of one engine; `current` works from `beforeEach` on. */
 export interface StoresOfEngine {
   current(): OpenedStores;
-  /** Opens the same database as the next process would. */
+  /** Opens the same database again, as the next process would. */
   reopen(): Promise<OpenedStores>;
 }
 
@@ -47,7 +47,7 @@ export const engines = [["SQLite"], ["Postgres"]] as const satisfies readonly [E
 
 type Engine = "SQLite" | "Postgres";
 
-/** Stores over an empty database for each test of a group. */
+/** Opens stores over an empty database for each test of a group. */
 export function storesOn(engine: Engine): StoresOfEngine {
   const root = mkdtempSync(join(tmpdir(), "switchyard-responses-"));
   let url: string;
@@ -68,11 +68,11 @@ export function storesOn(engine: Engine): StoresOfEngine {
   };
 }
 
-/** A response id with a number that a reader can recognise; grows with the number. */
+/** Returns a response id that contains a number readably, and sorts by it. */
 export const responseId = (number: number): string =>
   `resp_${number.toString(16).padStart(32, "0")}`;
 
-/** A message of the assistant as an output item. */
+/** Returns a message of the assistant as an output item. */
 export const answer = (id: string, text: string): ResponseItem => ({
   type: "message",
   id,
@@ -81,10 +81,10 @@ export const answer = (id: string, text: string): ResponseItem => ({
   content: [{ type: "output_text", text, annotations: [] }],
 });
 
-/** A message of the user as an input item, as most clients write it. */
+/** Returns a message of the user as an input item, as most clients write it. */
 export const question = (text: string): ResponseItem => ({ role: "user", content: text });
 
-/** A record that the routes can show. */
+/** Returns a record that the endpoints can show. */
 export const recordOf = (id: string, changes: ResponseRecord = {}): ResponseRecord => ({
   id,
   object: "response",
@@ -99,7 +99,7 @@ export const recordOf = (id: string, changes: ResponseRecord = {}): ResponseReco
   ...changes,
 });
 
-/** A response that has been answered, unless the changes say otherwise. */
+/** Returns a response that has been answered, unless the changes say otherwise. */
 export function newResponse(
   id: string,
   { record, ...changes }: Partial<NewResponse> = {},
@@ -119,7 +119,7 @@ export function newResponse(
   };
 }
 
-/** A background response that waits. */
+/** Returns a background response that waits for its run. */
 export const queuedJob = (id: string, changes: Partial<NewResponse> = {}): NewResponse =>
   newResponse(id, {
     background: true,

@@ -1,7 +1,7 @@
-/** What a process writes, kept, and waited for. */
+/** The kept output of a process, for which a test can wait. */
 export class TextLog {
   text = "";
-  /** Everything, once the stream is over. */
+  /** The whole output, once the stream has ended. */
   readonly complete: Promise<string>;
   readonly #watchers = new Set<() => void>();
 
@@ -17,7 +17,7 @@ export class TextLog {
     return this.#until(() => this.text.includes(text), text);
   }
 
-  /** As `has`, for a pattern. */
+  /** Waits for a pattern as `has` does for a text. */
   matches(pattern: RegExp): Promise<void> {
     return this.#until(() => pattern.test(this.text), String(pattern));
   }

@@ -4,7 +4,7 @@ import type { GenerationRecord } from "../../src/insights/generation-record.ts";
 import { dayMs, hourMs } from "../../src/platform/kernel/clock.ts";
 import type { InsightTables } from "./generation-records.ts";
 
-/** Sums by a name made of each record, written as the counters have them. */
+/** Sums records by a name made of each, in the format of the counters. */
 function sumsBy(
   records: readonly GenerationRecord[],
   nameOf: (record: GenerationRecord) => string,
@@ -48,7 +48,7 @@ const written = <Row extends Record<(typeof columns)[number], number | bigint>>(
     rows.map((row) => [nameOf(row), columns.map((column) => String(row[column])).join(" ")]),
   );
 
-/** Every counter is the sum of the records that stand, and nothing else. */
+/** Expects every counter to be the sum of these records and nothing else. */
 export async function expectCountersToMatch(
   database: Kysely<InsightTables>,
   records: readonly GenerationRecord[],

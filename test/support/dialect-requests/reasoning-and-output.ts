@@ -10,7 +10,7 @@ import {
   type DialectRequestCase,
 } from "./dialect-request-case.ts";
 
-/** The same turn where signatures have no place and ciphertext has no name. */
+/** The same turn for dialects without signatures and without a name for ciphertext. */
 const sealedThoughtAlone: DialectRequestCase["canonical"]["messages"] = [
   user("Go"),
   {
@@ -25,7 +25,7 @@ const sealedThoughtAlone: DialectRequestCase["canonical"]["messages"] = [
   { role: "tool", toolCallId: "c2", parts: [{ type: "text", text: "2" }] },
 ];
 
-/** The same turn where formats have no name. */
+/** The same turn for dialects that do not name formats. */
 const sealedThoughts: DialectRequestCase["canonical"]["messages"] = [
   user("Go"),
   {
@@ -41,7 +41,7 @@ const sealedThoughts: DialectRequestCase["canonical"]["messages"] = [
   { role: "tool", toolCallId: "c2", parts: [{ type: "text", text: "2" }] },
 ];
 
-/** How the model should think, and what should come of it. */
+/** Cases of reasoning settings and output formats. */
 export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
   {
     what: "thoughts, sealed and in their places",

@@ -8,7 +8,7 @@ import {
   type DialectRequestCase,
 } from "./dialect-request-case.ts";
 
-/** Who says what, in words, pictures and files. */
+/** Cases of roles, texts, images and files. */
 export const textAndMediaCases: readonly DialectRequestCase[] = [
   {
     what: "text alone",

@@ -9,7 +9,7 @@ import {
   type DialectRequestCase,
 } from "./dialect-request-case.ts";
 
-/** A custom tool where there are functions alone. */
+/** The schema that wraps a custom tool's input in dialects that have only functions. */
 const wrappingSchema = {
   type: "object",
   properties: { input: { type: "string", description: "The tool's whole input." } },
@@ -17,7 +17,7 @@ const wrappingSchema = {
   additionalProperties: false,
 };
 
-/** Tools as they are offered, called and answered. */
+/** Cases of tools that are declared, called and answered. */
 export const toolCases: readonly DialectRequestCase[] = [
   {
     what: "tools, a forced one, one at a time",

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A file of another process; empty where that has ended meanwhile. */
+/** Returns the text of a file in `/proc`; empty where its process has ended. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, "latin1");
@@ -10,8 +10,8 @@ function textOf(path: string): string {
 }
 
 /**
- * Process ids of the converters that a process has started, by what the system knows; undefined
- * where it has no `/proc`.
+ * Returns the process ids of the converters that a process has started, according to the system;
+ * undefined on systems without `/proc`.
  */
 export function converterChildren(parentPid = process.pid): number[] | undefined {
   if (process.platform !== "linux") return undefined;
@@ -19,8 +19,8 @@ export function converterChildren(parentPid = process.pid): number[] | undefined
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => {
-      // The name of the program stands in brackets and may have anything in it; behind it come the
-      // state and the parent.
+      // The program's name is in parentheses and may contain anything; after it come the state and
+      // the parent.
       const [, parent] = textOf(`/proc/${pid}/stat`)
         .replace(/^.*\) /s, "")
         .split(" ");

@@ -1,26 +1,26 @@
 import { createCanvas, type Canvas } from "@napi-rs/canvas";
 
-/** What is drawn on a page: text at a place (of its baseline), in pixels. */
+/** A text to draw, and the position of its baseline in pixels. */
 export interface DrawnText {
   text: string;
   x: number;
   y: number;
-  /** Height of the type, in pixels; 26 when absent. */
+  /** Height of the type in pixels; 26 when absent. */
   size?: number;
 }
 
-/** How a page is drawn. */
+/** The size of a page and how it is drawn. */
 export interface DrawnPage {
   width: number;
   height: number;
   texts: readonly DrawnText[];
-  /** Turns everything by so many degrees, as a page lies on a scanner. */
+  /** Degrees by which the page is turned, as on a scanner. */
   degrees?: number;
   /** Leaves the paper transparent instead of white. */
   transparent?: boolean;
 }
 
-/** Draws black text on a page, as a scanner would see it. */
+/** Draws black text on a page, as a scanner would capture it. */
 export function drawPage({
   width,
   height,
@@ -45,7 +45,7 @@ export function drawPage({
   return canvas;
 }
 
-/** Rows of text below each other from a place on. */
+/** Returns rows of text, one below the other, that start at a position. */
 export const rows = (
   texts: readonly string[],
   { x, y, pitch = 36, size = 26 }: { x: number; y: number; pitch?: number; size?: number },

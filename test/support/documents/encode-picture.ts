@@ -3,7 +3,7 @@ import sharp from "sharp";
 
 const bmpHeaderBytes = 54;
 
-/** An uncompressed BMP with 24 bits a pixel, rows from the bottom up. */
+/** Encodes an uncompressed BMP with 24 bits per pixel, its rows from the bottom up. */
 function encodeBmp(canvas: Canvas): Uint8Array {
   const { width, height } = canvas;
   const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;

@@ -1,4 +1,4 @@
-/** A request that the provider was sent. */
+/** A request that the provider received. */
 interface ParseQuestion {
   path: string;
   body: string;
@@ -6,19 +6,19 @@ interface ParseQuestion {
   idempotencyKey: string | null;
 }
 
-/** What the provider does with a request. */
+/** The provider's reaction to a request. */
 export type ParseAct = (question: ParseQuestion) => Response | Promise<Response>;
 
 /** A provider that parses documents, on loopback. */
 export interface ParseProvider {
   baseUrl: string;
   questions: ParseQuestion[];
-  /** Answers the next requests, one each; the last answer serves all that follow. */
+  /** Sets the reactions to the next requests, one each; the last one serves all later requests. */
   will(...acts: ParseAct[]): void;
   stop(): void;
 }
 
-/** A promise and what settles it, for answers that wait for the test. */
+/** Returns a promise and the function that resolves it, for answers that wait for the test. */
 export function gate(): { opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));

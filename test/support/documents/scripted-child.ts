@@ -3,7 +3,7 @@ import type {
   ConversionTask,
 } from "../../../src/documents/converter/converter-messages.ts";
 
-/** Stands in for the converter: what a file says behind `%PDF-` is what becomes of the process. */
+/** What the stand-in for the converter does, by the word after `%PDF-` in its file. */
 const acts: Record<string, () => void> = {
   hang: () => {
     for (;;);

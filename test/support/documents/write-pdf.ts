@@ -1,13 +1,16 @@
-/** A text on a page of a PDF: its baseline from the lower left corner, in points. */
+/**
+ * A text on a page of a PDF, and the position of its baseline from the lower left corner, in
+ * points.
+ */
 interface PdfText {
   text: string;
   x: number;
   y: number;
-  /** Points; 11 when absent. */
+  /** Size in points; 11 when absent. */
   size?: number;
 }
 
-/** A page in A4: text of its own, or a JPEG that fills it, as scanners write it. */
+/** An A4 page: with text of its own, or with a JPEG that fills it, as scanners write it. */
 export type PdfPage =
   | { texts: readonly PdfText[] }
   | { jpeg: Uint8Array; width: number; height: number };
@@ -34,7 +37,7 @@ function contentOf(page: PdfPage): string {
     .join("\n");
 }
 
-/** The objects of a page, which takes two numbers from `first` on, and a third for its picture. */
+/** Returns the objects of a page, numbered from `first`: two, and a third for its picture. */
 function pageObjects(page: PdfPage, first: number): Part[][] {
   const picture = "jpeg" in page ? `/XObject << /Scan ${first + 2} 0 R >>` : "";
   const objects: Part[][] = [
@@ -52,7 +55,7 @@ function pageObjects(page: PdfPage, first: number): Part[][] {
   return [...objects, stream(facts, jpeg)];
 }
 
-/** Writes a PDF 1.4 with a table of its objects (ISO 32000-1, 7.5). */
+/** Writes a PDF 1.4 with a cross-reference table (ISO 32000-1, 7.5). */
 export function writePdf(pages: readonly PdfPage[]): Uint8Array {
   const objects: Part[][] = [
     ["<< /Type /Catalog /Pages 2 0 R >>"],

@@ -3,7 +3,7 @@ import type { AnswerWriter, ScriptedAnswer } from "./scripted-answer.ts";
 
 type Block = Record<string, unknown>;
 
-/** A content block: as a whole, as its opening event has it, and what is added to it. */
+/** A content block: whole, as in its start event, and the deltas that follow. */
 interface Parts {
   whole: Block;
   opening: Block;
@@ -65,7 +65,7 @@ const stopOf = (answer: ScriptedAnswer): Block => ({
   stop_sequence: null,
 });
 
-/** Answers as Anthropic's Messages have them. */
+/** Writes answers in the form of Anthropic's Messages. */
 export const anthropicMessagesAnswer: AnswerWriter = {
   whole: (answer) => ({
     ...message,

@@ -19,7 +19,7 @@ function partsOf(answer: ScriptedAnswer): Part[] {
   ];
 }
 
-/** Gemini repeats its usage in every chunk. */
+/** Returns an answer or a chunk of it; Gemini repeats its usage in every chunk. */
 const answerOf = (parts: Part[], more: Record<string, unknown> = {}): Record<string, unknown> => ({
   candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
   usageMetadata: {
@@ -31,12 +31,15 @@ const answerOf = (parts: Part[], more: Record<string, unknown> = {}): Record<str
   responseId: "scripted",
 });
 
-/** Calls end with STOP as well. */
+/** Returns the finish reason; answers with calls finish with STOP as well. */
 const finishOf = ({ finish }: ScriptedAnswer): Record<string, unknown> => ({
   finishReason: finish === "length" ? "MAX_TOKENS" : "STOP",
 });
 
-/** Answers as Gemini's generateContent has them; each part is a chunk, parallel calls included. */
+/**
+ * Writes answers in the form of Gemini's generateContent; each part is a chunk, parallel calls
+ * included.
+ */
 export const googleGenerateAnswer: AnswerWriter = {
   whole: (answer) => answerOf(partsOf(answer), finishOf(answer)),
   events: (answer) =>

@@ -20,7 +20,7 @@ function fixtureOf(answer: ScriptedAnswer): ChatAnswer {
   };
 }
 
-/** Answers as OpenAI's chat completions have them; `[DONE]` follows the events. */
+/** Writes answers in the form of OpenAI's chat completions; `[DONE]` follows the events. */
 export const openaiChatAnswer: AnswerWriter = {
   whole: (answer) => chatCompletion(fixtureOf(answer)),
   events: (answer) => [...chatChunks(fixtureOf(answer)), "[DONE]"],

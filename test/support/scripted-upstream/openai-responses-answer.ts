@@ -10,7 +10,7 @@ import type {
 type Item = Record<string, unknown>;
 type Event = Record<string, unknown>;
 
-/** An output item: as a whole, and the events between its opening and its end. */
+/** An output item: whole, and the events between its start and its end. */
 interface Output {
   whole: Item;
   opening: Item;
@@ -145,5 +145,5 @@ function eventsOf(answer: ScriptedAnswer): Event[] {
   return events.map((event, index) => ({ ...event, sequence_number: index }));
 }
 
-/** Answers as OpenAI's Responses have them. */
+/** Writes answers in the form of OpenAI's Responses. */
 export const openaiResponsesAnswer: AnswerWriter = { whole: wholeOf, events: eventsOf };

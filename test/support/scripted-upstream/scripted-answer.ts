@@ -1,13 +1,14 @@
-/** A call of a tool as an upstream makes it. */
+/** A tool call as an upstream makes it. */
 export interface ScriptedCall {
-  /** Not sent by Gemini, whose older models name no call. */
+  /** The call's id; not sent by Gemini, whose older models do not identify calls. */
   id: string;
   name: string;
   arguments: Record<string, unknown>;
 }
 
 /**
- * A call whose input is free text, as only Responses know it; elsewhere the text is an argument.
+ * A call whose input is free text, which only Responses knows; in other dialects the text is an
+ * argument.
  */
 export interface ScriptedTextCall {
   id: string;
@@ -15,44 +16,47 @@ export interface ScriptedTextCall {
   input: string;
 }
 
-/** Reasoning as an upstream tells it, with the token that proves where it came from. */
+/** Reasoning as an upstream sends it, with the token that proves its origin. */
 export interface ScriptedReasoning {
   text: string;
   signature: string;
 }
 
-/** What an upstream says, whichever dialect it speaks. */
+/** What an upstream answers, in whichever dialect it speaks. */
 export interface ScriptedAnswer {
-  /** Before everything else, where there is one. */
+  /** Reasoning, sent before everything else. */
   reasoning?: ScriptedReasoning;
-  /** The pieces in which a stream sends the text. */
+  /** The text, in the pieces in which a stream sends it. */
   text?: readonly string[];
-  /** All of them before anything is asked back. */
+  /** Tool calls, all sent before any result is requested. */
   calls?: readonly ScriptedCall[];
-  /** Behind the calls. */
+  /** Calls with free text, sent after the other calls. */
   textCalls?: readonly ScriptedTextCall[];
-  /** What the answer ends for; calls end it as calls do. "stop" unless it says otherwise. */
+  /** Why the answer ends without calls; "stop" when absent. */
   finish?: "stop" | "length";
 }
 
-/** How one dialect puts an answer on the wire. */
+/** A writer of answers in one dialect. */
 export interface AnswerWriter {
-  /** Body of the whole answer. */
+  /** Returns the body of the whole answer. */
   whole(answer: ScriptedAnswer): unknown;
-  /** Data of the events of the stream, in their order. */
+  /** Returns the data of the stream's events, in order. */
   events(answer: ScriptedAnswer): unknown[];
 }
 
 /** Tokens of every scripted answer, in and out. */
 export const scriptedUsage = { input: 11, output: 7 };
 
-/** The calls of an answer where every call has arguments; undefined when it makes none. */
+/**
+ * Returns the calls of an answer, those with free text converted to calls with arguments; undefined
+ * when it makes none.
+ */
 export function callsOf({ calls, textCalls }: ScriptedAnswer): ScriptedCall[] | undefined {
   const wrapped = textCalls?.map(({ input, ...call }) => ({ ...call, arguments: { input } }));
   return calls || wrapped ? [...(calls ?? []), ...(wrapped ?? [])] : undefined;
 }
 
-/** The two halves of a call's arguments as JSON text, as streams send them. */
+/** Returns the two halves of a call's arguments as JSON text, as streams send them. */
 export function argumentPieces(call: ScriptedCall): string[] {
   const text = JSON.stringify(call.arguments);
   const middle = text.length >> 1;

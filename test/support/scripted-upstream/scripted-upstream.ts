@@ -13,7 +13,7 @@ import { openaiChatAnswer } from "./openai-chat-answer.ts";
 import { openaiResponsesAnswer } from "./openai-responses-answer.ts";
 import type { AnswerWriter, ScriptedAnswer } from "./scripted-answer.ts";
 
-/** What each dialect says, whole and in a stream, and how its requests look. */
+/** The answer writer, the faults and the paths of each dialect. */
 const dialects = {
   "openai-chat": { writer: openaiChatAnswer, wire: openaiChatWire, path: /\/chat\/completions$/ },
   "anthropic-messages": {
@@ -36,10 +36,10 @@ const dialects = {
 /** A dialect that the scripted upstream speaks. */
 export type ScriptedDialect = keyof typeof dialects;
 
-/** The parts of a good answer in a dialect, and its failures. */
+/** Returns the parts of a good answer in a dialect, and its failures. */
 export const wireOf = (dialect: ScriptedDialect): UpstreamWire => dialects[dialect].wire;
 
-/** The dialect of a request, told by its path as vendors tell it. */
+/** Returns the dialect of a request, by its path, which differs between vendors. */
 function dialectOf({ path }: RecordedRequest): ScriptedDialect {
   const names = Object.keys(dialects) as ScriptedDialect[];
   const found = names.find((name) => dialects[name].path.test(path));
@@ -48,18 +48,18 @@ function dialectOf({ path }: RecordedRequest): ScriptedDialect {
 }
 
 /**
- * An upstream on one port that says the same thing in whichever of the four dialects it is asked.
+ * An upstream on one port that gives the same answer in whichever of the four dialects it is asked.
  */
 export interface ScriptedUpstream extends Omit<FaultUpstream, "script" | "enqueue"> {
-  /** Queues answers for the next requests, one each, whole or streamed as they ask. */
+  /** Queues answers for the next requests, one each, whole or streamed as each request asks. */
   say(...answers: ScriptedAnswer[]): void;
-  /** Queues what happens to the next requests, byte by byte. */
+  /** Queues scripts for the next requests, byte by byte. */
   enqueue(...scripts: Script[]): void;
-  /** Forgets what was queued and not asked for. */
+  /** Forgets the queued answers that no request has taken. */
   forget(): void;
 }
 
-/** An answer as the request asks for it. */
+/** Returns the script of an answer, whole or streamed as the request asks. */
 function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
   const dialect = dialectOf(request);
   const writer: AnswerWriter = dialects[dialect].writer;
@@ -67,7 +67,7 @@ function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
   return stream(writer.events(answer).map((event) => sse(event, eventName(dialect, event))));
 }
 
-/** Chat and Gemini name no events. */
+/** Returns an event's name; chat and Gemini do not name events. */
 function eventName(dialect: ScriptedDialect, event: unknown): { event?: string } {
   if (dialect === "openai-chat" || dialect === "google-generate") return {};
   return { event: String(Reflect.get(Object(event), "type")) };

@@ -1,12 +1,12 @@
 import { found, StripeWorld, type StripeObject } from "./stripe-world.ts";
 
 /**
- * What becomes of the next request that charges a card or opens a checkout: the bank refuses,
- * Stripe is down, or it is done and the answer gets lost.
+ * What happens to the next request that charges a card or opens a checkout: the bank declines,
+ * Stripe is down, or the request is executed and its answer lost.
  */
 type StripeFault = "declined" | "down" | "answer-lost";
 
-/** A request as it came in. */
+/** A request that the simulation received. */
 interface StripeRequest {
   method: string;
   path: string;
@@ -18,7 +18,7 @@ interface StripeRequest {
 /** A simulated Stripe on loopback, for the official library. */
 export interface FakeStripe {
   world: StripeWorld;
-  /** Where it listens. */
+  /** The URL on which it listens. */
   url: string;
   requests: StripeRequest[];
   nextFault: StripeFault | undefined;
@@ -39,8 +39,8 @@ const errorOf = (status: number, error: Record<string, unknown>): Answer => ({
 });
 
 /**
- * Starts one. Like Stripe, it answers a request with an idempotency key that it knows as it did the
- * first time.
+ * Starts a simulated Stripe. Like the real one, it answers a repeated idempotency key as it
+ * answered the first request.
  */
 export function startFakeStripe(nowMs: () => number = () => Date.now()): FakeStripe {
   const world = new StripeWorld(nowMs);

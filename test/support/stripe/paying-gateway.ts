@@ -13,7 +13,7 @@ import type { StripeEvent } from "./stripe-world.ts";
 /** The secret of the tests' webhook endpoint. */
 export const webhookSecret = "whsec_of_the_tests";
 
-/** Settings for payments at a simulated Stripe. */
+/** Returns settings for payments at a simulated Stripe. */
 export const paymentSettings = (
   apiBase: string,
   changes: Partial<PaymentSettings> = {},
@@ -32,7 +32,9 @@ export const paymentSettings = (
   ...changes,
 });
 
-/** A body and its signature as Stripe sends them (docs.stripe.com/webhooks#verify-manually). */
+/**
+ * Returns a body and its signature as Stripe sends them (docs.stripe.com/webhooks#verify-manually).
+ */
 export function signed(
   body: string,
   { secret = webhookSecret, atMs }: { secret?: string; atMs: number },
@@ -50,14 +52,14 @@ export interface PayingGateway {
   gateway(): TestGateway;
   payments(): Payments;
   /**
-   * Asks the API with the management key of the first workspace; the test fails where it is
+   * Calls the API with the management key of the first workspace; the test fails where the call is
    * refused.
    */
   json(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>;
   ask(method: string, path: string, body?: unknown): Promise<Response>;
   /** Sends an event to the webhook as Stripe does; returns its outcome. */
   deliver(event: StripeEvent): Promise<string>;
-  /** Opens a checkout, and gives its order and its session at Stripe. */
+  /** Opens a checkout, and returns its order and its session at Stripe. */
   order(
     amount: number,
     fields?: Record<string, unknown>,
@@ -68,13 +70,13 @@ export interface PayingGateway {
     fields?: Record<string, unknown>,
   ): Promise<{ orderId: string; paymentId: string }>;
   balance(): Promise<unknown>;
-  /** Ends the gateway and starts another one on the same database. */
+  /** Stops the gateway and starts another one on the same database. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts one on a database, of SQLite unless a URL is given; with a balance of zero unless the
+ * Starts a gateway on a database, SQLite unless a URL is given. Its balance is zero unless the
  * settings say otherwise.
  */
 export async function startPayingGateway(

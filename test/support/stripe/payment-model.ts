@@ -1,9 +1,9 @@
 /**
- * The simple model that histories of payments are compared with: what each order brought, and what
- * of it was reversed.
+ * A simple model that histories of payments are compared with: the credits of each order, and the
+ * part of them that was reversed.
  */
 export class PaymentModel {
-  /** What was spent of the credits, in nano-USD. */
+  /** Credits that were spent, in nano-USD. */
   spentNano = 0n;
   private readonly orders = new Map<
     string,
@@ -36,7 +36,10 @@ export class PaymentModel {
     return [...this.orders].filter(([, { paid }]) => paid).map(([id]) => id);
   }
 
-  /** The balance once every event is delivered: what cannot be taken stays owed. */
+  /**
+   * The balance once every event is delivered, in nano-USD; reversals that it does not cover leave
+   * it at zero.
+   */
   get balanceNano(): bigint {
     let cents = 0n;
     for (const [id, { creditCents, chargeCents, paid }] of this.orders) {
@@ -45,7 +48,7 @@ export class PaymentModel {
         this.reversedCents(id, () => true),
         chargeCents,
       );
-      // Half a cent counts as a whole one.
+      // Half a cent rounds up.
       cents +=
         BigInt(creditCents) - BigInt(Math.floor((claimed * creditCents) / chargeCents + 0.5));
     }
@@ -53,7 +56,7 @@ export class PaymentModel {
     return left > 0n ? left : 0n;
   }
 
-  /** What the credit notes of an order add up to. */
+  /** Returns the sum of an order's credit notes in cents. */
   refundedCents(orderId: string): number {
     return this.reversedCents(orderId, ({ refund }) => refund);
   }

@@ -1,7 +1,7 @@
 /** An object of Stripe's API, as far as the tests need it. */
 export type StripeObject = Record<string, unknown> & { id: string };
 
-/** Something that has happened, as Stripe tells it. */
+/** An event in the form that Stripe sends. */
 export interface StripeEvent {
   id: string;
   object: "event";
@@ -13,8 +13,7 @@ export interface StripeEvent {
 }
 
 /**
- * What a simulated Stripe knows, and what happens in it: people pay, banks ask for their money
- * back.
+ * The state of a simulated Stripe and its events: people pay, and banks demand their money back.
  */
 export class StripeWorld {
   readonly customers = new Map<string, StripeObject>();
@@ -22,7 +21,7 @@ export class StripeWorld {
   readonly payments = new Map<string, StripeObject>();
   readonly refunds = new Map<string, StripeObject>();
   readonly disputes = new Map<string, StripeObject>();
-  /** Everything that happened, the oldest first. */
+  /** All events, the oldest first. */
   readonly events: StripeEvent[] = [];
   /** Customers with a saved card. */
   readonly cards = new Set<string>();
@@ -33,7 +32,7 @@ export class StripeWorld {
     this.nowMs = nowMs;
   }
 
-  /** A new id with this prefix. */
+  /** Returns a new id with this prefix. */
   id(prefix: string): string {
     return `${prefix}_test_${String(++this.count).padStart(5, "0")}`;
   }
@@ -62,7 +61,7 @@ export class StripeWorld {
     ];
   }
 
-  /** A checkout's time is over. */
+  /** Expires a checkout. */
   expire(sessionId: string): StripeEvent {
     const session = found(this.sessions, sessionId);
     session["status"] = "expired";
@@ -83,7 +82,7 @@ export class StripeWorld {
     return payment;
   }
 
-  /** Gives a payment back, or a part of it. */
+  /** Refunds a payment, or a part of it. */
   refund(paymentId: string, amount: number): StripeEvent[] {
     const payment = found(this.payments, paymentId);
     const refund = {
@@ -110,7 +109,7 @@ export class StripeWorld {
     return this.happen("refund.failed", refund);
   }
 
-  /** A bank wants a payment back, or asks about it first. */
+  /** Opens a dispute about a payment, or an inquiry that precedes one. */
   dispute(
     paymentId: string,
     { amount, status = "needs_response" }: { amount: number; status?: string },
@@ -137,7 +136,7 @@ export class StripeWorld {
     );
   }
 
-  /** Events keep their objects as they were. */
+  /** Records an event with a copy of its object, which later changes do not affect. */
   happen(type: string, object: StripeObject): StripeEvent {
     const event: StripeEvent = {
       id: this.id("evt"),
@@ -156,7 +155,7 @@ export class StripeWorld {
   }
 }
 
-/** The object with this id; the test fails where there is none. */
+/** Returns the object with this id; the test fails where there is none. */
 export function found(objects: ReadonlyMap<string, StripeObject>, id: string): StripeObject {
   const object = objects.get(id);
   if (object === undefined) throw new Error(`the simulated Stripe has no ${id}`);

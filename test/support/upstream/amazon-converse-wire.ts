@@ -3,11 +3,11 @@ import { fixtureText, plainUsage } from "./openai-chat-fixtures.ts";
 import { type BodyStep, body } from "./steps.ts";
 import type { UpstreamWire } from "./upstream-wire.ts";
 
-/** One event of a ConverseStream, framed. */
+/** Returns one event of a ConverseStream, framed. */
 export const converseEvent = (name: string, payload: object): BodyStep =>
   body(eventStreamMessage(name, JSON.stringify(payload)));
 
-/** The head of a ConverseStream. */
+/** The headers of a ConverseStream. */
 export const converseHead = { "content-type": "application/vnd.amazon.eventstream" };
 
 const usage = {

@@ -8,8 +8,8 @@ const codec = new EventStreamCodec(
 const text = (value: string): { type: "string"; value: string } => ({ type: "string", value });
 
 /**
- * One message of an Amazon event stream. An event whose name begins with `exception:` is that
- * exception.
+ * Returns one message of an Amazon event stream. An event whose name begins with `exception:`
+ * becomes that exception.
  */
 export function eventStreamMessage(event: string, payload: string): Uint8Array {
   const exception = /^exception:(.*)$/.exec(event)?.[1];
@@ -25,7 +25,7 @@ export function eventStreamMessage(event: string, payload: string): Uint8Array {
   });
 }
 
-/** The messages that a cassette's lines stand for, each an event's name and its payload. */
+/** Returns the messages of a cassette, whose lines each hold an event's name and its payload. */
 export const messagesOfLines = (lines: string): Uint8Array =>
   Buffer.concat(
     lines

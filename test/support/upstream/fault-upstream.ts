@@ -10,26 +10,26 @@ export interface FaultUpstream {
   port: number;
   /** `http://127.0.0.1:PORT/v1`. */
   baseUrl: string;
-  /** Every request so far, in the order in which they were complete. */
+  /** All requests so far, in the order in which they were complete. */
   readonly requests: readonly RecordedRequest[];
-  /** Connections accepted so far. */
+  /** Number of connections accepted so far. */
   readonly connectionCount: number;
-  /** Connections open now. */
+  /** Number of connections that are open. */
   readonly openConnectionCount: number;
   /**
-   * Sets what happens to requests for which nothing is queued. At first chat requests are answered
+   * Sets the script for requests for which nothing is queued. Initially chat requests are answered
    * well.
    */
   script(script: Script | ScriptSource): void;
   /** Queues scripts for the next requests, one each. */
   enqueue(...scripts: (Script | ScriptSource)[]): void;
-  /** Resolves with the request number `ordinal` (1 is the first), at once when it is there. */
+  /** Resolves with request number `ordinal`, counted from 1, at once when it has arrived. */
   waitForRequest(ordinal: number): Promise<RecordedRequest>;
-  /** A step that holds a script up until the test opens it. */
+  /** Returns a step that pauses a script until the test opens it. */
   gate(): Gate;
-  /** Closes every connection on which no request is being answered, with a FIN. */
+  /** Closes, with a FIN, every connection on which no request is being answered. */
   closeIdleConnections(): void;
-  /** Stops listening and resets what is open. */
+  /** Stops listening and resets the open connections. */
   stop(): void;
 }
 
@@ -87,7 +87,7 @@ function closeConnection(socket: Socket<UpstreamConnection>, open: Set<UpstreamC
   socket.data.onClose();
 }
 
-/** Returns a base URL whose port has no listener: connections to it are refused. */
+/** Returns a base URL whose port has no listener, so that connections to it are refused. */
 export function refusingBaseUrl(): string {
   const listener = Bun.listen({
     hostname: "127.0.0.1",

@@ -1,25 +1,25 @@
 import type { Script } from "./steps.ts";
 
 /**
- * What a right client makes of a fault:
- * - "harmless": the whole answer all the same;
- * - "before-content": nothing was delivered, the next candidate may be tried;
- * - "after-content": a part was delivered, and the rest is an error.
+ * What a correct client makes of a fault:
+ * - "harmless": it delivers the whole answer;
+ * - "before-content": it has delivered nothing and may try the next candidate;
+ * - "after-content": it has delivered a part, and an error follows.
  */
 type FaultEffect = "harmless" | "before-content" | "after-content";
 
-/** One way in which an upstream goes wrong. */
+/** A way in which an upstream fails. */
 export interface Fault {
-  /** The kind of request that it is made for. */
+  /** The kind of request that it applies to. */
   request: "stream" | "whole" | "any";
   effect: FaultEffect;
   script: Script;
   /** HTTP status of the answer, where it is an error. */
   status?: number;
-  /** Seconds of its `retry-after`. */
+  /** Seconds in its `retry-after`. */
   retryAfterSeconds?: number;
-  /** Shows only when the client's own timeout strikes. */
+  /** Whether only the client's own timeout reveals the fault. */
   waits?: true;
-  /** There is no upstream at all: see `refusingBaseUrl`. */
+  /** Whether no upstream listens at all; see `refusingBaseUrl`. */
   refusesConnections?: true;
 }

@@ -22,7 +22,7 @@ const brokenJson = sse('{"id":"broken","choices":[{"index":0,"delta":');
 
 const sseHeaders = { "content-type": "text/event-stream" };
 
-/** The faults of a stream after its head and before any content. */
+/** Returns the faults of a stream after its head and before any content. */
 const beforeContent = (wire: UpstreamWire) =>
   ({
     "cut after the head": { request: "stream", effect: "before-content", script: [head(), cut()] },
@@ -82,7 +82,7 @@ const beforeContent = (wire: UpstreamWire) =>
     },
   }) as const satisfies Record<string, Fault>;
 
-/** The faults of a stream of which the client has had a part. */
+/** Returns the faults of a stream of which the client has received a part. */
 function afterContent(wire: UpstreamWire) {
   const [first, second, third] = wire.content as readonly [BodyStep, BodyStep, BodyStep];
   const begun = [head(), ...wire.opening, first, second];
@@ -140,7 +140,7 @@ function afterContent(wire: UpstreamWire) {
   } as const satisfies Record<string, Fault>;
 }
 
-/** The faults that strike before or instead of the head, or in a whole answer. */
+/** Returns the faults that occur before or instead of the head, or in a whole answer. */
 function wholeAnswer(wire: UpstreamWire) {
   const whole = JSON.stringify(wire.whole);
   const jsonHead = head({
@@ -190,7 +190,7 @@ function wholeAnswer(wire: UpstreamWire) {
 const htmlPage =
   "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
 
-/** The refusals by status. */
+/** Returns the refusals by status. */
 function refusals(wire: UpstreamWire) {
   const refusal = <Status extends number>(status: Status, headers: Record<string, string> = {}) =>
     ({
@@ -236,15 +236,14 @@ const table = (wire: UpstreamWire) => ({
 export type FaultName = keyof ReturnType<typeof table>;
 
 /**
- * Every named fault, told in a dialect. The good answer in it says `fixtureText` and used
- * `plainUsage`.
+ * Returns every named fault in a dialect. Its good answer says `fixtureText` and used `plainUsage`.
  */
 export const faultsOf = (wire: UpstreamWire): Readonly<Record<FaultName, Fault>> => table(wire);
 
-/** Every named fault of a chat upstream. */
+/** All named faults of a chat upstream. */
 export const faults = faultsOf(openaiChatWire);
 
-/** Makes an upstream behave so, and returns the base URL under which the fault is met. */
+/** Makes an upstream behave like this fault, and returns the base URL that shows the fault. */
 export function baseUrlUnder(fault: Fault, upstream: FaultUpstream): string {
   if (fault.refusesConnections) return refusingBaseUrl();
   upstream.script(fault.script);

@@ -1,13 +1,13 @@
-/** A step that holds a script up until the test opens it. Once open it stays open. */
+/** A step that pauses a script until the test opens it. Once open it stays open. */
 export class Gate {
   readonly kind = "gate";
-  /** Resolves when the script has come to the gate: everything before it was written. */
+  /** Resolves when the script has reached the gate, so everything before it is written. */
   readonly reached: Promise<void>;
   /** Resolves when the gate is open. */
   readonly opened: Promise<void>;
-  /** Lets the script go on. */
+  /** Lets the script continue. */
   readonly open: () => void;
-  /** Called by the script that comes to the gate. */
+  /** Called by the script that reaches the gate. */
   readonly reach: () => void;
 
   constructor() {

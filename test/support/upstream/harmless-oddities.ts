@@ -22,7 +22,7 @@ const rewritten = (event: BodyStep, rewrite: (text: string) => string): BodyStep
 const withLineEnds = (event: BodyStep, lineEnd: string): BodyStep =>
   rewritten(event, (text) => text.replaceAll("\n", lineEnd));
 
-/** Oddities after which the answer is whole all the same. */
+/** Returns oddities after which the answer is still whole. */
 export function harmlessOddities(wire: UpstreamWire) {
   const { opening, content, finish, terminator } = wire;
   const all = wireEvents(wire);
@@ -42,7 +42,7 @@ export function harmlessOddities(wire: UpstreamWire) {
     },
     "missing finish": {
       request: "stream",
-      // Where nothing else ends a stream, one without finish is a cut one.
+      // Where nothing else ends a stream, one without a finish is a cut one.
       effect: terminator.length > 0 ? "harmless" : "after-content",
       script: stream([...opening, ...content, ...terminator]),
     },

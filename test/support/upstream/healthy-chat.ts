@@ -2,17 +2,17 @@ import { chatChunks, chatCompletion, type StreamedChatAnswer } from "./openai-ch
 import type { RecordedRequest } from "./recorded-request.ts";
 import { json, type Script, sse, stream } from "./steps.ts";
 
-/** A streamed chat answer that ends well. */
+/** Returns a streamed chat answer that ends well. */
 export const chatStream = (answer: StreamedChatAnswer = {}): Script =>
   stream([...chatChunks(answer).map((chunk) => sse(chunk)), sse("[DONE]")]);
 
 /**
- * Answers a chat request as OpenAI would: streamed if it asks so, with usage in a stream if it asks
- * so.
+ * Answers a chat request as OpenAI does: streamed, and with usage in the stream, where the request
+ * asks for it.
  */
 export const healthyChat = (request: RecordedRequest): Script => chatAnswer(request, {});
 
-/** As `healthyChat`, saying something else. */
+/** Answers like `healthyChat`, with another answer. */
 export function chatAnswer(request: RecordedRequest, answer: StreamedChatAnswer): Script {
   const asked = readFlags(request);
   if (!asked.stream) return json(chatCompletion(answer));

@@ -1,4 +1,4 @@
-/** A tool call as a fixture names it; `id` and `name` have defaults. */
+/** A tool call in a fixture; `id` and `name` have defaults. */
 interface FixtureToolCall {
   id?: string;
   name?: string;
@@ -6,7 +6,7 @@ interface FixtureToolCall {
   arguments?: string | readonly string[];
 }
 
-/** What a chat answer says. An absent field has a plain default; null is sent as null. */
+/** The content of a chat answer. An absent field has a plain default; null is sent as null. */
 export interface ChatAnswer {
   id?: string;
   model?: string;
@@ -17,15 +17,15 @@ export interface ChatAnswer {
   reasoningField?: "reasoning_content" | "reasoning";
   toolCalls?: readonly FixtureToolCall[];
   finishReason?: string | null;
-  /** The usage object as it stands on the wire, however absurd; undefined sends none. */
+  /** The usage object as it is sent, however absurd; undefined sends none. */
   usage?: unknown;
   /** Further fields of the answer or of every chunk. */
   extra?: Readonly<Record<string, unknown>>;
 }
 
-/** What a streamed chat answer says, and where its usage stands. */
+/** The content of a streamed chat answer, and the place of its usage. */
 export interface StreamedChatAnswer extends ChatAnswer {
-  /** On the finish chunk, in a chunk of its own after it, on every chunk, or nowhere. */
+  /** On the finish chunk, in its own chunk after it, on every chunk, or nowhere. */
   usageOn?: "finish" | "after" | "every" | "never";
 }
 
@@ -45,7 +45,7 @@ const envelope = (answer: ChatAnswer, object: string): Record<string, unknown> =
 
 const defaultText = ["Hel", "lo ", "wörld 😀"];
 
-/** The text of an answer whose fixture does not say another. */
+/** The text of an answer whose fixture does not set another. */
 export const fixtureText = defaultText.join("");
 
 const textOf = (answer: ChatAnswer): readonly string[] | null => {
@@ -66,7 +66,7 @@ const callHead = (call: FixtureToolCall, index: number): { id: string; name: str
   name: call.name ?? "get_weather",
 });
 
-/** The body of a whole chat answer. */
+/** Returns the body of a whole chat answer. */
 export function chatCompletion(answer: ChatAnswer = {}): Record<string, unknown> {
   const usage = "usage" in answer ? answer.usage : plainUsage;
   const toolCalls = answer.toolCalls?.map((call, index) => {
@@ -92,7 +92,7 @@ export function chatCompletion(answer: ChatAnswer = {}): Record<string, unknown>
 
 const reasoningField = (answer: ChatAnswer): string => answer.reasoningField ?? "reasoning_content";
 
-/** The chunks of a streamed chat answer, in OpenAI's order, without `[DONE]`. */
+/** Returns the chunks of a streamed chat answer, in OpenAI's order, without `[DONE]`. */
 export function chatChunks(answer: StreamedChatAnswer = {}): Record<string, unknown>[] {
   const usageOn = answer.usageOn ?? "after";
   const usage = "usage" in answer ? answer.usage : plainUsage;
@@ -135,7 +135,7 @@ function callDeltas(call: FixtureToolCall, index: number): Record<string, unknow
   ];
 }
 
-/** OpenAI's error body. */
+/** Returns OpenAI's error body. */
 export const chatError = (
   message: string,
   fields: { type?: string; code?: string | number | null; param?: string | null } = {},
@@ -146,7 +146,7 @@ export const chatError = (
 /** Usage objects as upstreams send them, sound ones and absurd ones. */
 export const usageFixtures = {
   plain: plainUsage,
-  /** 100 of 130 read from a cache, 20 written to it: 10 are left. */
+  /** 100 of 130 tokens read from a cache, 20 written to it: 10 remain. */
   cached: {
     prompt_tokens: 130,
     completion_tokens: 7,
@@ -181,7 +181,7 @@ export const usageFixtures = {
   },
   empty: {},
   text: "none",
-  /** More read from the cache than went in at all. */
+  /** More tokens read from the cache than the input has in total. */
   contradictory: {
     prompt_tokens: 10,
     completion_tokens: 5,

@@ -1,11 +1,11 @@
-/** An HTTP answer as its bytes have it. */
+/** An HTTP answer read from raw bytes. */
 export interface RawAnswer {
-  /** Undefined when the bytes do not begin with a whole HTTP head. */
+  /** Undefined when the bytes do not start with a whole HTTP head. */
   status: number | undefined;
   headers: Headers;
-  /** The body as far as it came, without framing and compression. */
+  /** The part of the body that arrived, without framing and compression. */
   body: string;
-  /** True when the framing says that the whole body is there. */
+  /** Whether the whole body arrived, according to its framing. */
   complete: boolean;
 }
 
@@ -15,8 +15,7 @@ interface Unframed {
 }
 
 /**
- * Reads the answer on a connection that is over; a reader that shares nothing with the gateway's
- * own.
+ * Reads the answer of a connection that has ended; this reader shares no code with the gateway's.
  */
 export function readRawAnswer(wire: Buffer): RawAnswer {
   const headEnd = wire.indexOf("\r\n\r\n");

@@ -3,10 +3,10 @@ import { connect, type Socket } from "node:net";
 /** How a connection ended, as its client saw it. */
 export type RawEnding = "FIN" | "RST";
 
-/** A TCP client that keeps what it received in the segments in which it came. */
+/** A TCP client that keeps what it received in the segments in which it arrived. */
 export class RawClient {
   readonly segments: Buffer[] = [];
-  /** Resolves when the connection is over. */
+  /** Resolves when the connection has ended. */
   readonly ended: Promise<RawEnding>;
   private readonly socket: Socket;
   private readonly watchers = new Set<() => void>();
@@ -37,19 +37,19 @@ export class RawClient {
     this.socket.write(content);
   }
 
-  /** Sends a POST of JSON with its length. */
+  /** Sends a POST with a JSON body and its length. */
   post(path: string, value: unknown = {}): void {
     const text = JSON.stringify(value);
     const length = Buffer.byteLength(text);
     this.send(`POST ${path} HTTP/1.1\r\nhost: fixture\r\ncontent-length: ${length}\r\n\r\n${text}`);
   }
 
-  /** Everything received so far. */
+  /** The text of everything received so far. */
   get text(): string {
     return Buffer.concat(this.segments).toString("utf8");
   }
 
-  /** Resolves when what was received ends so. */
+  /** Resolves when the received text ends with this. */
   receivedUpTo(ending: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const check = (): void => {
@@ -60,12 +60,12 @@ export class RawClient {
     return promise;
   }
 
-  /** Leaves with a FIN. */
+  /** Closes the connection with a FIN. */
   leave(): void {
     this.socket.end();
   }
 
-  /** Leaves with a RST. */
+  /** Closes the connection with a RST. */
   vanish(): void {
     this.socket.resetAndDestroy();
   }

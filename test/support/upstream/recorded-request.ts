@@ -1,6 +1,6 @@
 import type { ParsedRequest } from "./request-parser.ts";
 
-/** Where a request stands among the others. */
+/** The position of a request among all requests. */
 export interface RequestPlace {
   /** 0 for the first connection that was accepted. */
   connectionIndex: number;
@@ -8,20 +8,20 @@ export interface RequestPlace {
   indexOnConnection: number;
 }
 
-/** A request that the upstream received, and what became of its answer. */
+/** A request that the upstream received, and the outcome of its answer. */
 export class RecordedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Headers;
   readonly bytes: Uint8Array;
   readonly place: RequestPlace;
-  /** `performance.now()` when the last byte of the request was in. */
+  /** `performance.now()` when the last byte of the request arrived. */
   readonly receivedAtMs = performance.now();
-  /** Resolves when the answer was sent to its end. Stays open when it never is. */
+  /** Resolves when the answer was sent to its end; never settles otherwise. */
   readonly answered: Promise<void>;
   /**
-   * Resolves when the client closed the connection before the answer was complete, with the
-   * `performance.now()` of that moment. Stays open when the client does not.
+   * Resolves when the client closes the connection before the answer is complete, with the
+   * `performance.now()` of that moment; never settles otherwise.
    */
   readonly aborted: Promise<number>;
   private readonly resolveAnswered: () => void;
@@ -47,17 +47,17 @@ export class RecordedRequest {
     return Buffer.from(this.bytes).toString("utf8");
   }
 
-  /** The body as parsed JSON. */
+  /** Returns the body as parsed JSON. */
   json(): unknown {
     return JSON.parse(this.body);
   }
 
-  /** True when the answer was sent to its end. */
+  /** Whether the answer was sent to its end. */
   get completed(): boolean {
     return this.outcome === "answered";
   }
 
-  /** True when the client left before the answer was complete. */
+  /** Whether the client left before the answer was complete. */
   get wasAborted(): boolean {
     return this.outcome === "aborted";
   }
@@ -68,7 +68,10 @@ export class RecordedRequest {
     this.resolveAnswered();
   }
 
-  /** The upstream itself broke the answer off: a client that closes after that has not aborted. */
+  /**
+   * Records that the upstream itself cut the answer; a client that closes after that has not
+   * aborted.
+   */
   markBroken(): void {
     if (this.outcome === "open") this.outcome = "broken";
   }

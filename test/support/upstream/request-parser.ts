@@ -1,4 +1,4 @@
-/** A request as it came over the wire. */
+/** A request as it was received. */
 export interface ParsedRequest {
   method: string;
   /** Path with its query, as sent. */
@@ -14,7 +14,7 @@ const headEnd = Buffer.from("\r\n\r\n");
 
 /**
  * Reads HTTP/1.1 requests from bytes that arrive in any portions: pipelined ones, bodies with a
- * length and chunked ones (RFC 9112). Throws on what is no HTTP.
+ * length and chunked ones (RFC 9112). Throws on bytes that are not HTTP.
  */
 export class RequestParser {
   private readonly onExpectContinue: () => void;
@@ -22,18 +22,16 @@ export class RequestParser {
   private unread: Buffer = Buffer.alloc(0);
   private head: Omit<ParsedRequest, "body"> | undefined;
   private bodyParts: Buffer[] = [];
-  /** Bytes of the body or of the chunk that are still to come. */
+  /** Bytes of the body or of the chunk that have not arrived. */
   private missingBytes = 0;
   private isComplete = false;
 
-  /**
-   * Calls `onExpectContinue` when a client waits for a `100 Continue` before it sends its body.
-   */
+  /** Calls `onExpectContinue` when a client waits for a `100 Continue` before it sends its body. */
   constructor(onExpectContinue: () => void) {
     this.onExpectContinue = onExpectContinue;
   }
 
-  /** Takes bytes and returns the requests that are complete with them. */
+  /** Adds bytes and returns the requests that they complete. */
   push(bytes: Uint8Array): ParsedRequest[] {
     this.unread =
       this.unread.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.unread, bytes]);
@@ -55,7 +53,7 @@ export class RequestParser {
     return request;
   }
 
-  /** Makes one step; false when it needs more bytes. */
+  /** Makes one step; returns false when it needs more bytes. */
   private advance(): boolean {
     switch (this.phase) {
       case "head":

@@ -11,39 +11,39 @@ export interface HeadStep {
   framing: Framing;
 }
 
-/** Bytes of the body; where the framing is chunked, each write is a chunk of its own. */
+/** Bytes of the body; where the framing is chunked, each write is a chunk. */
 export interface BodyStep {
   kind: "body";
   bytes: Uint8Array;
 }
 
-/** Bytes put on the wire as they are, without framing. */
+/** Bytes written as they are, without framing. */
 export interface RawStep {
   kind: "raw";
   bytes: Uint8Array;
 }
 
-/** The end of the body, as the framing has it; with "until-close" the end of the connection. */
+/** The end of the body, as the framing marks it; with "until-close" the end of the connection. */
 export interface EndStep {
   kind: "end";
 }
 
-/** A step that only puts bytes on the wire. */
+/** A step that only writes bytes. */
 export type WireStep = HeadStep | BodyStep | RawStep | EndStep;
 
-/** Steps whose wire bytes, taken together, are cut at these offsets; each piece is a write. */
+/** Steps whose encoded bytes, taken together, are cut at these offsets; each piece is a write. */
 export interface SplitStep {
   kind: "split";
   at: readonly number[] | "every-byte";
   steps: readonly WireStep[];
 }
 
-/** Ends the connection: in good order (FIN), or with a reset (RST). */
+/** Closes the connection: in order (FIN), or with a reset (RST). */
 export interface CloseStep {
   kind: "cut" | "reset";
 }
 
-/** Says nothing more until the client leaves. */
+/** Writes nothing more until the client leaves. */
 export interface StallStep {
   kind: "stall";
 }
@@ -51,8 +51,8 @@ export interface StallStep {
 export type Step = WireStep | SplitStep | CloseStep | StallStep | Gate;
 
 /**
- * What an upstream does with one request, in order. Each write leaves in a segment of its own. A
- * script that ends before its answer does stays silent; `[]` never answers.
+ * What an upstream does with one request, in order. Each write goes into its own segment. A script
+ * that ends before its answer does is silent from then on; `[]` never answers.
  */
 export type Script = readonly Step[];
 
@@ -62,7 +62,7 @@ export interface HeadOptions {
   framing?: Framing;
 }
 
-/** Status line and headers; without options the head of a chunked event stream. */
+/** Returns status line and headers; without options, the head of a chunked event stream. */
 export const head = (options: HeadOptions = {}): HeadStep => ({
   kind: "head",
   status: options.status ?? 200,
@@ -73,13 +73,13 @@ export const head = (options: HeadOptions = {}): HeadStep => ({
 const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === "string" ? Buffer.from(content) : content;
 
-/** Bytes of the body, in one write. */
+/** Returns bytes of the body, in one write. */
 export const body = (content: string | Uint8Array): BodyStep => ({
   kind: "body",
   bytes: bytesOf(content),
 });
 
-/** Bytes of the body, cut at these offsets; each piece is a write. */
+/** Returns bytes of the body, cut at these offsets; each piece is a write. */
 export function bodySplit(content: string | Uint8Array, at: readonly number[]): BodyStep[] {
   const bytes = bytesOf(content);
   const edges = [0, ...at, bytes.length];
@@ -88,32 +88,32 @@ export function bodySplit(content: string | Uint8Array, at: readonly number[]): 
     .map((end, index) => ({ kind: "body", bytes: bytes.subarray(edges[index], end) }));
 }
 
-/** Bytes put on the wire as they are. */
+/** Returns bytes that are written as they are. */
 export const raw = (content: string | Uint8Array): RawStep => ({
   kind: "raw",
   bytes: bytesOf(content),
 });
 
-/** The end of the body. */
+/** Returns the end of the body. */
 export const end = (): EndStep => ({ kind: "end" });
 
-/** Ends the connection with a FIN, also in the middle of an answer. */
+/** Closes the connection with a FIN, even in the middle of an answer. */
 export const cut = (): CloseStep => ({ kind: "cut" });
 
-/** Ends the connection with a RST. What the client has not read yet may be lost with it. */
+/** Closes the connection with a RST. What the client has not read yet may be lost with it. */
 export const reset = (): CloseStep => ({ kind: "reset" });
 
-/** Says nothing more until the client leaves. */
+/** Writes nothing more until the client leaves. */
 export const stall = (): StallStep => ({ kind: "stall" });
 
-/** Cuts the wire bytes of steps, head and chunk sizes included, at these offsets. */
+/** Cuts the encoded bytes of steps, head and chunk sizes included, at these offsets. */
 export const split = (at: SplitStep["at"], steps: readonly WireStep[]): SplitStep => ({
   kind: "split",
   at,
   steps,
 });
 
-/** One server-sent event: a value as JSON, or a text as it is. */
+/** Returns one server-sent event: a value as JSON, or a text as it is. */
 export function sse(
   data: unknown,
   { event, lineEnd = "\n" }: { event?: string; lineEnd?: string } = {},
@@ -130,14 +130,14 @@ export interface AnswerOptions {
   gzip?: boolean;
 }
 
-/** A whole answer with a JSON body. */
+/** Returns a whole answer with a JSON body. */
 export const json = (value: unknown, options: AnswerOptions = {}): WireStep[] =>
   answer(JSON.stringify(value), {
     ...options,
     headers: { "content-type": "application/json", ...options.headers },
   });
 
-/** A whole answer with a body as it is, its length in the head. */
+/** Returns a whole answer with a body as it is, its length in the head. */
 export function answer(
   content: string,
   { status = 200, headers = {}, gzip = false }: AnswerOptions = {},
@@ -155,14 +155,14 @@ export function answer(
   ];
 }
 
-/** An event stream of ready-made events, one write each, that ends in good order. */
+/** Returns an event stream of ready-made events, one write each, that ends in order. */
 export const stream = (events: readonly BodyStep[], options: HeadOptions = {}): WireStep[] => [
   head(options),
   ...events,
   end(),
 ];
 
-/** An event stream compressed as a whole, in one write. */
+/** Returns an event stream that is compressed as a whole, in one write. */
 export function gzipStream(events: readonly BodyStep[]): WireStep[] {
   const plain = Buffer.concat(events.map((event) => event.bytes));
   return [head({ headers: { "content-encoding": "gzip" } }), body(Bun.gzipSync(plain)), end()];

@@ -8,14 +8,15 @@ import { WireWriter } from "./wire-writer.ts";
 export type ScriptSource = (request: RecordedRequest) => Script;
 
 /**
- * Two turns of the event loop: one so that a write is not corked with the callback that caused it,
- * one so that clients in this process have read it before the next.
+ * Waits for two turns of the event loop: one so that a write is not corked with the callback that
+ * caused it, one so that clients in this process have read it before the next.
  */
 const turn = (): Promise<void> =>
   new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 /**
- * One client connection: reads requests, also pipelined ones, and plays their scripts one by one.
+ * A client connection, which reads requests, pipelined ones included, and plays their scripts one
+ * by one.
  */
 export class UpstreamConnection {
   private readonly socket: Socket<UpstreamConnection>;
@@ -37,7 +38,7 @@ export class UpstreamConnection {
     socket.setNoDelay(true);
   }
 
-  /** True when no request is being answered. */
+  /** Whether no request is being answered. */
   get isIdle(): boolean {
     return !this.isPlaying;
   }
@@ -69,7 +70,7 @@ export class UpstreamConnection {
     this.socket.end();
   }
 
-  /** The upstream goes away by itself: what is open was not aborted by its client. */
+  /** Marks the open answers as cut by the upstream itself rather than aborted by the client. */
   abandon(): void {
     for (const { request } of this.waiting) request.markBroken();
   }
@@ -100,7 +101,7 @@ export class UpstreamConnection {
       if (this.isClosed) return;
       await this.playStep(step, { writer, request });
     }
-    // Nothing more to say and no end in sight: the answer stays open until the client has enough.
+    // The script has ended before its answer: the connection stays open until the client closes it.
     if (!writer.isComplete) await this.closed.promise;
   }
 
@@ -136,17 +137,15 @@ export class UpstreamConnection {
     { writer, request }: { writer: WireWriter; request: RecordedRequest },
   ): Promise<void> {
     for (const [index, piece] of pieces.entries()) {
-      // Before the last byte leaves: a client that hangs up on it has not aborted anything.
+      // Marked before the last byte is sent: a client that hangs up on that byte has not aborted
+      // anything.
       if (index === pieces.length - 1 && writer.isComplete) request.markAnswered();
       await this.write(piece);
     }
     if (writer.endsWithConnection) this.socket.end();
   }
 
-  /**
-   * Writes in a segment of its own; returns when the kernel has it all, or the connection is
-   * closed.
-   */
+  /** Writes one segment; resolves when the kernel has taken it all, or the connection is closed. */
   private async write(bytes: Uint8Array): Promise<void> {
     let rest = bytes;
     while (rest.length > 0 && !this.isClosed) {

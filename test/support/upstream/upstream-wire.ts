@@ -1,6 +1,6 @@
 import type { BodyStep } from "./steps.ts";
 
-/** One good answer in one upstream dialect, in the parts at whose borders faults strike. */
+/** A good answer in one upstream dialect, divided at the points where faults occur. */
 export interface UpstreamWire {
   /** Name of the dialect. */
   dialect: string;
@@ -10,17 +10,17 @@ export interface UpstreamWire {
   content: readonly BodyStep[];
   /** Events that say why the answer ended and what it used. */
   finish: readonly BodyStep[];
-  /** What comes when all is said; empty in dialects whose finish is the end. */
+  /** Events after the finish; empty in dialects whose finish is the end. */
   terminator: readonly BodyStep[];
   /** Events by which the dialect reports a failure inside a stream. */
   failure: readonly BodyStep[];
   /** The body of the same answer as a whole. */
   whole: unknown;
-  /** Body of an HTTP error. */
+  /** Returns the body of an HTTP error. */
   errorBody(status: number): unknown;
 }
 
-/** All events of the good answer. */
+/** Returns all events of the good answer. */
 export const wireEvents = (wire: UpstreamWire): BodyStep[] => [
   ...wire.opening,
   ...wire.content,

@@ -14,25 +14,25 @@ const reasons: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** Puts the steps of one answer into wire bytes and knows when the answer is complete. */
+/** Encodes the steps of one answer and knows when the answer is complete. */
 export class WireWriter {
   private framing: Framing | undefined;
   private sentBodyBytes = 0;
   private ended = false;
 
-  /** True when the client has got, or can see, the end of the answer. */
+  /** Whether the client has received, or can see, the end of the answer. */
   get isComplete(): boolean {
     const { framing } = this;
     if (typeof framing === "object") return this.sentBodyBytes >= framing.contentLength;
     return this.ended;
   }
 
-  /** True when the answer ends with the connection. */
+  /** Whether the answer ends with the connection. */
   get endsWithConnection(): boolean {
     return this.ended && this.framing === "until-close";
   }
 
-  /** The wire bytes of a step, none where it has no wire form. */
+  /** Returns the encoded bytes of a step; none for a step that writes nothing. */
   encode(step: WireStep): Uint8Array {
     switch (step.kind) {
       case "head":

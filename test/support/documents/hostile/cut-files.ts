@@ -9,7 +9,7 @@ import type { HostileFile } from "./hostile-file.ts";
  */
 const shares = [0.02, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98] as const;
 
-/** Files of every format that were whole once, each cut at many places. */
+/** Returns files of every format that were whole once, each cut at many places. */
 export async function cutFiles(): Promise<HostileFile[]> {
   const texts = [
     { text: "The invoice was paid", x: 20, y: 40 },

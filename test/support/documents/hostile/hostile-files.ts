@@ -7,8 +7,8 @@ import { hostileTiffs } from "./hostile-tiff.ts";
 import { wrongTypes } from "./wrong-types.ts";
 
 /**
- * Files of every kind that are cut, wrong, endless or something else than they say; the same ones
- * each time.
+ * Returns files of every kind that are cut, malformed, endless or of another type than they claim;
+ * the same ones each time.
  */
 export const hostileFiles = async (): Promise<HostileFile[]> => [
   ...(await cutFiles()),

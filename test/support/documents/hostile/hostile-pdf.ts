@@ -3,7 +3,8 @@ import { writePdf } from "../write-pdf.ts";
 import { latin, type HostileFile } from "./hostile-file.ts";
 
 /**
- * A PDF of these objects, the first being the catalog; `trailer` has what stands behind the table.
+ * Returns a PDF of these objects, of which the first is the catalog; `trailer` holds entries of the
+ * trailer dictionary.
  */
 function pdf(objects: readonly (string | Uint8Array)[], trailer = "/Root 1 0 R"): Buffer {
   const parts: Buffer[] = [latin("%PDF-1.7\n")];
@@ -32,13 +33,13 @@ const pagesOf = (kids: string, count = 1): string =>
   `<< /Type /Pages /Count ${count} /Kids [${kids}] >>`;
 const page = (more = "/MediaBox [0 0 99 99]"): string => `<< /Type /Page /Parent 2 0 R ${more} >>`;
 
-/** A chain of page trees, each the only child of the one before. */
+/** Returns a chain of page trees, each the only child of the one before. */
 function deepTree(depth: number): Buffer {
   const trees = Array.from({ length: depth }, (_, index) => pagesOf(`${index + 3} 0 R`));
   return pdf([catalog, ...trees, pagesOf(`2 0 R`)]);
 }
 
-/** A page on which this is drawn, packed. */
+/** Returns a PDF of one page with this compressed content. */
 function drawing(content: Uint8Array): Buffer {
   const packed = deflateSync(content);
   const font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>";
@@ -67,7 +68,7 @@ const harmless: Readonly<Record<string, Uint8Array>> = {
   "8 MiB of blanks in a few kilobytes": drawing(Buffer.alloc(8 * 1024 * 1024, " ")),
 };
 
-/** Makes PDFs that lead the program that reads them astray. */
+/** Returns PDFs that mislead the program that reads them. */
 export function hostilePdfs(): HostileFile[] {
   const files: Record<string, Uint8Array> = {
     "a page tree that is its own child": pdf([catalog, pagesOf("2 0 R")]),

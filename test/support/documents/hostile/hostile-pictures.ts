@@ -126,7 +126,7 @@ const riff = (type: string, data: Uint8Array, size = data.length + 12): Buffer =
     data,
   ]);
 
-/** The beginning of a frame with the largest sides that it can say. */
+/** The start of a VP8 frame with the largest dimensions that it can declare. */
 const largestFrame = Buffer.concat([
   latin("\x30\x01\0\x9d\x01\x2a"),
   little(2, 16_383, 16_383),
@@ -153,7 +153,7 @@ const webps: Readonly<Record<string, Uint8Array>> = {
 const named = (kind: string, files: Readonly<Record<string, Uint8Array>>): HostileFile[] =>
   Object.entries(files).map(([name, bytes]) => ({ name: `a ${kind} with ${name}`, bytes }));
 
-/** JPEGs, GIFs, BMPs and WebPs that are wrong in their structure. */
+/** Returns JPEGs, GIFs, BMPs and WebPs with a malformed structure. */
 export const hostilePictures = (): HostileFile[] => [
   ...named("JPEG", jpegs),
   ...named("GIF", gifs),

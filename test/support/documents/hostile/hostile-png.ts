@@ -3,7 +3,7 @@ import { big, latin, type HostileFile } from "./hostile-file.ts";
 
 const signature = latin("\x89PNG\r\n\x1a\n");
 
-/** A chunk with its length and its checksum (PNG, 5.3). */
+/** Encodes a chunk with its length and its checksum (PNG, 5.3). */
 function chunk(type: string, data: Uint8Array, { crc }: { crc?: number } = {}): Buffer {
   const body = Buffer.concat([latin(type), data]);
   return Buffer.concat([big(4, data.byteLength), body, big(4, crc ?? crc32(body))]);
@@ -32,13 +32,13 @@ const end = chunk("IEND", new Uint8Array());
 
 const png = (...chunks: Uint8Array[]): Buffer => Buffer.concat([signature, ...chunks]);
 
-/** A PNG of one colour whose header promises many more pixels than its few bytes seem to hold. */
+/** Returns a PNG of one colour that has few bytes and many pixels. */
 export function pngBomb(side: number): Uint8Array {
   const packed = deflateSync(Buffer.alloc((Math.ceil(side / 8) + 1) * side));
   return png(header({ width: side, height: side, depth: 1 }), chunk("IDAT", packed), end);
 }
 
-/** PNGs that are wrong in their structure. */
+/** Returns PNGs with a malformed structure. */
 export function hostilePngs(): HostileFile[] {
   const files: Record<string, Uint8Array> = {
     "400 million pixels in a few kilobytes": pngBomb(20_000),

@@ -1,6 +1,6 @@
 import { latin, little, type HostileFile } from "./hostile-file.ts";
 
-/** Tags of a directory (TIFF 6.0, section 8), as far as they are played with. */
+/** Tags of a directory (TIFF 6.0, section 8) that the hostile files change. */
 const tags = {
   width: 256,
   height: 257,
@@ -31,7 +31,7 @@ const headerBytes = 8;
 const pixelBytes = 4_096;
 const directoryAt = headerBytes + pixelBytes;
 
-/** A directory of fields of 32 bits, and where the next one is. */
+/** Encodes a directory of 32-bit fields and the offset of the next directory. */
 function directory(fields: Fields, next: number, count = Object.keys(fields).length): Buffer {
   const entries = Object.entries(fields).map(([name, value]) =>
     Buffer.concat([little(2, tags[name as keyof typeof tags], 4), little(4, 1, value)]),
@@ -50,7 +50,7 @@ function without(name: keyof Fields): Buffer {
   return tiff(directoryAt, directory(rest, 0));
 }
 
-/** Directories one behind the other, as pages of a scan. */
+/** Returns a file of consecutive directories, like the pages of a scan. */
 function pages(count: number): Buffer {
   const bytes = directory(sound, 0).length;
   const at = (index: number): number => directoryAt + index * bytes;
@@ -62,7 +62,7 @@ function pages(count: number): Buffer {
   );
 }
 
-/** TIFFs that are wrong in their directories. */
+/** Returns TIFFs with malformed directories. */
 export function hostileTiffs(): HostileFile[] {
   const files: Record<string, Uint8Array> = {
     "a directory behind its end": tiff(2 ** 32 - 1),

@@ -4,7 +4,9 @@ import { encodePicture, pictureFormats } from "../encode-picture.ts";
 import { writePdf } from "../write-pdf.ts";
 import type { HostileFile } from "./hostile-file.ts";
 
-/** A file that is cut somewhere, has some of its bytes changed, or goes on as another one. */
+/**
+ * Returns a file that is cut somewhere, has some of its bytes changed, or continues as another one.
+ */
 function spoiled(
   bytes: Uint8Array,
   { random, other }: { random: () => number; other: Uint8Array },
@@ -19,8 +21,8 @@ function spoiled(
 }
 
 /**
- * So many files of every kind, spoiled by chance, and the same ones each time; some can be read all
- * the same.
+ * Returns this number of files of every kind, damaged at random but the same ones each time; some
+ * remain readable.
  */
 export async function spoiledFiles(count: number): Promise<HostileFile[]> {
   const canvas = drawPage({ width: 160, height: 50, texts: [{ text: "text", x: 20, y: 35 }] });

@@ -6,7 +6,7 @@ const random = seededRandom(11);
 const noise = (length: number): Buffer =>
   Buffer.from(Array.from({ length }, () => Math.floor(random() * 256)));
 
-/** What the formats that are read begin with. */
+/** The first bytes of each format that is read. */
 const beginnings: Readonly<Record<string, Buffer>> = {
   png: latin("\x89PNG\r\n\x1a\n"),
   jpeg: latin("\xff\xd8\xff\xe0"),
@@ -18,7 +18,7 @@ const beginnings: Readonly<Record<string, Buffer>> = {
   pdf: latin("%PDF-1.7\n"),
 };
 
-/** Files of other kinds, under any name. */
+/** Files of other types, under any name. */
 const others: Readonly<Record<string, Uint8Array>> = {
   nothing: new Uint8Array(),
   "one byte": latin("x"),
@@ -50,7 +50,7 @@ const others: Readonly<Record<string, Uint8Array>> = {
   "a script": latin("#!/bin/sh\nrm -rf /\n"),
 };
 
-/** Files that are none of what is read, and files that only begin as one. */
+/** Returns files of types that are not read, and files that only start like one that is. */
 export function wrongTypes(): HostileFile[] {
   return [
     ...Object.entries(others).map(([name, bytes]): HostileFile => ({ name, bytes })),
