@@ -10,7 +10,7 @@ import {
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { RefusedCredentialError } from "./count-request.ts";
 
-/** What is needed to admit sessions. */
+/** The dependencies of admitting sessions. */
 export interface SessionDoor {
   reader: SessionReader;
   /** Returns the origin at which people reach the service's pages. */

@@ -250,7 +250,7 @@ export class AuditStore {
   }
 }
 
-/** What the router needs for auditing. */
+/** The dependencies of the router for auditing. */
 export interface Auditing {
   log: AuditLog;
   /** The operator's workspace. Its log also holds what operators change in other workspaces. */

@@ -16,7 +16,7 @@ import {
   type TokenWindow,
 } from "./rate-limiter.ts";
 
-/** What counting needs: the windows, and the tiers by plan. */
+/** The dependencies of counting requests: the windows, and the tiers by plan. */
 export interface RateCounters {
   limiter: RequestLimits;
   tiers: RateTiers;

@@ -16,7 +16,7 @@ import type { SessionCaller } from "../identity/people/sessions.ts";
 /** Which credentials may use an endpoint, with the scopes of this service. */
 export type AccessRule = DeclaredAccess<Scope>;
 
-/** What a handler knows of its request and its caller. */
+/** A request and its caller, as a handler receives them. */
 export type RequestContext<Body = unknown, By extends Caller = Caller> = HttpContext<Body, By>;
 
 /** A row of the route table, for callers of this service. */

@@ -31,7 +31,7 @@ import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
 import { checkAddress } from "./ip-allowlist.ts";
 import type { Security } from "./open-security.ts";
 
-/** What the guard is built from. */
+/** Options of the guard. */
 interface GuardOptions {
   directory: CredentialDirectory;
   counters: RateCounters;

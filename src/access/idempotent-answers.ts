@@ -211,7 +211,7 @@ export interface IdempotencyTables {
 
 type Row = IdempotencyTables["idempotent_requests"];
 
-/** What identifies a row. */
+/** The columns that identify a row. */
 type RequestName = Pick<Row, "workspace_id" | "actor_id" | "key_hash">;
 
 /** Stores requests with an idempotency key. */

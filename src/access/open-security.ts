@@ -20,7 +20,7 @@ import {
 /** All database tables of the security routes. */
 export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;
 
-/** What the security routes, and the guard of all routes, work with. */
+/** The dependencies of the security routes and of the guard of all routes. */
 export interface Security {
   allowlist: IpAllowlist;
   allowlistEditor: IpAllowlistEditor;

@@ -112,8 +112,8 @@ export interface CountOutcome {
   /** The tier whose window refused it, or else that of the first window. */
   tier: RateTier;
   /**
-   * What is left of the window of hours, where there is one, and whether it had room for the
-   * request or was not asked.
+   * The state of the window of hours, where there is one, and whether it had room for the request
+   * or was not asked.
    */
   hours: { state: QuotaState; hasRoom: boolean } | undefined;
 }

@@ -34,7 +34,7 @@ function readFolder(folder: string): Map<string, DashboardFile> {
   return files;
 }
 
-/** Where the dashboard is built, and by which program. */
+/** The folder in which the dashboard is built, and the program that builds it. */
 export interface DashboardOptions {
   /** The folder of the built dashboard. */
   folder: string;
@@ -43,7 +43,9 @@ export interface DashboardOptions {
    * release ships the built folder.
    */
   buildScript: string | undefined;
-  /** What the build waits for, so that it does not slow the start; absent for nothing. */
+  /**
+   * A promise for which the build waits, so that it does not slow the start; absent for no wait.
+   */
   buildAfter?: Promise<void>;
   /** Sources whose changes trigger a build and then reload pages (`npm run dev`). */
   watchedSources?: string | undefined;

@@ -12,7 +12,7 @@ export interface NodeTables {
 /** One gateway, as it describes itself. */
 export type NodeAbout = Omit<GatewayNode, "id">;
 
-/** What the nodes are built from. */
+/** Options of the gateway's nodes. */
 export interface GatewayNodesOptions {
   database: Kysely<NodeTables & GatewayTables>;
   channel: Pick<SharedChannel, "on" | "say">;

@@ -30,9 +30,7 @@ export interface CatalogSources {
    * models.
    */
   routers?: ConfiguredRouters;
-  /**
-   * Where vendors' credentials and addresses are looked up; absent keeps the previous environment.
-   */
+  /** Variables with vendors' credentials and addresses; absent keeps the previous environment. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** A facts file in place of the one that ships with the project. */
   factsPath?: string | undefined;

@@ -107,7 +107,7 @@ export type AccountTables = KeyTables &
   BudgetsTables &
   ReferralTables;
 
-/** What the account plane is built from. */
+/** Options of the account plane. */
 interface AccountOptions {
   database: Kysely<AccountTables>;
   commits: CommitQueue;
@@ -119,7 +119,7 @@ interface AccountOptions {
   /** The credits that come with plans each month. */
   plans: PlanCredits;
   /**
-   * Where several gateways on this database share their holds; absent where there is only this one.
+   * The holds that several gateways on this database share; absent where there is only this one.
    */
   shared?: SharedHolds | undefined;
   /**
@@ -131,7 +131,9 @@ interface AccountOptions {
   onLedgerError(error: unknown): void;
   /** Called when monthly credits could not be granted or expired; it is tried again. */
   onCreditError(error: unknown): void;
-  /** How people sign in and up; absent, they come by invitation, with passwords and passkeys. */
+  /**
+   * Settings of signing in and up; absent, people come by invitation, with passwords and passkeys.
+   */
   people?: PeopleSettings | undefined;
   /** The credits for referrals; absent where none are granted. */
   referrals?: ReferralSettings | undefined;

@@ -21,7 +21,7 @@ import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from. Nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {
-  /** Where the dashboard's files are; absent where none is served. */
+  /** The dashboard's files; absent where none is served. */
   dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
@@ -54,7 +54,7 @@ export interface AppSettings extends CatalogSources {
   encryptionKey: Uint8Array;
   /** The secrets that protect callers' own provider keys; absent uses the encryption key. */
   masterSecrets?: MasterSecrets | undefined;
-  /** Where vendors' credentials and addresses are looked up. */
+  /** Variables with vendors' credentials and addresses. */
   environment: Readonly<Record<string, string | undefined>>;
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   sandbox: boolean | "auto";
@@ -70,7 +70,7 @@ export interface AppSettings extends CatalogSources {
     >
   >;
   bootstrap: BootstrapSettings;
-  /** How people sign in and up; absent, by invitation, with passwords and passkeys. */
+  /** Settings of signing in and up; absent, by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
   /** Card payments; off where absent or without a Stripe key. */
   payments?: PaymentSettings | undefined;

@@ -16,7 +16,7 @@ import type { ManagementKeyStore } from "../identity/keys/management-keys.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 
-/** What is kept in memory of workspaces, and where it is read from. */
+/** The data of workspaces that is kept in memory, and its sources. */
 interface MemoryParts {
   directory: CredentialDirectory;
   presets: PresetDirectory;
@@ -165,7 +165,7 @@ const surePollMs = 5_000;
  */
 const overlapMs = 60_000;
 
-/** What the shared changes are built from. */
+/** Options of the shared changes. */
 interface SharedChangesOptions {
   memory: Pick<WorkspaceMemory, "onChange" | "reload">;
   store: Pick<ChangeStore, "note" | "since">;

@@ -20,7 +20,7 @@ export interface ProviderKeyReference {
   id: string;
 }
 
-/** What a new record is built from. */
+/** The fields of a new record. */
 type NewProviderKey = Pick<
   ProviderKey,
   "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"

@@ -25,7 +25,7 @@ export const providerKeyAdd: AddStatement = {
   sumColumns: ["spend_nano", "requests", "pool_nano", "pool_requests"],
 };
 
-/** What was used of one key, and what requests in progress may still use. */
+/** The spending of one key, and the most that requests in progress may add. */
 interface KeyAccount {
   total: RollingSpend;
   /** Absent where only the owner ever used it. */
@@ -40,7 +40,7 @@ interface Lease extends KeyUse {
 
 const poolWindowHours = 24;
 
-/** What was used of a key at a moment, and how much of it by workspaces other than its owner. */
+/** The spending of a key at a moment, and the part of it by workspaces other than its owner. */
 interface UsedOfKey {
   keyId: string;
   atMs: number;
@@ -48,7 +48,7 @@ interface UsedOfKey {
   poolNano: bigint;
 }
 
-/** What requests in progress at one gateway may still use of a key. */
+/** The most that requests in progress at one gateway may spend of a key. */
 interface HeldOfKey {
   totalNano: bigint;
   poolNano: bigint;
@@ -281,7 +281,7 @@ interface Statement extends HeldOfKey {
   untilMs: number;
 }
 
-/** What the shared usage is built from. */
+/** Options of the shared usage. */
 export interface SharedKeyUsageOptions {
   usage: ProviderKeyUsage;
   channel: Pick<SharedChannel, "on" | "say" | "onListening">;
@@ -304,7 +304,10 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   private readonly options: SharedKeyUsageOptions;
   /** By key and gateway. */
   private readonly statements = new Map<string, Map<string, Statement>>();
-  /** What was used on any gateway while the database is being read; undefined while it is not. */
+  /**
+   * Spending on any gateway that was reported while the database is being read; undefined
+   * otherwise.
+   */
   private meanwhile: UsedOfKey[] | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
 

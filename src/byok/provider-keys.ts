@@ -5,7 +5,7 @@ import type { KeyVault } from "../platform/vault/key-vault.ts";
 import type { ProviderKeyEditor } from "./provider-key-editor.ts";
 import type { KeyUse, ProviderKeyUsage } from "./provider-key-usage.ts";
 
-/** Where a record was created (contract: set once at creation). */
+/** The place where a record was created (contract: set once at creation). */
 export const keySources = ["cli", "dashboard", "api"] as const;
 
 /** One of `keySources`. */
@@ -154,7 +154,7 @@ function removeFrom(keys: KeysByProvider, { id, providerId }: ProviderKey): void
   else keys.set(providerId, left);
 }
 
-/** How a provider responded to a key. */
+/** A provider's response to a key. */
 export type KeyVerdict =
   | { kind: "served" }
   /** The key is invalid, or its account at the provider has no funds. */
@@ -181,7 +181,9 @@ const refusedRestMs = 60_000;
 const limitedRestMs = 10_000;
 const restMsMax = 60_000;
 
-/** What is known of a key since it was last used. */
+/**
+ * A provider's complaints about a key: whether it refused the key, and until when the key rests.
+ */
 interface Trouble {
   sealed: string;
   refused: boolean;

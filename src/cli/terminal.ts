@@ -80,7 +80,7 @@ export class Terminal {
   }
 }
 
-/** What every command receives. */
+/** The dependencies of every command. */
 export interface CommandContext {
   terminal: Terminal;
   environment: Environment;

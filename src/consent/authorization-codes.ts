@@ -17,8 +17,8 @@ const codeLength = 43;
 const openCodesMax = 100;
 
 /**
- * What a code is exchanged for: a key that another key requested, a key for an app, or a token for
- * an OAuth client.
+ * The purpose of a code: it is exchanged for a key that another key requested, a key for an app, or
+ * a token for an OAuth client.
  */
 type CodePurpose = "mint" | "exchange" | "oauth";
 
@@ -294,7 +294,7 @@ export class RefreshTokens {
   }
 }
 
-/** How a challenge was derived from its verifier (RFC 7636, section 4.2). */
+/** The derivation of a challenge from its verifier (RFC 7636, section 4.2). */
 export type ChallengeMethod = "S256" | "plain";
 
 /** Bounds of a verifier's length in characters (RFC 7636, section 4.1). */

@@ -9,8 +9,8 @@ import { mayBeId, newId } from "../platform/kernel/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
 /**
- * What a person approves for a key or an access token: its spending limit, lifetime, models and
- * scopes.
+ * The terms that a person approves for a key or an access token: its spending limit, lifetime,
+ * models and scopes.
  */
 export interface Terms {
   label: string | null;
@@ -40,8 +40,8 @@ export function termsOf(text: string): Terms {
 }
 
 /**
- * How an app was connected: by a device code, by OAuth's authorization code, with a key from the
- * page at `/auth`, or as the dashboard's own playground.
+ * The flow that connected an app: a device code, OAuth's authorization code, a key from the page at
+ * `/auth`, or the dashboard's own playground.
  */
 type ConnectionOrigin = "device" | "oauth" | "key" | "playground";
 
@@ -75,7 +75,7 @@ export interface Connection {
   endReason: string | null;
 }
 
-/** What a new connection is built from. */
+/** The fields of a new connection. */
 export interface NewConnection
   extends Pick<
     Connection,
@@ -101,7 +101,7 @@ interface ConnectionOwner {
   userId?: string;
 }
 
-/** What connections are built from. */
+/** Options of connections. */
 export interface ConnectionsOptions {
   database: Kysely<ConsentTables>;
   clock: Clock;

@@ -43,7 +43,7 @@ export const grantableScopes: readonly Scope[] = bundles.standard;
  */
 export const offlineScope = "offline_access";
 
-/** What a scope lets an app do, in words for the person who consents. */
+/** The permissions of each scope, in words for the person who consents. */
 export const scopeWords: Readonly<Partial<Record<Scope, string>>> = {
   inference: "Send requests to models and spend your credits, up to the cap below",
   "read:llm-keys": "See your API keys, without their secrets",

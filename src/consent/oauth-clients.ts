@@ -30,7 +30,7 @@ export interface OauthClient {
   publishedBy: string | null;
 }
 
-/** What a client registers (RFC 7591). */
+/** The fields that a client registers (RFC 7591). */
 type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
 
 /**

@@ -26,10 +26,10 @@ export interface Consent {
   removeEnded(): Promise<void>;
 }
 
-/** What the consent flows are built from. */
+/** Dependencies of the consent flows. */
 export type ConsentParts = ConnectionsOptions & { hasher: SecretHasher };
 
-/** Where descriptions of clients may be read, beside the public internet. */
+/** The addresses from which descriptions of clients may be read, beside the public internet. */
 interface DocumentSettings {
   /** Ranges of the operator's own networks. */
   networks?: readonly string[] | undefined;

@@ -166,7 +166,7 @@ function snippets({
 }
 
 interface Operation {
-  /** Where the path begins. */
+  /** The start of the path. */
   base: string;
   path: string;
   method: string;

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../platform/kernel/errors.ts";
 
-/** What each error code means, and what to do about it. */
+/** The meaning of each error code, and the remedy. */
 export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: string]> = {
   bad_request: [
     "A field of the request has an invalid value.",

@@ -11,7 +11,7 @@ import { errorTexts } from "./error-texts.ts";
 import { headerTexts } from "./header-texts.ts";
 import { settings, variables } from "./setting-texts.ts";
 
-/** What pages are generated from, beside the tables of the program. */
+/** The sources of generated pages, beside the tables of the program. */
 export interface Facts {
   /** The OpenAPI document. */
   openApi: Readonly<Record<string, unknown>>;
@@ -176,7 +176,7 @@ export function generatedPages({ openApi, tools, exampleYaml, publicUrl }: Facts
   ];
 }
 
-/** What each scope allows. */
+/** The requests that each scope allows. */
 const scopeTexts: Record<Scope, string> = {
   "read:llm-keys": "List LLM keys: `GET /keys`, `GET /key`.",
   "write:llm-keys": "Create, change, rotate and delete LLM keys.",

@@ -27,7 +27,7 @@ export interface Documents {
   stop(): Promise<void>;
 }
 
-/** What documents are processed with. */
+/** The dependencies of processing documents. */
 export interface DocumentParts {
   database: Kysely<DocumentJobTables>;
   upstream: UpstreamClient;

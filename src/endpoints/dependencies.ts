@@ -80,7 +80,7 @@ interface GatewayNodes {
   }>;
 }
 
-/** What operational endpoints report about the process. */
+/** The data that operational endpoints report about the process. */
 export interface Operations {
   /** Returns the names of parts that are not ready yet; empty when requests can be served. */
   unreadyParts(): Promise<string[]>;

@@ -45,7 +45,7 @@ export interface AccessRule<Scope extends string = string> {
   open?: true;
 }
 
-/** When an endpoint was deprecated and when it ends, as dates such as `2027-01-31`. */
+/** The dates on which an endpoint was deprecated and on which it ends, such as `2027-01-31`. */
 interface Deprecation {
   since: string;
   /** At least a year later (contract); absent while the date is open. */
@@ -63,7 +63,7 @@ interface AddressCounting {
 }
 
 /**
- * How a request is counted: at the door by plan, by the handler once it knows the model, by
+ * The counting of a request: at the door by plan, by the handler once it knows the model, by
  * address, or not at all.
  */
 type RateCounting = "at-door" | "by-handler" | "none" | AddressCounting;

@@ -24,7 +24,7 @@ export interface TlsPair {
   key: string;
 }
 
-/** What a server serves, and where. */
+/** The address and handlers of a server. */
 interface HttpServerOptions {
   host: string;
   /** 0 picks a free one. */

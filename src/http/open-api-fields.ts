@@ -69,7 +69,7 @@ const exampleMoment = "2026-11-22T09:30:00.000Z";
 /** The depth of examples. Deeper fields are omitted where they are optional. */
 const depthMax = 8;
 
-/** What an example is built with. */
+/** The state of building an example. */
 interface Making {
   place: Place;
   words: FieldWords;

@@ -266,7 +266,7 @@ function operation(
   };
 }
 
-/** What the endpoints of each tag are for. */
+/** The purpose of the endpoints of each tag. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",

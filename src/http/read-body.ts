@@ -62,7 +62,7 @@ const drainBytesMax = 64 * 1024 * 1024;
 const drainMs = 5_000;
 const drainIdleMs = 500;
 
-/** How a body is read. */
+/** Options of reading a body. */
 interface Reading {
   limitBytes: number;
   /** Whether the body is JSON, whose content is bounded while it is read. */

@@ -37,7 +37,7 @@ const noParams: Readonly<Record<string, string>> = {};
  */
 type PlatformRequest = Omit<Request, "clone">;
 
-/** What a request needs of the server that received it. */
+/** The parts of the receiving server that a request needs. */
 interface RequestServer {
   readonly server: Server<undefined>;
   readonly bodies: BodyRoom;
@@ -189,7 +189,7 @@ export function clientAddressReader(
  */
 const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;
 
-/** What the router provides for every request. */
+/** The functions that the router provides for every request. */
 export interface RequestSource<Caller> {
   /** Returns the address that a request came from. */
   addressOf(request: ServedRequest): string;
@@ -199,7 +199,7 @@ export interface RequestSource<Caller> {
   ask(context: RequestContext<unknown, Caller>, call: InnerCall<Caller>): Promise<InnerAnswer>;
 }
 
-/** What a handler knows of its request, and of its caller as the guard found it. */
+/** A request, and its caller as the guard found it, as a handler receives them. */
 export class RequestContext<Body = unknown, Caller = unknown> {
   readonly request: ServedRequest;
   /** 32 hexadecimal digits; sorts by time. */
@@ -379,8 +379,8 @@ export class Reply {
 }
 
 /**
- * What a handler returns. The platform's `Response` is accepted where that is at hand, such as for
- * a page.
+ * A handler's answer. The platform's `Response` is accepted where that is at hand, such as for a
+ * page.
  */
 export type Answer = Reply | Response;
 

@@ -63,7 +63,7 @@ export interface RouterGuard<Caller> {
   windowHeaders(caller: Caller): Record<string, string>;
 }
 
-/** What the router itself needs. Handlers receive their own dependencies. */
+/** The dependencies of the router itself. Handlers receive their own. */
 interface RouterOptions<Dependencies, Caller> {
   endpoints: readonly Endpoint<Dependencies, unknown, Caller>[];
   dependencies: Dependencies;

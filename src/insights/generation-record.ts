@@ -52,7 +52,7 @@ export interface GenerationRecord {
   detail: GenerationDetail;
 }
 
-/** What explains a charge. It is kept as JSON and read one record at a time. */
+/** The explanation of a charge. It is kept as JSON and read one record at a time. */
 export interface GenerationDetail {
   usage: Record<string, number | undefined>;
   usageEstimated?: true;
@@ -77,7 +77,8 @@ export interface GenerationDetail {
    */
   routing?: { order: readonly string[]; leftOut?: readonly string[] };
   /**
-   * What the translation to the upstream's dialect dropped or changed; absent where nothing was.
+   * The parts that the translation to the upstream's dialect dropped or changed; absent where there
+   * were none.
    */
   translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
@@ -157,7 +158,7 @@ function storedAttempts(
   );
 }
 
-/** What an attempt says about its provider. */
+/** The outcome of an attempt, which counts for or against its provider. */
 type AttemptOutcome =
   | "served"
   /**

@@ -90,7 +90,7 @@ const checkEveryMs = 10_000;
 const refreshEveryMs = 10 * minuteMs;
 
 /**
- * What the app tells insights about providers and models, since insights do not import the catalog.
+ * Facts about providers and models that the app provides, since insights do not import the catalog.
  */
 interface InsightPorts {
   describeModel: DescribeModel;

@@ -212,7 +212,7 @@ type Sizes = Pick<GenerationSizes, "atMost" | "workspaceIds" | "slices">;
 export class LogBudget {
   private readonly sizes: Sizes;
   private readonly budgetBytes: number;
-  /** What was measured of slices that no longer change: all of them from one time to another. */
+  /** The measured sizes of slices that no longer change: all of them from one time to another. */
   private known: { fromMs: number; toMs: number; slices: RecordSlice[] } = {
     fromMs: 0,
     toMs: 0,

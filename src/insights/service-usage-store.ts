@@ -19,7 +19,7 @@ export interface ServiceSums {
 export type ServiceLine<Group extends ServiceGroup> = ServiceSums &
   Record<Group, Group extends "day" ? number : string>;
 
-/** What the counters of the whole service can be grouped by. */
+/** The fields by which the counters of the whole service can be grouped. */
 export type ServiceGroup = "day" | "model" | "provider";
 
 /** The usage of one workspace over some days. */
@@ -30,7 +30,7 @@ export interface WorkspaceSums {
   costNanoUsd: bigint;
 }
 
-/** What a model delivered to a workspace and could not be charged. */
+/** A model's answers that were delivered to a workspace and could not be charged. */
 export interface UncollectedSums {
   workspaceId: string;
   model: string;

@@ -45,7 +45,7 @@ export interface UsageTables {
     /** Attempts that failed by the provider's own fault. */
     failures: number;
   };
-  /** What was delivered and could not be charged. */
+  /** Answers that were delivered and could not be charged. */
   uncollected_days: {
     day: number;
     workspace_id: string;

@@ -6,7 +6,7 @@ import type { UsageSums, UsageTables } from "./usage-rollup.ts";
 
 /** Lengths of buckets in milliseconds. */
 export const intervals = { hour: hourMs, day: dayMs } as const;
-/** What usage can be grouped by. */
+/** The fields by which usage can be grouped. */
 export const usageGroups = ["model", "key_id", "provider"] as const;
 
 /** The length of buckets, and the group of usage. */

@@ -87,7 +87,7 @@ interface ServedTools {
   build: BuildMcpServer;
 }
 
-/** What the first request loads. */
+/** The parts that the first request loads. */
 interface Loaded {
   sdk: McpSdk;
   modern: McpHttpHandler;

@@ -97,7 +97,7 @@ function servePrompts(
   });
 }
 
-/** What the server of tools is built from. */
+/** Options of the server of tools. */
 export interface ToolServerOptions {
   version: string;
   tools: readonly Tool[];

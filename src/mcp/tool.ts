@@ -4,7 +4,7 @@ import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { Endpoint } from "../access/define-endpoint.ts";
 
-/** What tools know of a REST endpoint: its declaration, without its handler. */
+/** A REST endpoint as tools know it: its declaration, without its handler. */
 export type ToolEndpoint = Pick<
   Endpoint<never>,
   | "method"
@@ -28,8 +28,8 @@ export const endpointName = ({ method, path }: Pick<ToolEndpoint, "method" | "pa
 export type McpSdk = typeof import("@modelcontextprotocol/server");
 
 /**
- * What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do
- * what the REST API allows, and no more.
+ * The functions that a tool call may use. Everything about accounts goes through `ask`, so that a
+ * tool can do what the REST API allows, and no more.
  */
 export interface ToolContext {
   /**
@@ -46,8 +46,8 @@ export interface ToolContext {
 }
 
 /**
- * What a call does to the account: `nothing` reads, `adds` creates something, `destroys` ends or
- * changes something.
+ * The effect of a call on the account: `nothing` reads, `adds` creates something, `destroys` ends
+ * or changes something.
  */
 type ToolEffect = "nothing" | "adds" | "destroys";
 

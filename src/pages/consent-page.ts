@@ -11,10 +11,10 @@ export interface Choice {
   hint?: string;
 }
 
-/** What a person is asked to grant to an app. */
+/** The grant that a person is asked to make to an app. */
 export interface ConsentPage {
   title: string;
-  /** What will happen, in a sentence. */
+  /** The consequence of consent, in a sentence. */
   lead: string;
   facts: readonly (readonly [string, string])[];
   warnings: readonly string[];

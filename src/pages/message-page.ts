@@ -30,7 +30,7 @@ export interface MessagePage {
   sentences?: readonly string[];
   /** Why the form was not accepted, or what failed. */
   problem?: string;
-  /** What succeeded. */
+  /** The action that succeeded. */
   done?: string;
   warning?: string;
   form?: Form;

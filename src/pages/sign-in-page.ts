@@ -4,7 +4,7 @@ import { formHtml, type FormField } from "./forms.ts";
 import { linkButton, notice } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
-/** Where the script is served. */
+/** The path of the script. */
 export const passkeyScriptPath = "/scripts/passkey.js";
 
 /**
@@ -64,13 +64,13 @@ for (const place of document.querySelectorAll("[data-passkey]")) {
 }
 `;
 
-/** What the sign-in page offers. */
+/** The options that the sign-in page offers. */
 interface SignInPage {
   /** The path and query to return to. */
   returnTo: string;
   fields: readonly FormField[];
   problem?: string | undefined;
-  /** What just succeeded, such as signing out. */
+  /** The action that just succeeded, such as signing out. */
   done?: string | undefined;
   /** A note about the whole service, such as that it has no owner yet. */
   info?: string | undefined;

@@ -21,7 +21,7 @@ import { lazily } from "../../platform/kernel/keyed-mutex.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 
-/** What the operational endpoints report, and this gateway among those on its database. */
+/** The data of the operational endpoints, and this gateway among those on its database. */
 export interface JoinedOperations {
   operations: Operations;
   nodes: Nodes;
@@ -113,7 +113,7 @@ export function buildDocuments(
   };
 }
 
-/** What documents say about their origin. */
+/** The version and URL that generated documents state. */
 interface DocumentPlace {
   version: string;
   publicUrl: string;

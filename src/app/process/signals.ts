@@ -20,11 +20,11 @@ export interface ProcessPlace {
   announces: boolean;
 }
 
-/** What a gateway reports once it serves. */
+/** A gateway's report once it serves. */
 export interface ReadyProcess {
   port: number;
   url: string;
-  /** What the terminal shows before the ready line. */
+  /** The lines that the terminal shows before the ready line. */
   lines: readonly string[];
 }
 
@@ -99,7 +99,7 @@ export const sameSignalMs = 200;
 /** Milliseconds that requests which were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
 
-/** How a gateway ends, and what it closes. */
+/** The parts that a gateway closes when it ends, and how it ends. */
 interface EndOptions {
   server: HttpServer;
   logger: Logger;

@@ -14,7 +14,7 @@ import {
   type WordOfProcess,
 } from "./signals.ts";
 
-/** What is started, and how many times. */
+/** The process to start, and the number of copies. */
 export interface SupervisorOptions {
   count: number;
   /** The command that runs one gateway, which finds its place in the environment. */

@@ -3,7 +3,7 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { DeliveryOutcome } from "../../platform/notify/webhook-sender.ts";
 import type { Budget } from "./budget.ts";
 
-/** How an alert is delivered. */
+/** A way in which an alert is delivered. */
 export type Channel = "email" | "webhook";
 type DeliveryStatus = "pending" | "delivered" | "failed";
 

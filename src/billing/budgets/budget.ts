@@ -70,8 +70,8 @@ export const reachedThresholds = (
 ): number[] => thresholds.filter((percent) => spentNano * 100n >= limitNano * BigInt(percent));
 
 /**
- * What a request's spending counts towards: its workspace, keys and user, and the models and
- * providers that cost credits.
+ * The parties that a request's spending counts towards: its workspace, keys and user, and the
+ * models and providers that cost credits.
  */
 interface Spender {
   keyId: string;

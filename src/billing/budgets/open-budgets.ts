@@ -14,7 +14,7 @@ import type { BlockingBudgets } from "./budget.ts";
 /** All database tables of budgets. */
 export type BudgetsTables = BudgetTables & AlertTables;
 
-/** What budgets are built from. */
+/** Options of budgets. */
 export interface BudgetsOptions {
   database: Kysely<BudgetsTables>;
   clock: Clock;

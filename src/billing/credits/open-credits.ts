@@ -17,7 +17,7 @@ import { bucketAccount, operatorAccounts, transferRows } from "../ledger/transfe
 const planTransferId = (month: Month, workspaceId: string): string =>
   `txn_plan_${month}_${workspaceId}`;
 
-/** What monthly credits are built from. */
+/** Options of monthly credits. */
 interface MonthlyCreditsOptions {
   grants: Grants;
   grantStore: GrantStore;
@@ -117,7 +117,7 @@ interface Movement extends Withdrawal {
   alongside?: ((taken: { takenNano: bigint; atMs: number }) => CommitUnit["inserts"]) | undefined;
 }
 
-/** What a refund takes back. */
+/** The credits that a refund takes back. */
 interface Refund extends Omit<Movement, "bucket" | "kind" | "mostNano" | "month"> {
   amountNano: bigint;
 }

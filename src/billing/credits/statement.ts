@@ -21,7 +21,7 @@ export interface StatementEntry {
 }
 
 /**
- * Where a page of a statement ends: the next lines are older, and this is the balance after the
+ * The end of a page of a statement: the next lines are older, and this is the balance after the
  * first of them.
  */
 export interface StatementCursor {

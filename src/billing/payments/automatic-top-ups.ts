@@ -29,7 +29,7 @@ import {
  */
 const repeatableMs = 23 * hourMs;
 
-/** What automatic top-ups are built from. */
+/** Dependencies of automatic top-ups. */
 interface AutomaticParts {
   books: PaymentBooks;
   store: AutomaticStore;
@@ -218,8 +218,8 @@ const chargedCents = (orders: readonly Order[]): number =>
     .reduce((sum, { chargeCents }) => sum + chargeCents, 0);
 
 /**
- * What a workspace agreed to: below the threshold the card is charged, up to the ceiling of a
- * month.
+ * The terms that a workspace agreed to: below the threshold the card is charged, up to the ceiling
+ * of a month.
  */
 interface AutomaticTerms {
   workspaceId: string;

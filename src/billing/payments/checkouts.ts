@@ -33,7 +33,7 @@ interface CheckoutRequest {
   createdBy: string;
   /** Whether the card may be charged again later, by automatic top-ups that are agreed to. */
   saveCard: boolean;
-  /** Where the payer's browser goes afterwards. */
+  /** The URL to which the payer's browser returns afterwards. */
   returnUrl: string;
   cancelUrl: string;
 }

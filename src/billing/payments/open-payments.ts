@@ -12,7 +12,7 @@ import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-e
 import { PaymentStore, type PaymentBooks, type PaymentTables } from "./payment-store.ts";
 import { StripeClient } from "./stripe-client.ts";
 
-/** What payments are built from. */
+/** Options of payments. */
 export interface PaymentOptions {
   settings: PaymentSettings;
   database: Kysely<PaymentTables>;

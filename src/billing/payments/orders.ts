@@ -89,7 +89,7 @@ export const documentFromRow = (row: DocumentRow): IssuedDocument => ({
   buyer: JSON.parse(row.buyer) as Buyer,
 });
 
-/** How an order is paid: by a person at the provider's checkout, or from a saved card. */
+/** The way an order is paid: by a person at the provider's checkout, or from a saved card. */
 type OrderKind = "checkout" | "automatic";
 
 /** The state of an order. A paid one also has a receipt. */

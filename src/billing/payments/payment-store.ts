@@ -21,7 +21,7 @@ export interface OrderFacts {
   /** In the order in which they were reported. */
   reversals: readonly KnownReversal[];
   creditNotes: readonly IssuedDocument[];
-  /** What was taken of the workspace's credits, less what was given back. */
+  /** The amount taken from the workspace's credits, less the amount given back. */
   takenNano: bigint;
   movementCount: number;
 }
@@ -251,7 +251,7 @@ const knownReversals = (rows: readonly PaymentTables["payment_claims"][]): Known
     states: told.map(({ state }) => state as ReversalState),
   }));
 
-/** What payments are read from and written with. */
+/** The stores that payments are read from and written with. */
 export interface PaymentBooks {
   ledger: LedgerPort;
   orders: OrderStore;

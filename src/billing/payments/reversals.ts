@@ -203,7 +203,7 @@ export class ReversalFollower {
   }
 }
 
-/** What is to be taken for an order; negative where it is to be given back. */
+/** The amount to take for an order; negative where it is to be given back. */
 interface Due {
   order: Order;
   facts: OrderFacts;

@@ -10,7 +10,7 @@ export interface ReferralSettings {
   /** Nano-USD of credits for the new user. */
   referredNano: bigint;
   /**
-   * When they are granted: with the first top-up by card, or with the sign-up (once the address is
+   * The event that grants them: the first top-up by card, or the sign-up (once the address is
    * confirmed, where mail is sent).
    */
   after: "first_top_up" | "sign_up";

@@ -15,7 +15,7 @@ import {
   type ReferralTables,
 } from "./referral-store.ts";
 
-/** What referral credits are built from. */
+/** Options of referral credits. */
 interface ReferralOptions {
   settings: ReferralSettings;
   store: ReferralStore;

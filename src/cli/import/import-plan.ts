@@ -44,7 +44,7 @@ const slugOf = (text: string): string =>
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "");
 
-/** What an import writes and creates. */
+/** The configuration that an import writes, and the records that it creates. */
 export class ImportPlan {
   readonly providers: ConfiguredProvider[] = [];
   /** Values from the file itself, by the variable from which the configuration reads them. */

@@ -138,7 +138,7 @@ const fragmentsMax = 50_000;
 const renderScale = 200 / 72;
 const renderPixelsMax = 10_000_000;
 
-/** What reading a PDF needs. */
+/** The dependencies of reading a PDF. */
 interface PdfReading {
   limits: ConversionLimits;
   /** Reads a page that has no text of its own. */

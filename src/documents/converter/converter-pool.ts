@@ -203,7 +203,7 @@ export class ConverterPool {
   }
 }
 
-/** What one child process is started with. */
+/** Options of one child process. */
 interface ConverterProcessOptions {
   /** The path of the script that it runs. */
   script: string;
@@ -284,7 +284,7 @@ const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
   memoryKibMax: 4_000_000,
 };
 
-/** How a conversion ended, for metrics and logs. */
+/** The outcome of a conversion, for metrics and logs. */
 interface ObservedConversion {
   format: FileFormat;
   outcome: Conversion["kind"];
@@ -293,7 +293,7 @@ interface ObservedConversion {
   trouble: string | undefined;
 }
 
-/** How the converter is built. */
+/** Options of the converter. */
 interface DocumentConverterOptions {
   clock: Clock;
   onConverted(observed: ObservedConversion): void;

@@ -67,14 +67,14 @@ export interface DocumentJobTables {
   };
 }
 
-/** What is needed to run a job. */
+/** A job that this gateway has taken, with all that is needed to run it. */
 export interface TakenJob {
   workspaceId: string;
   createdAtMs: number;
   bodyText: string;
 }
 
-/** How a job has ended; `text` is the provider's answer as it was received. */
+/** The end of a job; `text` is the provider's answer as it was received. */
 export type JobEnd = { endedAtMs: number; providerId: string | null } & (
   | { kind: "completed"; text: string; pages: number | null }
   | { kind: "failed"; failure: ParseFailure }

@@ -151,7 +151,7 @@ export function truthIn(query: URLSearchParams, param: string): boolean {
 /** The header of answers that contain a secret. */
 export const neverCached = { "cache-control": "no-store" } as const;
 
-/** What every route for people who have signed in declares. */
+/** The declarations that every route for signed-in people shares. */
 export const forSessions = {
   base: "api",
   access: { session: true },

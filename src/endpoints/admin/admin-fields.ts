@@ -8,9 +8,9 @@ import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
- * What every route of operators declares. It admits people who are operators, and management keys
- * of the first workspace that hold the scope; LLM keys, keys of other workspaces and other people
- * are refused before a handler runs.
+ * The declarations that every route of operators shares. They admit people who are operators, and
+ * management keys of the first workspace that hold the scope; LLM keys, keys of other workspaces
+ * and other people are refused before a handler runs.
  */
 export const forOperators = {
   base: "api",

@@ -20,7 +20,7 @@ import {
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What the catalog's endpoints share. */
+/** The declarations that the catalog's endpoints share. */
 export const catalogEndpoint = {
   method: "GET" as const,
   base: "api" as const,

@@ -12,7 +12,7 @@ import { withReturn } from "../pages/page-response.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What an app requested, before a person decides. */
+/** An app's request, before a person decides. */
 export interface Asked {
   terms: Terms;
   /** Whether one of the contract's bundles can be chosen, beside single scopes. */

@@ -16,7 +16,7 @@ import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What routes of payments share. */
+/** The declarations that routes of payments share. */
 export const paymentRoute = {
   base: "api",
   counting: "at-door",

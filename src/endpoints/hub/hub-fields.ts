@@ -6,7 +6,7 @@ import { hubCallerOf, visibilities, type HubCaller, type Page } from "../../mcp/
 import { bodyCharactersMax, unprintable } from "../../mcp/hub/open-hub.ts";
 import { plainText } from "../account/account-fields.ts";
 
-/** What every route of the hub declares. */
+/** The declarations that every route of the hub shares. */
 export const forHub = {
   base: "api",
   counting: "at-door",
@@ -53,7 +53,7 @@ export const slugField = z
 /** The category of a prompt. */
 export const categoryField = lineField(50);
 
-/** Who can see a record. */
+/** The field that says who can see a record. */
 export const visibilityField = z.enum(visibilities, `must be one of ${visibilities.join(", ")}`);
 
 const tagField = plainText(50, "must be a text")

@@ -9,7 +9,7 @@ import { answerCall, outputCapHeader } from "./answer-call.ts";
 import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
-/** How requests in the chat dialect are read. */
+/** The reader of requests in the chat dialect. */
 export const chatReader: CallReader = {
   dialect: openaiChat,
   idPrefix: "chatcmpl-",

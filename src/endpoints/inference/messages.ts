@@ -25,7 +25,7 @@ import {
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
-/** How requests in Anthropic's dialect are read. */
+/** The reader of requests in Anthropic's dialect. */
 const messagesReader: CallReader = {
   dialect: anthropicMessages,
   idPrefix: "msg_",

@@ -33,7 +33,7 @@ export const inferenceBodyBytesMax = 32 * 1024 * 1024;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What differs between the chat-like routes when their requests are read. */
+/** The differences between the chat-like routes in reading their requests. */
 export interface CallReader {
   dialect: ClientDialect;
   /** The prefix of the ids that clients of the dialect see. */

@@ -12,8 +12,8 @@ export interface SpendCap {
   limitNano: bigint;
   spentNano: bigint;
   /**
-   * When everything that is spent by now has left the rolling window; the same for every answer of
-   * an hour.
+   * The time when all present spending has left the rolling window; the same for every answer of an
+   * hour.
    */
   resetsAtMs: number;
 }

@@ -230,7 +230,7 @@ export const generationRowSchema = lazily(() =>
     .meta({ id: "GenerationRow" }),
 );
 
-/** What is known of a key that may be deleted. */
+/** The name and the creator of a key, which may have been deleted. */
 export interface KeyNames {
   name: string;
   creatorUserId: string;

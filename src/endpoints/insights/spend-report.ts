@@ -11,7 +11,10 @@ import type { Dependencies } from "../dependencies.ts";
 import { readUsageQuery } from "./analytics-query.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
 
-/** What spending can be grouped by. A user's is that of the keys that the user created. */
+/**
+ * The fields by which spending can be grouped. A user's spending is that of the keys that the user
+ * created.
+ */
 const groups = {
   key: "key_id",
   user: "key_id",

@@ -3,9 +3,9 @@ import descriptions from "./field-descriptions.json" with { type: "json" };
 import examples from "./field-examples.json" with { type: "json" };
 
 /**
- * What the OpenAPI document says of fields whose schemas do not: their meaning wherever they occur,
- * and a value for examples. Keys are the name of a field, optionally preceded by the name of the
- * field, record or path that contains it (`usage.cost`, `Budget.limit`, `/oauth/revoke.token`); `*`
- * is every field. A schema's own `describe` takes precedence.
+ * Texts of the OpenAPI document for fields whose schemas have none: their meaning wherever they
+ * occur, and a value for examples. Keys are the name of a field, optionally preceded by the name of
+ * the field, record or path that contains it (`usage.cost`, `Budget.limit`, `/oauth/revoke.token`);
+ * `*` is every field. A schema's own `describe` takes precedence.
  */
 export const fieldWords: FieldWords = { descriptions, examples };

@@ -24,7 +24,7 @@ import {
   withReturn,
 } from "./page-response.ts";
 
-/** What was typed into the form of a new account, to be shown again. */
+/** The values typed into the form of a new account, to be shown again. */
 export interface Typed {
   name?: string;
   email?: string;
@@ -35,7 +35,7 @@ export interface Typed {
 export interface Submission {
   person: NewPerson;
   entitlement: Entitlement;
-  /** Where the browser goes afterwards. */
+  /** The path to which the browser goes afterwards. */
   end: string;
 }
 

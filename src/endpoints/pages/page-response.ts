@@ -9,7 +9,7 @@ import { readBodyText } from "../../http/read-body.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What every page for people declares. Its errors are pages too, for browsers. */
+/** The declarations that every page for people shares. Its errors are pages too, for browsers. */
 export const pageRoute = {
   base: "root",
   access: { open: true },

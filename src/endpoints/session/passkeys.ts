@@ -17,7 +17,7 @@ const anybody = { access: { open: true } } as const;
 const signedIn = { access: { session: true }, tag: "Account" } as const;
 
 /**
- * What the browser's WebAuthn returns, as JSON (Web Authentication Level 3, section 5.1.8); the
+ * The JSON that the browser's WebAuthn returns (Web Authentication Level 3, section 5.1.8); the
  * library checks it.
  */
 const credentialField = z.looseObject({ id: z.string() });

@@ -11,8 +11,8 @@ import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /*
- * Signing in and out as functions that JSON routes and pages call alike: each checks the origin,
- * counts the attempt, asks the library, and writes down what came of it. Cookies to set are in the
+ * Functions for signing in and out that both the JSON endpoints and the pages call. Each checks the
+ * origin, counts the attempt, calls Better Auth, and records the outcome. Cookies to set are in the
  * answer.
  */
 

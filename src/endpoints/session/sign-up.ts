@@ -141,7 +141,7 @@ export const signInMethods = defineEndpoint({
 /** An invitation that can be accepted now. */
 export type OpenInvitation = Invitation & { organizationName: string };
 
-/** What a person who opens the link of an invitation can do. */
+/** The choices of a person who opens the link of an invitation. */
 export type JoinState =
   | { kind: "closed" }
   /** Accepted already, by the person who opens it. */

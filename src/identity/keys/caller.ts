@@ -11,7 +11,7 @@ export interface AnonymousCaller {
   address: string;
 }
 
-/** Who sent a request, as far as its credential proves. */
+/** The sender of a request, as far as its credential proves. */
 export type Caller =
   | AnonymousCaller
   | {

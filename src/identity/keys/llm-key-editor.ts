@@ -182,7 +182,7 @@ export class LlmKeyEditor {
   }
 }
 
-/** What a new key is built from. All other fields have the gateway's defaults. */
+/** The fields of a new key. All other fields have the gateway's defaults. */
 export type NewLlmKey = Pick<LlmKey, "workspaceId" | "name" | "creatorUserId"> &
   Partial<Omit<LlmKey, "id" | "hash" | "label">>;
 

@@ -49,7 +49,7 @@ export interface LlmKey {
 }
 
 /**
- * What a person granted to a connected app (OAuth 2.0, RFC 6749 section 3.3). Its key carries the
+ * A person's grant to a connected app (OAuth 2.0, RFC 6749 section 3.3). Its key carries the
  * limits, the spending and the secret.
  */
 export interface KeyConnection {

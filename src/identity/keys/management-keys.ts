@@ -168,7 +168,7 @@ export class ManagementKeyStore {
   }
 }
 
-/** What a new management key is built from. */
+/** The fields of a new management key. */
 type NewManagementKey = Pick<
   ManagementKey,
   "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId"

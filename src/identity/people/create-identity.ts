@@ -12,11 +12,11 @@ import { clientAddressHeader, identityPath, type Identity, type OidcProvider } f
 import { passwordCharactersMax, passwordCharactersMin, type PasswordHasher } from "./passwords.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** What signing in is built from. */
+/** Options of signing in. */
 export interface IdentityOptions {
   database: Kysely<PeopleTables>;
   secret: string;
-  /** Where people reach the service, without a trailing slash. */
+  /** The URL at which people reach the service, without a trailing slash. */
   publicUrl: string;
   providers: readonly OidcProvider[];
   hasher: PasswordHasher;

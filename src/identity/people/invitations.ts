@@ -221,7 +221,7 @@ const receivedMax = 5;
 /** Milliseconds that an answer waits for the outcome of sending the mail. */
 const patienceMs = 5_000;
 
-/** What the mails of invitations are built from. */
+/** Options of the mails of invitations. */
 interface InvitationMailOptions {
   mailer: Mailer | undefined;
   clock: Clock;

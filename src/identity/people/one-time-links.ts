@@ -17,7 +17,7 @@ export function newOneTimeToken(hasher: SecretHasher): { token: string; hash: st
 /** The purpose of a link. */
 type LinkPurpose = "password" | "email" | "email-change";
 
-/** What a link proves. */
+/** The user and the address that a link proves. */
 interface UserLink {
   userId: string;
   /** The address that the user had when the link was created, or is to have. */

@@ -28,7 +28,7 @@ export interface PeopleSettings {
   oidc: readonly OidcProvider[];
 }
 
-/** What accounts, sessions and organisations are built from. */
+/** Options of accounts, sessions and organisations. */
 export interface PeopleOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;

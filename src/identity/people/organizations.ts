@@ -36,7 +36,7 @@ interface Standing {
   userId: string;
 }
 
-/** What organisations are built from. */
+/** Options of organisations. */
 interface OrganizationsOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;

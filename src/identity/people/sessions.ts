@@ -72,7 +72,7 @@ function tokenOfCookie(value: string, secret: string): string | undefined {
  */
 export const workspaceHeader = `${brand.headerPrefix}-Workspace`;
 
-/** What reading sessions needs. Workspaces are in memory. */
+/** Dependencies of reading sessions. Workspaces are in memory. */
 interface SessionReaderOptions {
   database: Kysely<PeopleTables>;
   /** The secret that the library signs cookies with. */

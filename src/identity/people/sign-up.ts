@@ -12,13 +12,13 @@ import { newOneTimeToken, type OwnerClaim } from "./one-time-links.ts";
 import type { BreachedPasswords, PasswordHasher } from "./passwords.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
-/** Who may create an account: no one, holders of an invitation, or everyone. */
+/** The people who may create an account: no one, holders of an invitation, or everyone. */
 export type SignUpPolicy = "closed" | "invitation" | "open";
 
-/** What entitles a person to an account: a token, or the policy alone. */
+/** The grounds on which a person may have an account: a token, or the policy alone. */
 export type Entitlement = { by: "claim" | "invitation"; token: string } | { by: "policy" };
 
-/** What an account with a password is built from. */
+/** The fields of an account with a password. */
 export interface NewPerson {
   name: string;
   /** In lower case. */
@@ -51,7 +51,7 @@ export interface SignUpReferrals {
   soon(): void;
 }
 
-/** What signing up is built from. */
+/** Options of signing up. */
 interface SignUpOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;

@@ -15,7 +15,7 @@ export interface UserChanges {
   blocked?: boolean | undefined;
 }
 
-/** How many credentials a workspace lost when it was closed. */
+/** A closed workspace, and the number of credentials that were revoked with it. */
 export interface ClosedWorkspace {
   workspaceId: string;
   llmKeys: number;
@@ -23,7 +23,7 @@ export interface ClosedWorkspace {
   providerKeys: number;
 }
 
-/** What operators' changes of users are built from. */
+/** Options of operators' changes of users. */
 export interface UserEditorOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;

@@ -97,7 +97,7 @@ export const noPreset = (slug: string, param?: string): GatewayError =>
     },
   );
 
-/** What `model` says where it names a preset. */
+/** A preset that `model` names. */
 interface PresetNamed {
   slug: string;
   /**

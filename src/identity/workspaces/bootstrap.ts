@@ -9,7 +9,7 @@ import { maskSecret, type LlmKeyStore } from "../keys/llm-key-store.ts";
 import type { WorkspaceStore, PlanId, Workspace } from "./workspace-store.ts";
 import { scopes } from "../keys/scopes.ts";
 
-/** What automation may set up through the environment. */
+/** The credentials, credits and plan that automation may set through the environment. */
 export interface BootstrapSettings {
   llmKey: string | undefined;
   managementKey: string | undefined;
@@ -31,7 +31,7 @@ interface CreditBook {
   }): Promise<void>;
 }
 
-/** What the first start works with. */
+/** Dependencies of the first start. */
 export interface BootstrapDependencies {
   workspaces: WorkspaceStore;
   llmKeys: LlmKeyStore;

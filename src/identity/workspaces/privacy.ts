@@ -4,7 +4,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { LlmKeyCaller } from "../keys/caller.ts";
 
-/** What a workspace, or one of its keys, requires of every provider of its requests. */
+/** The privacy that a workspace, or one of its keys, requires of every provider of its requests. */
 export interface Privacy {
   /** Only providers that retain nothing (zero data retention). */
   zdr: boolean;

@@ -20,7 +20,7 @@ interface ProviderKeyParts {
   };
 }
 
-/** What revoking a workspace's credentials needs. */
+/** Dependencies of revoking a workspace's credentials. */
 export interface CredentialParts extends ProviderKeyParts {
   llmKeys: LlmKeyStore;
   llmKeyEditor: LlmKeyEditor;

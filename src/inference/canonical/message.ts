@@ -73,7 +73,7 @@ export function splitLeadingSystem(messages: readonly Message[]): {
   return { leading, rest: messages.slice(leading.length) };
 }
 
-/** What parts of content share. */
+/** The fields that all parts of content share. */
 interface PartBase {
   cache?: CacheMarker;
   extensions?: Extensions;
@@ -141,7 +141,7 @@ export interface DocumentPart extends PartBase {
     | { type: "text"; text: string; mediaType?: string }
     | { type: "parts"; parts: readonly (TextPart | ImagePart)[] };
   title?: string;
-  /** What the model should know about the document without citing it. */
+  /** Context about the document that the model should know and not cite. */
   context?: string;
   /** Whether the model should cite it. */
   citations?: boolean;

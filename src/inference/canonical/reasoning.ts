@@ -44,11 +44,11 @@ export interface ReasoningRequest {
   enabled?: boolean;
   /** The summary style of Responses: auto, concise or detailed. */
   summary?: string;
-  /** How Messages shows reasoning: summarized, omitted or updates. */
+  /** The form in which Messages shows reasoning: summarized, omitted or updates. */
   display?: string;
   /**
-   * How Messages lets the model choose when to reason, where reasoning is not simply on or off:
-   * adaptive or between_tools.
+   * The rule by which Messages lets the model choose when to reason, where reasoning is not simply
+   * on or off: adaptive or between_tools.
    */
   mode?: string;
   /** Whether the model may reason but the answer must not show it. */

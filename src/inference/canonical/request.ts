@@ -30,7 +30,7 @@ export type OutputFormat =
       strict?: boolean;
     };
 
-/** How the model should search the web. */
+/** Options of the model's web search. */
 export interface WebSearchOptions {
   /** low, medium or high. */
   contextSize?: string;
@@ -39,7 +39,7 @@ export interface WebSearchOptions {
   extensions?: Extensions;
 }
 
-/** How the provider should cache the whole prompt; cache markers within it are on the parts. */
+/** Caching of the whole prompt at the provider; cache markers within it are on the parts. */
 export interface PromptCaching {
   key?: string;
   /** in_memory or 24h. */
@@ -48,7 +48,7 @@ export interface PromptCaching {
   options?: JsonObject;
 }
 
-/** What the caller asks of the gateway itself; never sent to an upstream. */
+/** The caller's settings for the gateway itself; never sent to an upstream. */
 export interface GatewayRequest {
   /** Fallback models, in order. */
   models?: readonly string[];
@@ -108,7 +108,7 @@ export interface CanonicalRequest {
 /** Something of a request that the upstream's dialect cannot express. */
 export interface Loss {
   /**
-   * What was lost, in snake_case with the position in the canonical message list, such as `top_k`,
+   * The lost field, in snake_case with the position in the canonical message list, such as `top_k`,
    * `tools[0].strict` or `messages[2].content[1].detail`.
    */
   field: string;
@@ -119,7 +119,7 @@ export interface Loss {
 /** The kinds of input beside text, by the capability that a model needs for them. */
 export type InputKind = "vision" | "audio-input" | "document-input";
 
-/** What a request needs of the model that serves it, beside its parameters. */
+/** The abilities that a request needs of the model that serves it, beside its parameters. */
 export interface RequestNeeds {
   inputs: ReadonlySet<InputKind>;
   /** The requested effort; `none` where reasoning was turned off. */

@@ -86,7 +86,7 @@ export interface LogProbabilities {
   refusal?: readonly TokenLogProbability[];
 }
 
-/** What the gateway adds to an answer, known once the charge is committed. */
+/** The facts that the gateway adds to an answer, known once the charge is committed. */
 export interface GatewayFacts {
   /** The charge for this request in USD; shown as `usage.cost`. */
   costUsd?: number;
@@ -219,7 +219,7 @@ export interface MeteredUsage {
    * The provider's own figure for this request in USD, as it wrote it; absent when it sent none.
    */
   providerCostUsd?: number;
-  /** What the provider reports beside tokens, such as the requests of its own tools. */
+  /** Facts that the provider reports beside tokens, such as the requests of its own tools. */
   extensions?: Extensions;
 }
 

@@ -12,7 +12,7 @@ import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
 import { UnknownModels, familiesOf, vendorNames } from "./vendor-names.ts";
 
-/** What a catalog is built from. */
+/** The sources of a catalog. */
 export interface CatalogOptions {
   environment: Environment;
   /** Parsed `providers:` entries of the configuration, in their order. */
@@ -144,7 +144,7 @@ function addModels(
   }
 }
 
-/** What changed when one catalog replaced another; routing presets do not count as models. */
+/** The changes from one catalog to the next; routing presets do not count as models. */
 export interface CatalogChange {
   /** Model ids. */
   added: readonly string[];

@@ -108,7 +108,7 @@ export const readBundledFacts = (): CatalogFacts =>
 export const readFacts = (path: string): CatalogFacts =>
   catalogFactsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
 
-/** What a refresh changes, with each row as `provider id`. */
+/** The changes of a refresh, with each row as `provider id`. */
 export interface FactsChange {
   added: string[];
   removed: string[];

@@ -169,7 +169,7 @@ export interface UptimeDay {
   failures: number;
 }
 
-/** How often a provider was tried for a model, and failed by its own fault. */
+/** The attempts at a provider for a model, and those that failed by its own fault. */
 interface RouteAttempts {
   model: string;
   provider: string;

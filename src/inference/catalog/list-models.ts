@@ -9,7 +9,7 @@ import {
   type Provider,
 } from "./model.ts";
 
-/** What a list shows to one caller. */
+/** The query of a list, and the functions that depend on its caller. */
 interface ModelListOptions {
   query: ModelListQuery;
   /** Returns whether the caller can reach a model. */

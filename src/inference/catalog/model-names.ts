@@ -57,8 +57,8 @@ export const makerOfName = (name: string): string | undefined =>
 type Rename = readonly [pattern: RegExp, replacement: string];
 
 /**
- * How vendors rename each owner's models. Only certain cases are listed: an ambiguous name stays as
- * it is and becomes a model of its own.
+ * Vendors' renamings of each owner's models. Only certain cases are listed: an ambiguous name stays
+ * as it is and becomes a model of its own.
  */
 const renamesByMaker: Readonly<Record<string, readonly Rename[]>> = {
   // Anthropic writes versions with dashes, and `-0` where others write nothing.
@@ -158,7 +158,7 @@ export function makersName(maker: string, name: string): string {
   return [renamed, ...suffix].join(":");
 }
 
-/** What a wire name implies. */
+/** The facts that a wire name implies. */
 export interface ReadName {
   /** `owner/model` in lower case; the same for every vendor of the model. */
   catalogId: string;

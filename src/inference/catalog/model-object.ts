@@ -198,7 +198,7 @@ interface UpstreamObject {
   billing?: "byok";
 }
 
-/** How a caller sees a model. */
+/** A caller's view of a model. */
 export interface ModelView {
   /**
    * Returns whether the gateway serves and bills this caller through a route; other routes are

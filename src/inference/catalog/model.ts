@@ -26,7 +26,7 @@ export function present<T extends object>(value: T): Present<T> {
 export type { ReasoningLevels };
 export type { CredentialHeader, DataPolicy, ProviderDeviations, Surface, UpstreamDialect };
 
-/** How long a provider may take for each step of an answer, in milliseconds. */
+/** Milliseconds that a provider may take for each step of an answer. */
 export interface UpstreamTimeouts {
   connectMs: number;
   firstTokenMs: number;
@@ -57,7 +57,7 @@ export interface Provider {
   dialectBaseUrls?: Partial<Record<UpstreamDialect, string>>;
   /** The dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
-  /** How the credential is sent, such as header `authorization` with prefix `Bearer `. */
+  /** The header of the credential, such as `authorization` with prefix `Bearer `. */
   credentialHeader: CredentialHeader;
   /**
    * The platform's own credential; absent means BYOK only. Local servers without one have an empty
@@ -101,7 +101,7 @@ export interface UpstreamRoute {
   reasoning?: ReasoningLevels;
   /** Whether the route can reason, which is separate from its effort levels. */
   reasoningFeature?: boolean;
-  /** Where the policy for this model differs from the provider's. */
+  /** The policy for this model, where it differs from the provider's. */
   dataPolicy?: DataPolicy;
 }
 
@@ -114,7 +114,7 @@ export const dataPolicyOf = ({ provider, dataPolicy }: UpstreamRoute): DataPolic
 /** Names of the first-party routing presets, behind `service/`. */
 export type RouterName = "auto" | "free" | "cowork" | "hermes" | "latest";
 
-/** What a routing preset chooses from. */
+/** The models from which a routing preset chooses. */
 export interface RouterPool {
   name: RouterName;
   /**

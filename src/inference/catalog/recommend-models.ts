@@ -28,7 +28,7 @@ const codingContextMin = 32_000;
  */
 const cheapBlendedMax = 1;
 
-/** What a model costs its caller. */
+/** The costs of a model for its caller. */
 export interface ModelCost {
   inputPer1m: number;
   /** Three parts of input to one of output, as in typical conversations. */

@@ -47,7 +47,7 @@ const routerNames = Object.keys(descriptions) as RouterName[];
 /** Returns the id of a routing preset, such as `service/auto`. */
 export const routerId = (name: RouterName): string => `${brand.routerOwner}/${name}`;
 
-/** What pools are built from. */
+/** The sources of pools. */
 export interface RouterSources {
   models: ReadonlyMap<string, CatalogModel>;
   /** Other spellings of model ids. */
@@ -334,7 +334,7 @@ function latestPool(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * How each preset's pool is chosen without configuration, from the chat models that this process
+ * The choice of each preset's pool without configuration, from the chat models that this process
  * reaches.
  */
 const defaultPools: Readonly<Record<RouterName, (models: readonly CatalogModel[]) => DefaultPool>> =

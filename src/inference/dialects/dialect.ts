@@ -16,7 +16,7 @@ import type { RequirementReader } from "./requirements.ts";
 import type { ToolAliases } from "./tools.ts";
 import { asObject } from "./wire-fields.ts";
 
-/** How a client is answered in its own dialect. */
+/** The context of answering a client in its own dialect. */
 export interface ResponseContext {
   /**
    * The request that is answered: what it asked to see or hide, and what a dialect repeats of it.
@@ -28,7 +28,9 @@ export interface ResponseContext {
   model?: string;
   /** The estimated input tokens, for dialects that report them before the upstream does. */
   inputTokens?: number;
-  /** What the gateway knows before the answer, for dialects that report it at the start. */
+  /**
+   * The facts that the gateway knows before the answer, for dialects that report them at the start.
+   */
   gateway?: Pick<GatewayFacts, "requestedModel" | "fallback">;
   /**
    * The request's body as its client wrote it, for dialects whose answers repeat it (Responses).
@@ -59,7 +61,7 @@ export interface StreamEncoder {
  */
 export type LossDetector = (part: ItemPart) => string | undefined;
 
-/** What an error body contains beside the error. */
+/** The content of an error body beside the error. */
 export interface ErrorContext {
   traceId: string;
 }
@@ -106,7 +108,7 @@ export interface ClientDialect {
   encodeStreamError(error: GatewayError, context: ErrorContext): string[];
 }
 
-/** How a dialect adjusts the output cap of a request. */
+/** A dialect's bounds on the output cap of a request. */
 interface OutputCapRule {
   /** The smallest cap that it accepts; smaller ones are raised. */
   leastTokens?: number;
@@ -117,7 +119,7 @@ interface OutputCapRule {
   statedTokens?: number;
 }
 
-/** How the tokens of a prompt are counted without an answer. */
+/** The dialect's ways to count the tokens of a prompt without an answer. */
 export interface InputCount {
   /** Estimates them from a request's body, for upstreams that do not count. */
   estimate(body: Readonly<Record<string, unknown>>): number;
@@ -141,7 +143,8 @@ export interface DialectDeviations {
    */
   noStreamOptions?: boolean;
   /**
-   * Where the upstream expects earlier reasoning to be replayed; absent means that it refuses it.
+   * The field in which the upstream expects earlier reasoning to be replayed; absent means that it
+   * refuses it.
    */
   reasoningReplay?: ReasoningField;
   /** Whether the upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
@@ -179,13 +182,13 @@ export interface EncodeRequestOptions {
 /** A request in an upstream's dialect. */
 export interface EncodedRequest {
   body: JsonObject;
-  /** What the upstream cannot be sent; reported to the caller. */
+  /** The parts that cannot be sent to the upstream; reported to the caller. */
   losses: readonly Loss[];
   /** Tool names that had to change, to be restored in the answer. */
   toolAliases: ToolAliases;
 }
 
-/** What decoding an answer needs to know of the request that was sent. */
+/** The facts about the sent request that decoding an answer needs. */
 export interface DecodeContext {
   /** The slug of the provider that answers, with which its reasoning seals are marked. */
   providerId?: string;
@@ -226,7 +229,7 @@ export interface UpstreamDialect {
   thinksWhenAsked?: true;
   /** Whether answers have a field for unabridged reasoning, which models with open weights fill. */
   showsOpenThoughts?: true;
-  /** How the output cap of a request is adjusted; absent means that it is sent as it is. */
+  /** Bounds on the output cap of a request; absent means that it is sent as it is. */
   capRule?: OutputCapRule;
   /** Headers that requests of this dialect need beside the provider's own, such as a version. */
   requestHeaders?: Readonly<Record<string, string>>;
@@ -257,7 +260,7 @@ export interface UpstreamDialect {
    * unasked; absent as above.
    */
   wholeOfEvents?(data: readonly string[]): string;
-  /** How the tokens of a prompt are counted; absent where the dialect has no endpoint for it. */
+  /** The ways to count the tokens of a prompt; absent where the dialect has no endpoint for it. */
   inputCount?: InputCount;
   /** Reads an error answer; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
@@ -287,7 +290,7 @@ export interface PresetSettings {
   stream_options?: JsonFields;
 }
 
-/** How the settings of a preset are written in one client dialect. Pure. */
+/** Functions that write the settings of a preset in one client dialect. Pure. */
 export interface PresetFields {
   /**
    * Returns the members that the preset adds to a request, beside `model`, `models` and `provider`,

@@ -28,7 +28,7 @@ interface EncodedDialect {
 
 const nothing: JsonObject = {};
 
-/** What the steps of encoding one request share. */
+/** The state that the steps of encoding one request share. */
 export class EncodeState {
   readonly request: CanonicalRequest;
   readonly options: EncodeRequestOptions;

@@ -35,7 +35,7 @@ export function asGatewayFacts({
   };
 }
 
-/** How another model than the requested one came to serve. */
+/** A fallback, by which another model than the requested one served. */
 export interface ModelFallback {
   requestedModel: string;
   reason: string;

@@ -53,7 +53,7 @@ export interface TargetRoute {
   outputCap?: number;
 }
 
-/** What the gateway adds to an answer, once the charge is committed. */
+/** The facts that the gateway adds to an answer, once the charge is committed. */
 export interface ShownAnswer {
   /** The id of the answer as the client sees it, with its dialect's prefix. */
   id: string;
@@ -74,7 +74,7 @@ export interface ShownAnswer {
 /** The parts of a whole answer that settlement reads. */
 export interface WholeAnswer {
   upstreamId: string | null;
-  /** How it ended, in the upstream's terms; null when it did not say. */
+  /** The finish reason in the upstream's terms; null when it gave none. */
   finishReason: string | null;
   /** The provider's usage; undefined when it sent none. */
   metered: MeteredUsage | undefined;
@@ -84,7 +84,10 @@ export interface WholeAnswer {
   hasContent: boolean;
   /** Whether the whole output cap was spent on reasoning without any content. */
   spentOnReasoning: boolean;
-  /** What the client's dialect cannot carry of the answer; absent where the bytes are kept. */
+  /**
+   * The parts of the answer that the client's dialect cannot carry; absent where the bytes are
+   * kept.
+   */
   losses?: readonly Loss[];
   /** Returns the body for the client, in its dialect. */
   render(shown: ShownAnswer): string;
@@ -176,8 +179,8 @@ export interface StreamRelay {
   readonly finishReason: string | null;
   readonly upstreamId: string | null;
   /**
-   * What the client's dialect could not carry of the answer so far; absent where the bytes are
-   * kept.
+   * The parts of the answer so far that the client's dialect could not carry; absent where the
+   * bytes are kept.
    */
   readonly losses?: readonly Loss[];
   /** The frame that is sent while the upstream is silent; never within an event. */
@@ -311,7 +314,7 @@ export interface ReportedDetails {
   status?: unknown;
 }
 
-/** How a stream failed: without content, malformed in its dialect, or by a reported error. */
+/** The failure of a stream: without content, malformed in its dialect, or a reported error. */
 export type StreamBreak =
   | { kind: "empty" }
   | { kind: "malformed"; observation: string }
@@ -322,9 +325,12 @@ export type StreamBreak =
       consumed?: MeteredUsage;
     };
 
-/** What a relay reads from the events of a stream; each dialect says where it is. */
+/**
+ * The values that a relay reads from the events of a stream; each dialect has its own places for
+ * them.
+ */
 interface StreamMeter {
-  /** How the answer ended, in the upstream's terms; null while it has not said. */
+  /** The finish reason in the upstream's terms; null while it has given none. */
   readonly finishReason: string | null;
   /** Characters of all content so far. */
   readonly outputCharacters: number;

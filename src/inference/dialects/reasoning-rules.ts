@@ -276,8 +276,8 @@ const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
     (toolChoice?.type === "allowed" && toolChoice.mode === "required"));
 
 /**
- * What a Claude model accepts, derived from its wire name; other makers' models behind this dialect
- * accept the older fields.
+ * The abilities of a Claude model, derived from its wire name; other makers' models behind this
+ * dialect accept the older fields.
  */
 interface ClaudeAbilities {
   /**

@@ -294,8 +294,8 @@ const sessionId = z
   });
 
 /**
- * What every client dialect lets a request ask of the gateway itself, except for `trace`, which
- * chat describes.
+ * The fields for the gateway itself that every client dialect accepts. Chat describes its `trace`
+ * in detail.
  */
 export const gatewayShape = {
   models: z

@@ -48,8 +48,8 @@ export function metadataText(served: {
 const rounded = (milliseconds: number): number => Math.round(Math.max(0, milliseconds) * 100) / 100;
 
 /**
- * Where a request spent its time, in milliseconds (contract: `Server-Timing` and `timings` of the
- * metadata frame).
+ * The milliseconds that a request spent in each phase (contract: `Server-Timing` and `timings` of
+ * the metadata frame).
  */
 interface Timings {
   /** The gateway's own work before the first upstream call. */

@@ -127,7 +127,7 @@ async function readFailure(
   });
 }
 
-/** What an error body in any of the known envelopes says. HTML and other text says nothing. */
+/** The content of an error body in any of the known envelopes. HTML and other text has none. */
 interface ErrorDetails {
   message: string | null;
   upstreamCode: string | null;

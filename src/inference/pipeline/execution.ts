@@ -27,12 +27,12 @@ import type { OpenedRoutes } from "./provider-credentials.ts";
 import type { TargetLookup } from "./upstream-targets.ts";
 import type { UpstreamClient } from "../upstream/upstream-client.ts";
 
-/** What accompanies every answer, whole or streamed. */
+/** The facts that accompany every answer, whole or streamed. */
 export interface Served {
   candidate: Candidate;
   /**
-   * What the translation to the upstream's dialect dropped or changed and, for a whole answer, what
-   * the client's dialect cannot carry.
+   * The parts that the translation to the upstream's dialect dropped or changed and, for a whole
+   * answer, those that the client's dialect cannot carry.
    */
   losses: readonly Loss[];
   attempts: readonly AttemptRecord[];
@@ -98,7 +98,9 @@ export interface Execution {
    * has reported an overflow.
    */
   overflownTokens: number | undefined;
-  /** What the request may use, where its worst case was too expensive to be held whole. */
+  /**
+   * The amount that the request may use, where its worst case was too expensive to be held whole.
+   */
   allowance: Allowance | undefined;
   firstSendMs: number;
   /** Whether a provider has answered with success, so that it may charge for the input. */
@@ -276,8 +278,8 @@ export const meteredOf = (
 ): MeteredUsage => boundOrEstimated(metered, { inputTokens, windowTokens, outputCharacters });
 
 /**
- * What happens to the upstream request when its client leaves: it is aborted, or read on to its
- * usage, within a limit.
+ * The fate of the upstream request when its client leaves: it is aborted, or read on to its usage,
+ * within a limit.
  */
 export type DisconnectPolicy = "abort" | "drain";
 
@@ -351,7 +353,10 @@ export interface InferenceObserver {
   streamClosed(): void;
 }
 
-/** When the phases of a request began or ended, in milliseconds of the monotonic clock. */
+/**
+ * The times at which the phases of a request began or ended, in milliseconds of the monotonic
+ * clock.
+ */
 export interface RequestTiming {
   startedMs: number;
   /** When the first upstream request was sent. */

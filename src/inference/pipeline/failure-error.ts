@@ -65,17 +65,14 @@ const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolea
   code !== "upstream_exhausted" &&
   reason !== "credential_error";
 
-/** What an error is built from, beside its attempts. */
+/** The facts for an error, beside its attempts. */
 export interface FailureContext {
   /** The candidates that were not called. */
   heldBack?: readonly LeftOut[];
   /** The client's body, whose fields a provider's error may name. */
   body?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
-  /**
-   * What was charged in spite of the failure, because a model generated tokens but no usable
-   * answer.
-   */
+  /** The charge in spite of the failure, because a model generated tokens but no usable answer. */
   charge?: { generationId: string; chargedNano: bigint; usage: Usage } | undefined;
 }
 

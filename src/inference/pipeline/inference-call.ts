@@ -18,7 +18,7 @@ import {
 } from "../dialects/requirements.ts";
 import { adapt } from "./adapt.ts";
 
-/** What a request asks for, as far as it matters to routing and holds. */
+/** The requirements of a request that matter to routing and holds. */
 export interface RequestRequirements {
   stream: boolean;
   /**
@@ -71,7 +71,7 @@ export interface RequestRequirements {
   estimateInputTokens(): number;
 }
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface CallOrigin {
   /** 32 hexadecimal digits. */
   traceId: string;
@@ -280,7 +280,9 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
 /** A request's body and its text. */
 type AskingRequest = Pick<ClientRequest, "body" | "text">;
 
-/** What a chat-like request asks for. Members that few requests need are computed on access. */
+/**
+ * The requirements of a chat-like request. Members that few requests need are computed on access.
+ */
 class ChatRequirements implements RequestRequirements {
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;

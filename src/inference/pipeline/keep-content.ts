@@ -64,7 +64,7 @@ export class KeptFrames {
       : this.text + frames;
   }
 
-  /** What was kept so far. */
+  /** The text that was kept so far. */
   get kept(): KeptText {
     return { text: this.text, isCut: this.isFull };
   }

@@ -26,11 +26,11 @@ import { type Candidate, type LeftOut, notServable } from "../routing/candidate.
 import { tagsOf } from "./hold/take-hold.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
 
-/** What an answer, whole or cut, is settled with. */
+/** The facts with which an answer, whole or cut, is settled. */
 export interface Settlement {
   call: InferenceCall;
   candidate: Candidate;
-  /** What the translation to the upstream's dialect dropped or changed. */
+  /** The parts that the translation to the upstream's dialect dropped or changed. */
   losses: readonly Loss[];
   /** The output cap that the provider was given in place of a larger one. */
   outputCap: number | undefined;
@@ -328,7 +328,7 @@ function noteOrigin(
 
 type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled">;
 
-/** What distinguishes one unsettled record from another. */
+/** The fields in which unsettled records differ. */
 interface Unsettled
   extends Pick<GenerationRecord, "status" | "requestedModel">,
     Partial<Pick<GenerationRecord, "model" | "provider" | "upstreamModel" | "attempts">> {

@@ -23,7 +23,7 @@ import {
  */
 export type Purpose = "answer" | "count-tokens";
 
-/** What a target depends on, beside its route. */
+/** The facts on which a target depends, beside its route. */
 interface TargetOptions {
   surface: Surface;
   stream: boolean;
@@ -34,8 +34,8 @@ interface TargetOptions {
 export type TargetLookup = (route: UpstreamRoute, options: TargetOptions) => UpstreamTarget;
 
 /**
- * What is known of routes. Each belongs to one model and never changes within a catalog, and
- * planning asks about every route.
+ * Whether each known route is servable. A route belongs to one model and never changes within a
+ * catalog, and planning asks about every route.
  */
 const servable = new WeakMap<UpstreamRoute, boolean>();
 

@@ -2,7 +2,7 @@ import { editScanned, scanMembers, type Member } from "../../platform/kernel/jso
 import type { Loss } from "../canonical/request.ts";
 import type { ProviderDeviations, UpstreamDialect } from "./provider-definition.ts";
 
-/** What an endpoint's path may depend on. */
+/** The facts on which an endpoint's path may depend. */
 export interface EndpointFacts {
   /** The wire name of the model. */
   upstreamModel: string;

@@ -21,7 +21,7 @@ export type UpstreamDialect =
   | "chat-logprobs"
   | "documents-parse";
 
-/** What a provider does with what it is sent; an absent member is unknown. */
+/** A provider's use of the data that it receives; an absent member is unknown. */
 export interface DataPolicy {
   zdr?: boolean;
   dataCollection?: "allow" | "deny";
@@ -34,8 +34,8 @@ export interface DataPolicy {
  */
 export interface ProviderDeviations extends DialectDeviations {
   /**
-   * How Messages requests are addressed other than by `/messages`: Vertex AI's `{model}:rawPredict`
-   * or Bedrock's `/model/{model}/invoke`. Only the path then names the model.
+   * The path of Messages requests other than `/messages`: Vertex AI's `{model}:rawPredict` or
+   * Bedrock's `/model/{model}/invoke`. Only the path then names the model.
    */
   messagesPath?: "raw-predict" | "invoke-model";
   /** `anthropic_version` of the body, which replaces the header of that name. */
@@ -66,7 +66,7 @@ export type SigningCredential =
     }
   | { type: "google-service-account"; key: { json: string } | { file: string } };
 
-/** How a credential is sent, such as header `authorization` with prefix `Bearer `. */
+/** The header that carries a credential, such as `authorization` with prefix `Bearer `. */
 export interface CredentialHeader {
   name: string;
   prefix: string;
@@ -75,7 +75,7 @@ export interface CredentialHeader {
 /** Environment variables by name, as the process was started with. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How the vendor's wire names identify the maker of a model. */
+/** Rules by which the vendor's wire names identify the maker of a model. */
 export interface ModelNaming {
   /** The maker of every model with a bare name; absent means that the name itself implies it. */
   maker?: string;
@@ -98,7 +98,7 @@ interface ModelDeviation {
   dialect: UpstreamDialect | "none";
 }
 
-/** What is known of a vendor before any configuration: data, and its deviations by name. */
+/** The facts about a vendor before any configuration: data, and its deviations by name. */
 export interface ProviderDefinition {
   /** The slug; `provider.order`, `only` and `ignore` match it. */
   id: string;

@@ -257,7 +257,7 @@ export class BackgroundRunner {
   }
 }
 
-/** What a follower reads from. */
+/** The response that a follower reads. */
 interface FollowedResponse {
   id: string;
   /**

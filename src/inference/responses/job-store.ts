@@ -56,7 +56,7 @@ export type RunBackground = (
 /** Why a job is stopped before its answer is complete. */
 export type StopReason = "cancel" | "shutdown";
 
-/** How a job ended, as its run reports it. */
+/** The end of a job, as its run reports it. */
 interface ReportedEnd {
   status: EndedStatus;
   record: ResponseRecord;
@@ -171,17 +171,17 @@ function errorObject(failure: unknown): { code: string; message: string } {
   return { code: "server_error", message: "The gateway failed on this response. Create it again." };
 }
 
-/** What a background job is run from. */
+/** The stored facts from which a background job is run. */
 interface StoredJob {
   keyId: string;
   createdAtMs: number;
   requestText: string;
   presetId: string | undefined;
-  /** How often it was started, this time included. */
+  /** The number of its starts, this one included. */
   run: number;
 }
 
-/** How a background response ended. */
+/** The end of a background response. */
 interface JobEnd {
   status: EndedStatus;
   record: ResponseRecord;

@@ -24,7 +24,7 @@ export interface Ancestor {
   sizeBytes: number;
 }
 
-/** What a response contributes to a conversation. */
+/** A response's contribution to a conversation. */
 export interface Turn {
   id: string;
   inputItems: readonly ResponseItem[];
@@ -266,7 +266,7 @@ export interface ResponseTables {
     request: string | null;
     /** The preset that a background job's request named. */
     preset_id: string | null;
-    /** How often a background job was started. */
+    /** The number of starts of a background job. */
     runs: Generated<number>;
   };
   stored_response_items: { workspace_id: string; item_id: string; response_id: string };

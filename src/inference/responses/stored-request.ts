@@ -15,7 +15,7 @@ import {
 } from "./stored-response.ts";
 import type { ResponseStore } from "./response-store.ts";
 
-/** What a request says about storage, and the conversation that it continues. */
+/** A request's choices about storage, and the conversation that it continues. */
 export interface StoredRequest {
   /** Whether the response is stored, which is the dialect's default. */
   store: boolean;

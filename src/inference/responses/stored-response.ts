@@ -32,7 +32,7 @@ export interface NewResponse {
   record: ResponseRecord;
   /** The items that this response's own request added to its conversation. */
   inputItems: readonly ResponseItem[];
-  /** What a background job is run from; null for a response that has ended. */
+  /** The request from which a background job is run; null for a response that has ended. */
   requestText: string | null;
   /** The preset that a background job's request named. */
   presetId?: string | undefined;

@@ -127,7 +127,7 @@ export function estimatedCostNano(
   return route.price === undefined ? undefined : chargeFor(route.price, expected);
 }
 
-/** What all candidates of one requested model or router share. */
+/** The fields that all candidates of one requested model or router share. */
 export type Requested = Pick<Candidate, "modelIndex" | "router"> &
   Pick<RoutingRequest, "inputTokens">;
 
@@ -172,7 +172,7 @@ export class PlannedCandidate implements Candidate {
   }
 }
 
-/** What planning knows of a route independent of any request. */
+/** The facts about a route that do not depend on a request. */
 export interface RouteRow {
   model: CatalogModel;
   route: UpstreamRoute;
@@ -185,7 +185,7 @@ export interface RouteRow {
   names: readonly [slug: string, displayName: string];
 }
 
-/** What planning knows of a model's routes, in the catalog's order. */
+/** The facts about a model's routes, in the catalog's order. */
 export interface ModelRows {
   all: readonly RouteRow[];
   /** The routes that this process can call with a platform credential. */

@@ -277,7 +277,7 @@ export class RouteMeasures {
   }
 }
 
-/** What a plan found out about a provider at its moment. */
+/** The facts that a plan read about a provider at its moment. */
 interface Seen {
   /** The moment's number; 0 where no plan has looked yet. */
   moment: number;
@@ -322,7 +322,7 @@ const rateWindow = { cells: 10, cellMs: 30_000 };
 /** The smallest values that are distinguished: below them, providers do not differ noticeably. */
 const smallest = { firstTokenMs: 1, tokensPerSecond: 0.1 };
 
-/** What one answer measured. A whole answer has no first token. */
+/** The measurements of one answer. A whole answer has no first token. */
 export interface HealthSample {
   firstTokenMs?: number;
   tokensPerSecond?: number;
@@ -336,7 +336,7 @@ export interface HealthSample {
 /** Milliseconds between reports of an outage that lasts. */
 const tellAgainMs = 1_000;
 
-/** What is remembered of a provider, or of one model at it. */
+/** The recent health of a provider, or of one model at it. */
 export class RecentWindow {
   readonly outage = new RollingCounts({ cells: outageWindowSeconds, cellMs: 1_000 });
   readonly rate = new RollingCounts(rateWindow);

@@ -47,7 +47,9 @@ export interface PlanFacts extends RowSources {
    * providers do not apply.
    */
   hasOwnKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
-  /** Where sessions were last served; absent where no request depends on an earlier one. */
+  /**
+   * The places where sessions were last served; absent where no request depends on an earlier one.
+   */
   sessions?: StickySessions | undefined;
 }
 

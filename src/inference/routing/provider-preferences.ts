@@ -48,8 +48,8 @@ type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;
 type WrittenCutoffs = NonNullable<ProviderPreferences["preferred_max_latency"]>;
 
 /**
- * What routes are sorted by once load balancing is off. `availability` has no name in
- * `provider.sort`.
+ * The criterion by which routes are sorted once load balancing is off. `availability` has no name
+ * in `provider.sort`.
  */
 export type SortKey = "price" | "throughput" | "latency" | "exacto" | "availability";
 

@@ -20,8 +20,8 @@ const lifetimeMsDefault = 60 * 60_000;
 const recallMsDefault = 25;
 
 /**
- * Where sessions were last served, shared between gateways. A rejection means that it is not known
- * at the moment.
+ * The places where sessions were last served, shared between gateways. A rejection means that they
+ * are not known at the moment.
  */
 export interface SharedPlaces {
   get(key: string): Promise<SessionPlace | undefined>;
@@ -155,7 +155,7 @@ export interface Session {
   id: string;
 }
 
-/** Where a session was last served. */
+/** The place where a session was last served. */
 export interface SessionPlace {
   provider: string;
   /** The catalog id of the model; it differs from the requested one where that is a router. */

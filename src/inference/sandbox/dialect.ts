@@ -9,7 +9,7 @@ export interface WireEvent {
   content: boolean;
 }
 
-/** How a stream is played. */
+/** Options of playing a stream. */
 interface PlayOptions {
   directives: Directives;
   /** Aborted when the client disconnects. */
@@ -120,7 +120,7 @@ export const choiceTokens = (choice: SimulatedChoice): string[] => [
 export interface RequestTarget {
   /** The model named by the path, in dialects that have it there. */
   pathModel: string;
-  /** What follows the colon of the path, in dialects with an action there. */
+  /** The text after the colon of the path, in dialects with an action there. */
   pathAction: string;
   query: URLSearchParams;
 }

@@ -1,4 +1,4 @@
-/** What one directive does, and the largest value that it accepts. */
+/** The effect of one directive, and the largest value that it accepts. */
 interface DirectiveFacts {
   most: number;
   meaning: string;

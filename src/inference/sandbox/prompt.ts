@@ -58,7 +58,10 @@ export type AnswerFormat =
   | { kind: "json" }
   | { kind: "schema"; schema: unknown };
 
-/** What a dialect reads from the body of a request. Absent members are left to the sandbox. */
+/**
+ * The values that a dialect reads from the body of a request. Absent members are left to the
+ * sandbox.
+ */
 export interface ReadPrompt {
   model: string;
   turns: Turn[];
@@ -92,7 +95,7 @@ export interface SimulatedPrompt
   directives: Directives;
 }
 
-/** What a request says beside its body. */
+/** The properties of a request beside its body. */
 interface RequestFacts {
   seed: string;
   createdAtSeconds: number;

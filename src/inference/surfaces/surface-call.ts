@@ -26,7 +26,7 @@ export interface SurfaceRequest {
   assertServes(model: CatalogModel): void;
 }
 
-/** What such a request requires of routing and holds. Its output, if any, is bounded. */
+/** The requirements of such a request on routing and holds. Its output, if any, is bounded. */
 interface SurfaceRequirements {
   /** The number of texts that the model reads one by one. */
   texts: number;

@@ -10,7 +10,9 @@ export interface Origin {
   port: number;
 }
 
-/** Where a connection leads, and how. */
+/**
+ * The target of a connection: its origin, and the proxy and certificates with which it is reached.
+ */
 export interface Place {
   origin: Origin;
   /** Connections with the same key are interchangeable. */

@@ -3,8 +3,8 @@ import type { EventDecoder, SseEvent } from "./sse-decoder.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /**
- * How an exception becomes an event: with its own name behind `exception:`, or as Anthropic's event
- * `error`.
+ * The event that an exception becomes: one with its own name after `exception:`, or Anthropic's
+ * event `error`.
  */
 export type ExceptionForm = "named" | "messages-error";
 

@@ -55,7 +55,7 @@ export type ExchangeConnection = Pick<
   "send" | "pause" | "resume" | "destroy" | "noteKeepAlive"
 >;
 
-/** What an exchange is built from. */
+/** Options of an exchange. */
 interface ExchangeOptions {
   connection: ExchangeConnection;
   watch: DeadlineWatch;

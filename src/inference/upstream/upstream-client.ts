@@ -13,7 +13,7 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 
 export type { UpstreamResponse };
 
-/** Where requests of one provider surface are sent. Built once, with the catalog. */
+/** The address to which requests of one provider surface are sent. Built once, with the catalog. */
 export interface UpstreamTarget {
   origin: Origin;
   originKey: string;
@@ -21,11 +21,14 @@ export interface UpstreamTarget {
   headPrefix: string;
   /** The provider's own proxy, or `none`; absent follows the gateway's proxy rules. */
   proxy?: Proxy | "none";
-  /** How each request is authenticated, where that takes more than a constant header. */
+  /** The signing of each request, where authentication takes more than a constant header. */
   signing?: TargetSigning;
 }
 
-/** How requests to a target are signed, and the address and constant headers that are covered. */
+/**
+ * The signer of requests to a target, and the address and constant headers that the signature
+ * covers.
+ */
 export interface TargetSigning {
   signer: RequestSigner;
   url: string;
@@ -51,7 +54,7 @@ export interface UpstreamRequest {
   abortScope: ExchangeTie;
 }
 
-/** How requests leave the gateway. */
+/** The proxies and the trusted certificates of outgoing requests. */
 export interface UpstreamNetwork {
   proxies: ProxyRules;
   /**
@@ -96,8 +99,8 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 }
 
 /**
- * How requests to a target travel. The head, which holds the credential, is kept apart from the
- * place, because kept connections hold their place for as long as they live.
+ * The place and the head of requests to a target. The head, which holds the credential, is kept
+ * apart from the place, because kept connections hold their place for as long as they live.
  */
 interface Way {
   place: Place;

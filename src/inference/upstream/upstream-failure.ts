@@ -1,6 +1,8 @@
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 
-/** Where an exchange with an upstream failed, before any HTTP status could be judged. */
+/**
+ * The point at which an exchange with an upstream failed, before any HTTP status could be judged.
+ */
 export type TransportFault =
   | "connect_failed"
   | "connect_timeout"
@@ -51,7 +53,7 @@ export interface AttemptFailure {
   /** The provider's own words, verbatim; null when it said nothing. */
   upstreamMessage: string | null;
   /**
-   * What the gateway observed, where the provider said nothing; null when the status says it all.
+   * The gateway's observation, where the provider said nothing; null when the status says it all.
    */
   observation: string | null;
   /** The provider's own error code, such as `context_length_exceeded`. */

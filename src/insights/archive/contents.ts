@@ -39,7 +39,7 @@ const upkeepEveryMs = minuteMs;
 /** Contents that one statement drops. */
 const dropStepRows = 1_000;
 
-/** What keeping prompts and answers is built from. */
+/** Options of keeping prompts and answers. */
 interface ContentsOptions {
   database: Kysely<ContentTables>;
   commits: CommitQueue;

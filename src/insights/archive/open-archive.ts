@@ -28,7 +28,7 @@ export interface ArchiveSettings {
   contentDays: number;
 }
 
-/** What the archive needs of the rest of the gateway. */
+/** The parts of the gateway that the archive needs. */
 export interface ArchivePorts {
   /** Days for which the row store keeps records. */
   generationDays: number;
@@ -75,7 +75,7 @@ export interface Archive extends RecordArchive {
   stop(): Promise<void>;
 }
 
-/** What an archive is opened with. */
+/** Options of an archive. */
 interface ArchiveOptions {
   settings: ArchiveSettings;
   database: Kysely<ArchivingTables & UsageTables>;

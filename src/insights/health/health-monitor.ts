@@ -27,9 +27,7 @@ import type { Budget, ProviderBudgets, Traffic, TrafficSums } from "./traffic.ts
 import type { ProviderStates, RoutingState } from "./provider-health.ts";
 import type { SmokeResult, SmokeTests } from "./smoke-tests.ts";
 
-/**
- * What the snapshot is built from. All of it is in memory, so that no outage keeps it from clients.
- */
+/** The parts of the snapshot. All of it is in memory, so that no outage keeps it from clients. */
 interface HealthParts {
   traffic: Traffic;
   states: ProviderStates;
@@ -358,7 +356,7 @@ export interface UpstreamReport {
   smoke: SmokeResult | undefined;
 }
 
-/** What the reports are built from. */
+/** The parts of the reports. */
 interface UpstreamParts {
   traffic: Traffic;
   states: ProviderStates;

@@ -15,7 +15,7 @@ export type RoutingState =
   | "budget_exhausted";
 
 /**
- * What is remembered of a provider. It is never changed in place. Times are wall times in
+ * The remembered health of a provider. It is never changed in place. Times are wall times in
  * milliseconds.
  */
 export interface ProviderHealth {

@@ -12,7 +12,7 @@ export const healthThresholds = {
   /** At one failing request in two, callers fail more often than they succeed. */
   downErrorRate: 0.5,
 
-  /** What happened a half-life ago counts half. It is as long as the contract's outage window. */
+  /** Milliseconds after which an event counts half. They equal the contract's outage window. */
   halfLifeMs: 30_000,
   /**
    * The most attempts that are remembered, so that a busy provider is judged by its last moments

@@ -1,6 +1,6 @@
 import { bodyCharactersMax } from "./open-hub.ts";
 
-/** What created a conversation: the playground, or stored responses. */
+/** The creator of a conversation: the playground, or stored responses. */
 type ConversationSource = "playground" | "responses";
 
 /** Rows of conversations. */

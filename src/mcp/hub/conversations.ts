@@ -14,7 +14,7 @@ import {
 import { pageOf, readCursor, type HubCaller, type Page } from "./entry.ts";
 import type { SearchIndex } from "./search-index.ts";
 
-/** What conversations are built from. */
+/** Options of conversations. */
 export interface ConversationsOptions {
   database: Kysely<ConversationTables>;
   index: SearchIndex;

@@ -128,7 +128,7 @@ export interface HubTables extends EntryFileTables {
 export const entryKinds = ["prompt", "skill", "kb", "plugin"] as const;
 export type EntryKind = (typeof entryKinds)[number];
 
-/** Who can see a record: its person, its workspace, or everyone. */
+/** The people who can see a record: its person, its workspace, or everyone. */
 export const visibilities = ["private", "workspace", "public"] as const;
 export type Visibility = (typeof visibilities)[number];
 
@@ -188,7 +188,7 @@ export interface Entry extends EntryContent {
   /** Whether the reader has starred it. */
   starred: boolean;
   forkedFrom: string | null;
-  /** Where it was imported from. */
+  /** The source from which it was imported. */
   sourceRef: string | null;
   reviewNote: string | null;
   reviewedBy: string | null;
@@ -213,7 +213,7 @@ export interface Hub {
   updatedAtMs: number;
 }
 
-/** Who reads and writes here, and for which workspace. */
+/** The caller who reads and writes here, and the workspace. */
 export interface HubCaller {
   workspaceId: string;
   /** The person, or the management key where no person created it. */

@@ -54,7 +54,7 @@ export interface NewDocument {
   files?: readonly SkillFile[] | undefined;
 }
 
-/** What the hub is built from. */
+/** Options of the hub. */
 export interface HubOptions {
   database: Kysely<HubTables>;
   kind: StorageKind;

@@ -5,7 +5,7 @@ export interface ConfigurationProblem {
    * variable.
    */
   key: string;
-  /** What was expected and, unless it may be a secret, what was found. */
+  /** The expected value and, unless it may be a secret, the one found. */
   message: string;
   /** The file as the operator named it; absent for the environment. */
   file?: string;

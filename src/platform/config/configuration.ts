@@ -25,7 +25,10 @@ export interface Configuration<Provider> {
     readonly host: string;
     /** 0 picks a free one. */
     readonly port: number;
-    /** Where clients reach the service, without a trailing slash; absent means where it listens. */
+    /**
+     * The URL at which clients reach the service, without a trailing slash; absent means the
+     * listening address.
+     */
     readonly publicUrl: string | undefined;
     /** The peers whose `X-Forwarded-For` is trusted: none, every one, or those of these ranges. */
     readonly trustProxy: boolean | readonly string[];
@@ -81,7 +84,7 @@ export interface Configuration<Provider> {
     readonly responsesDays: number;
     readonly logBudgetGb: number;
   };
-  /** What happens to the upstream request when its client leaves. */
+  /** The fate of the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
   readonly providers: readonly Provider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
@@ -142,11 +145,11 @@ export interface Configuration<Provider> {
   readonly metricsPort: number | undefined;
   /** Whether the dashboard is served. */
   readonly dashboard: boolean;
-  /** How people sign in and up. */
+  /** Settings of signing in and up. */
   readonly auth: {
     /**
-     * Who may create an account once the owner's is claimed: no one, invited people only, or every
-     * visitor.
+     * The people who may create an account once the owner's is claimed: no one, invited people
+     * only, or every visitor.
      */
     readonly signUp: "closed" | "invitation" | "open";
     /** The plan of workspaces that people create. */
@@ -189,7 +192,7 @@ export interface Configuration<Provider> {
   readonly payments: ConfiguredPayments;
   /** The credits for referring a new user; absent where none are granted. */
   readonly referrals: ConfiguredReferrals | undefined;
-  /** What the first start creates for automation. */
+  /** The records that the first start creates for automation. */
   readonly bootstrap: {
     readonly llmKey: string | undefined;
     readonly managementKey: string | undefined;

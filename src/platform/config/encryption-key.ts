@@ -3,7 +3,7 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from "node:path";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** Where the encryption key is looked for, and whether one may be created. */
+/** The places where the encryption key is looked for, and whether one may be created. */
 export interface EncryptionKeyOptions {
   /** 32 bytes in base64, as the operator gave them. */
   configured: string | undefined;

@@ -47,7 +47,7 @@ export const storageUrlSchema = z
 /** The Postgres URL of a replica. */
 export const replicaUrlSchema = z.string().refine(isPostgresUrl, "expected a postgres:// URL");
 
-/** Where shared state is kept: in the memory of this process, or on a Valkey or Redis server. */
+/** The place of shared state: the memory of this process, or a Valkey or Redis server. */
 export const sharedUrlSchema = z
   .string()
   .refine(

@@ -1,6 +1,6 @@
 /**
- * What is known of an error code. Status, category, retry advice and metrics labels are read from
- * here alone; `fault` says who refused: the client, the gateway or the upstream.
+ * The facts about an error code. Status, category, retry advice and metrics labels are read from
+ * here alone; `fault` is the party that refused: the client, the gateway or the upstream.
  */
 export interface ErrorFacts {
   /** The HTTP status of the answer. */
@@ -117,7 +117,7 @@ export type ErrorCode = keyof typeof errorCatalog;
 export const errorAddress = (publicUrl: string, code: ErrorCode): string =>
   `${publicUrl}/docs/reference/errors#${code}`;
 
-/** What an error carries beside its code and message. */
+/** The properties of an error beside its code and message. */
 export interface GatewayErrorOptions {
   /** The offending request field, such as `messages[2].content`. */
   param?: string;
@@ -126,8 +126,8 @@ export interface GatewayErrorOptions {
   /** Seconds that the caller should wait, sent as `Retry-After`. */
   retryAfterSeconds?: number;
   /**
-   * Who refused, where that differs from the catalogue: a provider's 400 may have a code of the
-   * gateway.
+   * The party that refused, where it differs from the catalogue's: a provider's 400 may have a code
+   * of the gateway.
    */
   fault?: ErrorFacts["fault"];
   /** Whether a retry may help, where that differs from the catalogue. */

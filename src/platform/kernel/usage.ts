@@ -1,6 +1,6 @@
 /**
- * What a request consumed, as disjoint counts: no token is in two of them, so that price x count
- * can be summed without correction. Absent means "not reported", 0 means "none".
+ * The consumption of a request, as disjoint counts: no token is in two of them, so that price x
+ * count can be summed without correction. Absent means "not reported", 0 means "none".
  */
 export interface Usage {
   /** Text input tokens that were neither read from nor written to a cache. */

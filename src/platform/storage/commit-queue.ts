@@ -60,7 +60,9 @@ export interface AddStatement {
   guarded?: true;
 }
 
-/** What one settlement writes. Everything in a unit is committed together or not at all. */
+/**
+ * The rows that one settlement writes. Everything in a unit is committed together or not at all.
+ */
 export interface CommitUnit {
   inserts: readonly { statement: InsertStatement; values: readonly SqlValue[] }[];
   adds: readonly { statement: AddStatement; key: readonly SqlValue[]; sums: readonly number[] }[];

@@ -9,7 +9,7 @@ export interface GatewayTables {
   gateway_beats: { node_id: string; beat: number; at_ms: number };
 }
 
-/** What an epoch is opened with. */
+/** Options of an epoch. */
 export interface EpochOptions {
   storage: Pick<Storage<never>, "join" | "alone">;
   database: Kysely<GatewayTables>;

@@ -37,7 +37,7 @@ export interface BatchWriter {
   probe(): Promise<void>;
 }
 
-/** How units are written, how many may wait, and for how long. */
+/** Options of writing units: the packer, and the most units and milliseconds that may wait. */
 export interface GroupCommitOptions {
   pack: UnitPacker;
   writer: BatchWriter;

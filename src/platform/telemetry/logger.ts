@@ -17,7 +17,7 @@ export interface Logger {
 /** The severity from which lines are written; `silent` writes none. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** How a logger is built. */
+/** Options of a logger. */
 export interface LoggerOptions {
   level: LogLevel;
   /** Takes each finished line, newline included; absent means standard error. */

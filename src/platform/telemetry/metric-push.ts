@@ -109,9 +109,9 @@ class GenAiMetrics {
   }
 }
 
-/** How metrics are pushed. */
+/** Options of pushing metrics. */
 export interface MetricPushOptions {
-  /** Where metrics are sent, and how often; absent turns the push off. */
+  /** The target of metrics, and the interval; absent turns the push off. */
   target?: OtlpSettings["metrics"] | undefined;
   serviceName: string;
   version: string;

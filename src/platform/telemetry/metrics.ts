@@ -12,7 +12,7 @@ import {
   newFamilies,
 } from "./metric-families.ts";
 
-/** How an inference request, or one attempt at an upstream, ended. */
+/** The outcome of an inference request, or of one attempt at an upstream. */
 export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" | "failed";
 
 /** The class of a status, as a label. */
@@ -68,8 +68,8 @@ export interface Metrics {
   readonly rateLimited: CounterCell;
   readonly chargedNanoUsd: CounterCell;
   /**
-   * What was delivered and not charged: beyond what the balance could pay, or refused by the
-   * database.
+   * Counts the nano-USD of deliveries that were not charged: beyond what the balance could pay, or
+   * refused by the database.
    */
   uncollectedNanoUsd(reason: "balance" | "database"): CounterCell;
   readonly requestsInFlight: GaugeCell;
@@ -107,7 +107,7 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** How metrics are built. */
+/** Options of metrics. */
 export interface MetricsOptions {
   /** The most distinct model labels; further ones are counted as `other`. Default 200. */
   maxModelLabels?: number;

@@ -90,7 +90,7 @@ export function redactText(text: string): string {
   );
 }
 
-/** What may be shown. */
+/** Options of redaction. */
 export interface RedactOptions {
   /** Whether prompts and answers are shown too; false unless an operator turns it on. */
   includeContent?: boolean;

@@ -1,7 +1,7 @@
 import type { TracedInference } from "./traced-inference.ts";
 import type { SpanRecorder } from "./span-recorder.ts";
 
-/** Where one kind of telemetry is sent over OTLP/HTTP. */
+/** The address to which one kind of telemetry is sent over OTLP/HTTP. */
 export interface OtlpTarget {
   /** The full URL of the collector's path. */
   readonly endpoint: string;
@@ -9,7 +9,9 @@ export interface OtlpTarget {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What is sent to an OpenTelemetry collector; a kind without an endpoint is not sent. */
+/**
+ * The telemetry that is sent to an OpenTelemetry collector; a kind without an endpoint is not sent.
+ */
 export interface OtlpSettings {
   readonly serviceName: string;
   readonly traces?: OtlpTarget;
@@ -141,9 +143,9 @@ export function createTracing(options: TracingOptions): Tracing {
   };
 }
 
-/** How tracing is built. */
+/** Options of tracing. */
 export interface TracingOptions {
-  /** Where traces are sent; absent turns tracing off. */
+  /** The target of traces; absent turns tracing off. */
   target?: OtlpTarget | undefined;
   serviceName: string;
   version: string;

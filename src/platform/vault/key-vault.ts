@@ -25,7 +25,7 @@ const version = "v1";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** What a sealed text is bound to. Opening it with any other binding fails. */
+/** The context that a sealed text is bound to. Opening it with any other binding fails. */
 type Binding = readonly string[];
 
 const boundBytes = (binding: Binding): Buffer => Buffer.from(JSON.stringify(binding), "utf8");
@@ -106,7 +106,7 @@ export function createMasterKeys({
   };
 }
 
-/** Where a provider's key is stored. It can be opened for this place alone. */
+/** The place where a provider's key is stored. It can be opened for this place alone. */
 interface KeyPlace {
   workspaceId: string;
   providerId: string;

@@ -185,7 +185,7 @@ async function queueResponse(
   return new Reply(frames, { headers: { ...eventStreamHeaders, ...context.headers } });
 }
 
-/** How requests in the Responses dialect are read. */
+/** The reader of requests in the Responses dialect. */
 export const responsesReader: CallReader = {
   dialect: openaiResponses,
   idPrefix: "resp_",

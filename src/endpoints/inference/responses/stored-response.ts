@@ -252,7 +252,10 @@ export function withPings(
   const wait = new FrameWait(keepAlive, pingFrame);
   let pulled: Promise<string | undefined> | undefined;
   let headDue = atOnce;
-  /** What came while a ping was being sent stays in `pulled` for the next wait. */
+  /**
+   * Passes frames on. Those that arrive while a ping is being sent stay in `pulled` for the next
+   * wait.
+   */
   const give = (frames: string | undefined): void => {
     if (frames === undefined) wait.end();
     if (!wait.isOpen) return;

@@ -29,7 +29,7 @@ import {
   priceVersion,
 } from "../fact-model.ts";
 
-/** Where a configured model is added. */
+/** The place in the catalog to which a configured model is added. */
 interface ConfiguredPlace {
   provider: Provider;
   /** The model as the catalog has it so far. */

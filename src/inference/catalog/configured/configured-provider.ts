@@ -100,7 +100,7 @@ const modelSchema = z.strictObject({
   capabilities: z.array(z.string()).optional(),
   supported_parameters: z.array(z.string()).optional(),
   reasoning: reasoningSchema.optional(),
-  /** Where the policy for this model differs from the provider's. */
+  /** The policy for this model, where it differs from the provider's. */
   data_policy: dataPolicySchema.optional(),
   /** Whether the model is announced: listed with a marker, and not served yet. */
   coming_soon: z.boolean().optional(),
@@ -144,8 +144,8 @@ const providerSchema = z.strictObject({
   proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),
   /**
-   * What its answers may cost callers per day (UTC); beyond it the provider is not used until the
-   * next day.
+   * The most that its answers may cost callers per day (UTC); beyond it the provider is not used
+   * until the next day.
    */
   budget_usd_per_day: z.number().nonnegative().optional(),
 });

@@ -108,7 +108,7 @@ export function parseFactsSource(value: unknown, refreshedOn: string): FactsSour
   };
 }
 
-/** What the prices of a row depend on, beside the row. */
+/** The facts on which the prices of a row depend, beside the row. */
 export interface PriceContext {
   provider: string;
   catalogId: string;

@@ -22,7 +22,7 @@ import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 
-/** What a model accepts through Converse, beside what all models do. */
+/** The abilities of a model through Converse that not all models have. */
 interface ConverseTraits {
   /** The maker whose own parameters the model accepts; undefined where it has none. */
   maker: "anthropic" | "amazon" | "openai" | undefined;
@@ -168,7 +168,7 @@ function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | 
   }
 }
 
-/** What the request says about reasoning, and the cap and samplers that depend on it. */
+/** The request's fields about reasoning, and the cap and samplers that depend on them. */
 interface ThinkingFields {
   /** The output cap, which includes reasoning; undefined leaves the model's own. */
   maxTokens: number | undefined;

@@ -173,7 +173,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
   }
 }
 
-/** What a candidate knows of the stream around it. */
+/** The state of the stream around a candidate. */
 interface CandidateSurroundings {
   context: DecodeContext;
   /** Returns an id for a call that has none, or one that was used before. */

@@ -8,14 +8,14 @@ import { legalName, type NamedTool } from "../tools.ts";
 /** Gemini's limit of function name length. */
 const toolNameLengthMax = 64;
 
-/** What a message, a part or a tool has beside its content. */
+/** The properties of a message, a part or a tool beside its content. */
 interface Decoration {
   cache?: CacheMarker | undefined;
   extensions?: Extensions | undefined;
   name?: string;
 }
 
-/** What the steps of encoding one request for Gemini share. */
+/** The state that the steps of encoding one request for Gemini share. */
 export class GeminiState extends EncodeState {
   readonly traits: GeminiTraits;
 
@@ -66,9 +66,9 @@ export class GeminiPlace extends EncodePlace {
   }
 }
 
-/** What differs between generations of Gemini on the wire. */
+/** The differences between generations of Gemini on the wire. */
 interface GeminiTraits {
-  /** How reasoning is bounded: by a number of tokens, by the name of a level, or not at all. */
+  /** The bound of reasoning: a number of tokens, the name of a level, or none. */
   thinking: "budget" | "level" | "none";
   /** The bounds of `thinkingBudget`. */
   budgetTokens: { min: number; max: number };

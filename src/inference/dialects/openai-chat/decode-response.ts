@@ -235,7 +235,7 @@ interface CallState {
   accumulates: boolean | undefined;
 }
 
-/** What calls need to know of the stream's other parts. */
+/** The state of the stream's other parts that calls need. */
 interface CallSurroundings {
   nextPlace: () => ItemPlace;
   responseId: () => string;

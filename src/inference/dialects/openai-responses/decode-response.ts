@@ -79,7 +79,7 @@ function notAnAnswer(fields: JsonObject | undefined): GatewayError {
   return new GatewayError("upstream_error", message, { metadata: { upstream_message: message } });
 }
 
-/** What decoding one item of an upstream's output needs to know. */
+/** The context that decoding one item of an upstream's output needs. */
 interface ItemSurroundings {
   context: DecodeContext;
   /** Whether a message preceded it in the same answer. */

@@ -94,7 +94,7 @@ interface FailingStream {
   createdAtSeconds: number;
   /** The number of the next event. */
   sequenceNumber: number;
-  /** What was delivered of it. */
+  /** The output items that were delivered. */
   output?: readonly JsonObject[];
   requestBody?: Readonly<Record<string, unknown>>;
 }

@@ -31,7 +31,7 @@ const windowTokensDefault = 131_072;
 export const isFree = ({ model, route, credential }: Candidate): boolean =>
   credential !== undefined || isFreeRoute(model, route);
 
-/** What is known in advance of how much a request will use. */
+/** The usage that is known in advance of a request. */
 export interface ExpectedUse {
   inputTokens: number;
   /** The output cap that the client set; undefined where it set none. */
@@ -249,11 +249,14 @@ export function hidesThoughts(
   );
 }
 
-/** How long a candidate's answer an amount can pay for. */
+/** The length of a candidate's answer that an amount can pay for. */
 export interface Afforded {
   /** The most tokens that each answer may have. */
   askedTokens: number;
-  /** How many of them the amount pays for; below 0 where it does not even pay for the input. */
+  /**
+   * The number of tokens that the amount pays for; below 0 where it does not even pay for the
+   * input.
+   */
   tokens: number;
   /** Whether the answer would be shorter than is allowed. */
   isTooFew: boolean;

@@ -23,7 +23,7 @@ import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/pass
 import type { EventReader } from "../../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
-/** What a request may use, where its worst case was too expensive to be held whole. */
+/** The amount that a request may use, where its worst case was too expensive to be held whole. */
 export interface Allowance {
   /**
    * The amount held, and the amount that the balance and the limits could have paid at admission.
@@ -248,7 +248,7 @@ const heldElsewhere = (reason: "exists" | "away"): GatewayError =>
     { retryAfterSeconds: 2 },
   );
 
-/** How long other requests may hold what this one lacks: most of them end within this time. */
+/** Seconds within which most requests that hold the missing credits end. */
 const retryAfterSeconds = 5;
 
 /** For each shortage, the words that name it and what the caller can do about it. */

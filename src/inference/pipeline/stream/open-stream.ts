@@ -61,7 +61,7 @@ class OpenedStream {
   private readonly attempt: AttemptRecord;
   private readonly fallback: ModelFallback | undefined;
   private firstContentMs: number | null = null;
-  /** What the client is sent; undefined where contents are not kept. */
+  /** The frames that the client is sent; undefined where contents are not kept. */
   private readonly frames: KeptFrames | undefined;
 
   constructor(execution: Execution, sent: SentStream) {

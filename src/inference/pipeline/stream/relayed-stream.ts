@@ -341,7 +341,7 @@ export class RelayedStream implements FrameSource {
   }
 }
 
-/** How a stream ended. */
+/** The end of a stream. */
 export type StreamEnd = "completed" | "cut" | "cancelled";
 
 /** The end of a stream, as its settlement needs it. */
@@ -349,17 +349,17 @@ export interface EndedStream {
   status: StreamEnd;
   finishReason: string | null;
   upstreamId: string | null;
-  /** What the client's dialect could not carry of the answer. */
+  /** The parts of the answer that the client's dialect could not carry. */
   answerLosses: readonly Loss[];
 }
 
-/** What the stream provides to a relay: see `RelayOptions`. */
+/** The functions that the stream provides to a relay: see `RelayOptions`. */
 interface RelayServices {
   settle(): Promise<Settled>;
   metadataText(): string;
 }
 
-/** What a stream is built from, and its callbacks. */
+/** The parts of a stream, and its callbacks. */
 export interface RelayedStreamOptions {
   response: UpstreamResponse;
   /** Finds the events in the bytes; absent for server-sent events. */

@@ -25,7 +25,7 @@ import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "../inference-call.ts";
 
-/** What a relay between two dialects is built from. */
+/** Options of a relay between two dialects. */
 interface TranslatedRelayOptions extends RelayOptions {
   decoder: StreamDecoder;
   encoder: StreamEncoder;

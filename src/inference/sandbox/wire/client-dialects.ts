@@ -46,7 +46,7 @@ import type { AssistantPart, Message, UserPart } from "../../canonical/message.t
 import { isReasoningDisabled } from "../../canonical/reasoning.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 
-/** What a request says about the form of its answer. */
+/** The form of the answer that a request asks for. */
 interface ReplyOptions {
   /**
    * The number of alternatives beside each token's log probability; undefined when none was
@@ -273,7 +273,7 @@ function readEffort({ dialect, reasoning }: CanonicalRequest): Effort | undefine
   return enabled === true ? effortFromBudget(budgetTokens ?? 0) : undefined;
 }
 
-/** How the sandbox speaks a dialect, beside the codec that it shares with the gateway. */
+/** The sandbox's part of a dialect, beside the codec that it shares with the gateway. */
 interface Speech {
   dialect: ClientDialect;
   /** The prefix of answers' ids. */

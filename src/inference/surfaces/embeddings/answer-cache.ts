@@ -171,7 +171,7 @@ const ttlSecondsMax = 30 * 24 * 3_600;
 /** The most characters of a caller's own key. */
 const keyLengthMax = 1_024;
 
-/** What a request asks of the cache; undefined bypasses it. */
+/** A request's use of the cache; undefined bypasses it. */
 type CachePolicy = { ttlSeconds: number; ownKey: string | undefined } | undefined;
 
 /** Reads `gw-cache-ttl`, `gw-skip-cache` and `gw-cache-key`. Throws `invalid_request_error`. */
@@ -195,7 +195,7 @@ function ttlOf(text: string | null): number {
 const refusal = (header: string, rule: string): GatewayError =>
   new GatewayError("invalid_request_error", `${header} ${rule}.`, { param: header });
 
-/** What an answer depends on, beside the request itself. */
+/** The facts on which an answer depends, beside the request itself. */
 export interface CacheScope {
   workspaceId: string;
   /** The canonical id of the model. */

@@ -41,7 +41,7 @@ export interface EmbeddingPart {
   id?: string;
 }
 
-/** How one vendor is asked for embeddings. Each dialect names its documentation page. */
+/** The wire format of one vendor's embeddings. Each dialect names its documentation page. */
 export interface EmbeddingDialect {
   /** The most inputs of one request. */
   inputsMax: number;

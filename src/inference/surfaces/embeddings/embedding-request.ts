@@ -26,7 +26,9 @@ export interface EmbeddingRequest {
   cohere?: CohereWishes;
 }
 
-/** What Cohere's clients ask beyond OpenAI's, and the form in which they read the answer. */
+/**
+ * The options of Cohere's clients that OpenAI's lack, and the form in which they read the answer.
+ */
 export interface CohereWishes {
   /** The formats of the answer, at least one. */
   formats: readonly VectorFormat[];
@@ -253,7 +255,7 @@ export function sortOfStrategy(strategy: string | null): SortKey | undefined {
   );
 }
 
-/** How a vector is written: as numbers, or as base64 of little-endian 32-bit floats (OpenAI). */
+/** The form of a vector: numbers, or base64 of little-endian 32-bit floats (OpenAI). */
 export type VectorFormat = "float" | "base64";
 
 /** A vector in either format. */

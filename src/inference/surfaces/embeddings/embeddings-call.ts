@@ -34,7 +34,7 @@ interface ReadEmbeddings {
   text: string;
   body: Fields;
   request: EmbeddingRequest;
-  /** What `X-Routing-Strategy` requests. */
+  /** The criterion that `X-Routing-Strategy` requests. */
   sort: SortKey | undefined;
 }
 

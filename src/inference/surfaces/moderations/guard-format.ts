@@ -1,6 +1,6 @@
 import type { ChatQuestion } from "../chat-question.ts";
 
-/** How a family of guard models is asked, and how its answers are read. */
+/** The format of questions to a family of guard models, and of their answers. */
 export interface GuardFormat {
   /** Returns the questions for one text; for most families one. */
   questions(text: string): readonly ChatQuestion[];

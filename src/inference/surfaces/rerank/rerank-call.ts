@@ -40,7 +40,7 @@ interface RankedPart {
   id?: string;
 }
 
-/** How one vendor is asked to rank. Each dialect names its documentation page. */
+/** The wire format of one vendor's ranking. Each dialect names its documentation page. */
 export interface RerankDialect {
   encode(request: RerankRequest, upstreamModel: string): { body: object; losses: readonly Loss[] };
   /** Decodes an answer; undefined when the body is none of the dialect's. */

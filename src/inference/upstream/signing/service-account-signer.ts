@@ -159,7 +159,7 @@ interface ServiceAccountKey {
   /** PKCS #8 in PEM. */
   privateKey: string;
   privateKeyId?: string;
-  /** Where signed assertions are exchanged for access tokens. */
+  /** The URL at which signed assertions are exchanged for access tokens. */
   tokenUrl: string;
 }
 

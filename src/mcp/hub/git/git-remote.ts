@@ -20,7 +20,7 @@ interface Wanted {
   withoutBlobs?: boolean;
 }
 
-/** What a server reported about itself. */
+/** A server's description of itself. */
 interface Server {
   /** The repository's address, after redirects. */
   url: string;

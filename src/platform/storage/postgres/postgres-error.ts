@@ -30,7 +30,7 @@ const passing = /^(40001|40P01|55P03|57014)/;
  */
 const unavailable = /^(25006|3F|42|53|58|XX)/;
 
-/** What a failed statement means for the work that it was part of. */
+/** The consequence of a failed statement for the work that it was part of. */
 export type FailureKind = "session-lost" | "passing" | "unavailable" | "refused";
 
 /** Classifies errors of `pg`. Any error without an SQLSTATE comes from the connection. */

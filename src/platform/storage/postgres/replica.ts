@@ -36,7 +36,7 @@ export interface ReplicaFigures {
   fallbacks: number;
 }
 
-/** What a replica is opened with. */
+/** Options of a replica. */
 export interface ReplicaOptions {
   url: string;
   poolSize: number;

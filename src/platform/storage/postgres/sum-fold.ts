@@ -38,7 +38,7 @@ const sumsRows = z.tuple([z.object({ sums: z.string() })]);
 /** Runs one statement on some connection. */
 type Run = (sql: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;
 
-/** What the fold of a gateway is built from. */
+/** Options of a gateway's fold. */
 export interface SumFoldOptions {
   /** Connections that nothing else waits for. */
   pool: QueryPool;

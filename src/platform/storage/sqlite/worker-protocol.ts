@@ -1,6 +1,6 @@
 import type { CommitStatements } from "../commit-queue.ts";
 
-/** How a worker opens its connection. */
+/** The options with which a worker opens its connection. */
 export interface OpenRequest {
   /** The absolute path of the database file. */
   path: string;

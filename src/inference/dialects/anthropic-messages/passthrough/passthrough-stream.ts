@@ -17,7 +17,7 @@ import { isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
-/** What a relay of Messages is built from. */
+/** Options of a Messages relay. */
 interface MessagesRelayOptions extends RelayOptions {
   traceId: string;
 }

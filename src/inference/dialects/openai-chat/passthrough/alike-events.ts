@@ -25,7 +25,9 @@ interface Form {
   proved: boolean;
 }
 
-/** What a stream has before a text, after it, and between the texts of two consecutive events. */
+/**
+ * The bytes of a stream before a text, after it, and between the texts of two consecutive events.
+ */
 interface FormLines {
   before: string;
   after: string;

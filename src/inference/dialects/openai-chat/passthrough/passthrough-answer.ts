@@ -173,7 +173,7 @@ function renderUnusual(
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the request says about the answer's form. */
+/** The form of the answer that the request asks for. */
 export interface AnswerShape {
   /**
    * Whether the client calls functions by the older field, whose finish reason is `function_call`.
@@ -312,7 +312,7 @@ export class ChunkShape {
     this.nowSeconds = nowSeconds;
   }
 
-  /** When the answer began, for chunks that do not say it. */
+  /** The time when the answer began, for chunks that do not state it. */
   get created(): number {
     return (this.firstCreated ??= this.nowSeconds());
   }

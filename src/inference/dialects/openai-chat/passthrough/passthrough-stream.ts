@@ -30,7 +30,7 @@ import { encodeStreamError } from "../errors.ts";
 import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
 import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage.ts";
 
-/** What a chat relay is built from. */
+/** Options of a chat relay. */
 interface ChatRelayOptions extends RelayOptions {
   traceId: string;
   shape: AnswerShape;

@@ -19,7 +19,7 @@ export interface ItemHead {
   emit: Emit | undefined;
 }
 
-/** How an item ended. */
+/** The end of an item: complete or cut. */
 export type ItemStatus = "completed" | "incomplete";
 
 /** An item of the output while it is being built. */

@@ -17,7 +17,7 @@ export interface ItemStream {
   close(): StreamPart[];
 }
 
-/** What an item knows of the stream around it. */
+/** The state of the stream around an item. */
 export interface StreamSurroundings {
   context: DecodeContext;
   /** The position of the item in the upstream's output. */
@@ -41,7 +41,7 @@ function suffixOf(whole: string | undefined, told: string): string {
 
 interface PartState {
   place: ItemPlace | undefined;
-  /** Where the citations of the part belong, which may come after its end. */
+  /** The position of the part's citations, which may arrive after its end. */
   lastPlace: ItemPlace | undefined;
   text: string;
   annotationCount: number;

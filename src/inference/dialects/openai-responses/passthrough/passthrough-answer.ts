@@ -161,7 +161,7 @@ function itemLength(item: ItemFields): { visible: number; thought: number } {
 export class ResponseMeter {
   visible = 0;
   thought = 0;
-  /** How the answer ended; Responses has only a status for it. */
+  /** The finish reason, for which Responses has only a status. */
   finishReason: FinishReason | null = null;
   usage: MeteredUsage | undefined;
   private hasCalls = false;
@@ -232,7 +232,7 @@ export interface ResponseEdits {
   providerId: string;
   /** The request as its client wrote it, since the gateway answers for its storage fields. */
   requestBody: Readonly<Record<string, unknown>>;
-  /** How the response ended; absent while it is in progress. */
+  /** The end of the response; absent while it is in progress. */
   end?: {
     metered: MeteredUsage;
     gateway: GatewayFacts;

@@ -34,7 +34,7 @@ import {
 } from "./passthrough-answer.ts";
 import { responseRecord } from "../answer-fields.ts";
 
-/** What a Responses relay is built from. */
+/** Options of a Responses relay. */
 interface ResponsesRelayOptions extends RelayOptions {
   request: OriginalRequest;
   /** The slug of the provider that answers. */

@@ -1,6 +1,6 @@
 import type { SchemaPart } from "./schema-part.ts";
 
-/** What gateways on one database share. */
+/** The tables that gateways on one database share. */
 export const gatewaysSchema: SchemaPart = {
   tables: [
     // When each workspace was last changed, so that gateways on one database read it again.
