@@ -13,7 +13,7 @@ import type {
 import type { Scope } from "../identity/keys/scopes.ts";
 import type { SessionCaller } from "../identity/people/sessions.ts";
 
-/** Which credentials may use an endpoint, with the scopes of this service. */
+/** The credentials that may use an endpoint, with the scopes of this service. */
 export type AccessRule = DeclaredAccess<Scope>;
 
 /** A request and its caller, as a handler receives them. */

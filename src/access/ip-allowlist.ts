@@ -15,7 +15,7 @@ export interface AllowedRange {
   /** An `ipa_` id. */
   id: string;
   workspaceId: string;
-  /** In the form that `parseRange` returns. */
+  /** The range in the form that `parseRange` returns. */
   cidr: string;
   description: string | null;
   createdAtMs: number;

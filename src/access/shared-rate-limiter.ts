@@ -15,7 +15,7 @@ import type {
   TokenWindow,
 } from "./rate-limiter.ts";
 
-/** One window in the form that the script takes. */
+/** A window in the form that the script takes. */
 interface SharedWindow {
   key: string;
   size: WindowSize;

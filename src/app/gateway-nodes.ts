@@ -9,7 +9,7 @@ export interface NodeTables {
   gateway_nodes: { node_id: string; about: string; seen_at_ms: number };
 }
 
-/** One gateway, as it describes itself. */
+/** A gateway as it describes itself. */
 export type NodeAbout = Omit<GatewayNode, "id">;
 
 /** Options of the gateway's nodes. */

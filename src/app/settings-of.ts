@@ -19,7 +19,7 @@ import type { DashboardOptions } from "./dashboard-files.ts";
 import type { ProxySettings } from "../platform/kernel/network/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
-/** Everything that the app is built from. Nothing below reads the environment. */
+/** All settings of the app. Nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {
   /** The dashboard's files; absent where none is served. */
   dashboard?: DashboardOptions | undefined;

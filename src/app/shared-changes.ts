@@ -39,7 +39,7 @@ interface MemoryParts {
 }
 
 /**
- * Everything that requests look up of workspaces, as one unit that reports changes and can be read
+ * The data that requests look up of workspaces, as one unit that reports changes and can be read
  * again.
  */
 class WorkspaceMemory {

@@ -302,7 +302,7 @@ export interface SharedKeyUsageOptions {
  */
 export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   private readonly options: SharedKeyUsageOptions;
-  /** By key and gateway. */
+  /** The statements by key and gateway. */
   private readonly statements = new Map<string, Map<string, Statement>>();
   /**
    * Spending on any gateway that was reported while the database is being read; undefined

@@ -20,7 +20,7 @@ export interface Quota {
   reset: QuotaReset;
 }
 
-/** Why a donated key does not serve others at present. */
+/** The reason why a donated key does not serve others at present. */
 export type PauseReason =
   /** The provider refused it; it resumes after its next successful probe. */
   | "credential"

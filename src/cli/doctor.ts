@@ -19,7 +19,7 @@ import {
   type OpenedForReading,
 } from "./database.ts";
 
-/** One finding of the doctor. */
+/** A finding of the doctor. */
 interface Finding {
   check: string;
   state: "ok" | "warning" | "problem";

@@ -26,8 +26,8 @@ const keptMs = { min: 60_000, normal: hourMs, max: dayMs } as const;
 const charactersMax = 1_000;
 
 /**
- * Why a document describes no valid client, in words that follow its address. They never repeat
- * what the other side sent.
+ * Thrown for a document that describes no valid client. Its message follows the document's address
+ * and never repeats what the other side sent.
  */
 export class ClientDocumentError extends Error {}
 

@@ -54,7 +54,7 @@ export interface Dashboard {
   file(name: string): DashboardFile | undefined;
 }
 
-/** One of the gateways on the database. */
+/** A gateway on the database. */
 export interface GatewayNode {
   id: string;
   /** The machine, and the process where there are several on it. */
@@ -100,7 +100,7 @@ interface Documentation {
   file(path: string): { type: string; text: string } | undefined;
 }
 
-/** Everything that endpoints may use. */
+/** The dependencies of all endpoints. */
 export interface Dependencies {
   inference: InferenceDependencies;
   ledger: LedgerPort;

@@ -27,8 +27,8 @@ export interface AccessRule<Scope extends string = string> {
   /** Sessions of people are accepted; where a scope is named, only those whose role holds it. */
   session?: true;
   /**
-   * Of those, only operators of the service are accepted: people in any workspace, and keys of the
-   * operator's workspace.
+   * Whether only operators of the service are accepted among these: people in any workspace, and
+   * keys of the operator's workspace.
    */
   operator?: true;
   /**
@@ -90,9 +90,9 @@ export type AnswerOf<Schema extends AnswerSchema> = Inferred<ReturnType<Schema>>
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /**
- * One row of the route table: everything that the router, the guard, OpenAPI and the docs need to
- * know. `Dependencies` is what handlers receive, `Body` what the body's schema yields, and `Caller`
- * who may call it.
+ * A row of the route table, with the facts that the router, the guard, OpenAPI and the docs need.
+ * `Dependencies` is what handlers receive, `Body` what the body's schema yields, and `Caller` who
+ * may call it.
  */
 export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   method: Method;
@@ -172,7 +172,7 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   bodiesByStatus?: Readonly<Record<number, AnswerSchema>>;
   /** Redirects the browser instead of returning a body. */
   redirects?: true;
-  /** One event of the stream, where `otherResponseTypes` names one. */
+  /** An event of the stream, where `otherResponseTypes` names one. */
   streamEvents?: AnswerSchema;
   /** The answer with status 202, while work continues. */
   accepted?: AnswerSchema;

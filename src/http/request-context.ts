@@ -124,7 +124,7 @@ export class ServedRequest implements HttpRequest {
   }
 }
 
-/** Which proxies may name the client: none, every peer, or those in the given ranges (CIDR). */
+/** The proxies that may name the client: none, every peer, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];
 
 function blockListOf(ranges: readonly string[]): BlockList {
@@ -354,7 +354,7 @@ export class Reply {
     this.cookies = options.cookies;
   }
 
-  /** By lower-case name, with ASCII values as headers require. */
+  /** The answer's headers by lower-case name, with ASCII values as HTTP requires. */
   get headers(): Record<string, string> {
     return this.answerHeaders.all;
   }

@@ -2,7 +2,7 @@ import { lowestId } from "../platform/kernel/ids.ts";
 import { recordInsert, type CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Kysely } from "kysely";
 
-/** One attempt at one provider, as it is kept and shown. */
+/** An attempt at a provider, as it is kept and shown. */
 export interface AttemptRecord {
   provider: string;
   model: string;
@@ -11,8 +11,8 @@ export interface AttemptRecord {
   status: number | null;
   outcome: "served" | "failed" | "cancelled";
   /**
-   * Why the next candidate was tried, as one of the contract's fallback reasons; null when this one
-   * served.
+   * The reason for which the next candidate was tried, as one of the contract's fallback reasons;
+   * null when this one served.
    */
   reason: string | null;
   durationMs: number;
@@ -20,7 +20,7 @@ export interface AttemptRecord {
   credentialSource?: string;
 }
 
-/** Everything that is kept of one inference request, except its prompt and its answer. */
+/** All that is kept of an inference request, except its prompt and its answer. */
 export interface GenerationRecord {
   /** A `gen_` id; its digits are the trace id. */
   id: string;
@@ -72,8 +72,8 @@ export interface GenerationDetail {
   /** The `byok_` id of the caller's own key that served. */
   providerKeyId?: string;
   /**
-   * Why the route was chosen, and the rules that excluded the others; absent where there was no
-   * choice.
+   * The reason for the chosen route, and the rules that excluded the others; absent where there was
+   * no choice.
    */
   routing?: { order: readonly string[]; leftOut?: readonly string[] };
   /**

@@ -43,7 +43,7 @@ export interface GenerationRange {
 
 /** The query of a page of records, newest first. */
 export interface GenerationPageQuery extends GenerationRange {
-  /** Only records older than the one with this id, which need not exist. */
+  /** The id of a record, which need not exist; only older records are returned. */
   after?: string | undefined;
   limit: number;
 }

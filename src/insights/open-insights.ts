@@ -104,7 +104,7 @@ interface InsightPorts {
   budgets: ReadonlyMap<string, bigint>;
 }
 
-/** Everything that is counted and reported of requests and of the service's health. */
+/** The counters and reports of requests and of the service's health. */
 export interface Insights {
   usage: UsageStore;
   /** The same without archive and replica, so that it contains what was just counted. */

@@ -195,7 +195,7 @@ const endMs = 16 ** timeDigits - 1;
 
 /** Records that exceed the budget. */
 export interface LogExcess {
-  /** Those of requests that came before this wall time. */
+  /** The wall time before which their requests arrived. */
   beforeMs: number;
   rows: number;
   /** The workspaces that they may belong to. */

@@ -11,7 +11,7 @@ import { readUnfolded, type UnfoldedSums } from "../platform/storage/growths.ts"
 export interface UsageSums {
   /** Requests that have a generation record. */
   requests: number;
-  /** Those of them that ended without a whole answer, except where the client left. */
+  /** The requests that ended without a whole answer, except where the client left. */
   errors: number;
   prompt_tokens: number;
   completion_tokens: number;

@@ -71,7 +71,7 @@ const toolCallSchema = z.object({
   params: z.object({ name: z.string() }),
 });
 
-/** One request to the MCP server, whose caller is known. */
+/** A request to the MCP server, whose caller is known. */
 export interface McpRequest {
   known: KnownCaller;
   /** The context of tool calls. */

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Html } from "./page.ts";
 
-/** One field of a form. */
+/** A field of a form. */
 export interface FormField {
   name: string;
   label: string;

@@ -28,7 +28,7 @@ export const facts = (rows: readonly (readonly [string, Html | string])[]): Html
 export interface MessagePage {
   title: string;
   sentences?: readonly string[];
-  /** Why the form was not accepted, or what failed. */
+  /** The reason why the form was not accepted, or the failure. */
   problem?: string;
   /** The action that succeeded. */
   done?: string;

@@ -9,7 +9,7 @@ export const placeVariable = "SWITCHYARD_PROCESS";
 
 /** The place of a gateway among several processes of one machine. */
 export interface ProcessPlace {
-  /** From 1. */
+  /** The number of the process, counted from 1. */
   number: number;
   /** The port that all share; 0 lets the first process pick one. */
   port: number;

@@ -50,7 +50,7 @@ export interface Alert {
   atMs: number;
 }
 
-/** One message to one recipient. */
+/** A message to a recipient. */
 export interface Delivery {
   /** A `dlv_` id. */
   id: string;
@@ -98,7 +98,7 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
 export interface Reached {
   budget: Budget;
   periodStartMs: number;
-  /** In ascending order. */
+  /** The thresholds in ascending order. */
   thresholds: readonly number[];
   spentNano: bigint;
   nowMs: number;

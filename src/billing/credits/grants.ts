@@ -92,7 +92,7 @@ export class GrantStore {
   }
 }
 
-/** Why credits were granted: with the plan, by the operator, or for a referral. */
+/** The reason for which credits were granted: with the plan, by the operator, or for a referral. */
 type GrantKind = "plan" | "admin" | "referral";
 
 /**

@@ -239,7 +239,7 @@ interface AutomaticTerms {
 /** A workspace's automatic top-ups. */
 export interface AutomaticTopUp extends AutomaticTerms {
   enabled: boolean;
-  /** Why no further top-up is tried; null while they are active. */
+  /** The reason why no further top-up is tried; null while they are active. */
   stopped: { atMs: number; reason: string } | null;
 }
 

@@ -115,7 +115,7 @@ export interface Order extends Quote {
   live: boolean;
   kind: OrderKind;
   state: OrderState;
-  /** Why it failed; null unless it did. */
+  /** The reason for which it failed; null unless it did. */
   failure: string | null;
   createdAtMs: number;
   /** The id of the user or key that ordered; `automatic` for orders of the gateway itself. */
@@ -368,7 +368,7 @@ type PaymentErrorKind =
   | "declined"
   /** The provider refused it, and nothing was done. */
   | "refused"
-  /** It may have been done, or it may be tried again. */
+  /** The provider may have executed it, or it may be tried again. */
   | "unknown";
 
 /**

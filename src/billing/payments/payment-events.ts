@@ -36,11 +36,11 @@ export interface PaymentEvent {
 export type EventOutcome =
   /** The order's credits count from now on. */
   | "credited"
-  /** It was recorded, and balances follow where necessary. */
+  /** The event was recorded, and balances follow where necessary. */
   | "noted"
-  /** It said nothing new. */
+  /** The event repeated what was known. */
   | "already"
-  /** It does not concern this gateway. */
+  /** The event does not concern this gateway. */
   | "ignored"
   | "refused_mode"
   | "refused_shape"

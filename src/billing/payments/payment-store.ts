@@ -18,7 +18,7 @@ import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
 /** The reversals of a paid order, and how far its balance and documents have followed them. */
 export interface OrderFacts {
   orderId: string;
-  /** In the order in which they were reported. */
+  /** Reversals in the order in which they were reported. */
   reversals: readonly KnownReversal[];
   creditNotes: readonly IssuedDocument[];
   /** The amount taken from the workspace's credits, less the amount given back. */
@@ -262,7 +262,7 @@ export interface PaymentBooks {
   mutex: KeyedMutex;
 }
 
-/** One row of a commit. */
+/** A row of a commit. */
 export type Insert = CommitUnit["inserts"][number];
 
 /** The insert of a receipt: an order has one payment, and a payment is credited once. */

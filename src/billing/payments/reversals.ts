@@ -17,7 +17,7 @@ import {
   type PaymentBooks,
 } from "./payment-store.ts";
 
-/** Why a payment's money goes back to its payer. */
+/** The reason for which a payment's money goes back to its payer. */
 export type ReversalKind = "refund" | "dispute";
 
 /**

@@ -5,7 +5,7 @@ import { CommandError } from "../terminal.ts";
 /** The outcome for a part of another gateway's file. */
 export type Outcome = "imported" | "changed" | "left_out";
 
-/** One line of an import's report. */
+/** A line of an import's report. */
 export interface ImportFinding {
   file: string;
   /** Counted from 1; null for what has no line, such as a variable of the environment. */

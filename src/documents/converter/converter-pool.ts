@@ -289,7 +289,7 @@ interface ObservedConversion {
   format: FileFormat;
   outcome: Conversion["kind"];
   durationMs: number;
-  /** Why it did not succeed, where the file is not at fault; not for callers. */
+  /** The reason why it did not succeed, where the file is not at fault; not for callers. */
   trouble: string | undefined;
 }
 

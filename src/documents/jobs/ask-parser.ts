@@ -26,7 +26,7 @@ export type ParserAnswer =
   | { kind: "running" }
   | { kind: "failed"; failure: ParseFailure };
 
-/** One request to a provider that parses documents. */
+/** A request to a provider that parses documents. */
 export interface ParserQuestion {
   credential: DocumentCredential;
   /**

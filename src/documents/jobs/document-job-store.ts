@@ -6,7 +6,7 @@ import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 /** The states of a job: waiting, at the provider, and its two ends. */
 type DocumentJobStatus = "queued" | "running" | "completed" | "failed";
 
-/** Why a job has failed, as its caller sees it. */
+/** The failure of a job, as its caller sees it. */
 export interface ParseFailure {
   code: ErrorCode;
   message: string;
@@ -104,7 +104,7 @@ export class DocumentJobStore {
   private readonly database: Kysely<DocumentJobTables>;
   private readonly leases: Leases | undefined;
 
-  /** With leases, jobs of other live gateways are left alone. */
+  /** Opens the store; `leases` protect the jobs of other live gateways. */
   constructor(database: Kysely<DocumentJobTables>, leases?: Leases) {
     this.database = database;
     this.leases = leases;

@@ -27,7 +27,7 @@ export const scaled = (
 /** Fragments of one row without a gap between them: a line, or a cell of a table. */
 export type Segment = Fragment;
 
-/** Everything on one row, from left to right. */
+/** The segments on one row, from left to right. */
 export interface Line {
   segments: Segment[];
   top: number;

@@ -96,7 +96,7 @@ export const currentSession = ({
   scopes: [...scopes],
 });
 
-/** One of the sessions of a user. */
+/** A session of a user. */
 export const sessionObjectSchema = lazily(() =>
   z
     .object({

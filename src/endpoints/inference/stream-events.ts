@@ -85,8 +85,8 @@ export const chatCompletionSchema = lazily(() =>
 );
 
 /**
- * One chunk of a chat stream. The last one before `[DONE]` has the usage, the charge and the
- * routing facts.
+ * A chunk of a chat stream. The last one before `[DONE]` has the usage, the charge and the routing
+ * facts.
  */
 export const chatChunkSchema = lazily(() =>
   z
@@ -130,7 +130,7 @@ export const chatChunkSchema = lazily(() =>
 const event = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   z.looseObject(shape).meta({ id });
 
-/** One event of a Messages stream; `event:` and `type` are equal. */
+/** An event of a Messages stream; `event:` and `type` are equal. */
 export const messageEventSchema = lazily(() =>
   z
     .union([
@@ -174,7 +174,7 @@ const lifecycle = [
   "cancelled",
 ] as const;
 
-/** One event of a Responses stream; `event:` and `type` are equal. */
+/** An event of a Responses stream; `event:` and `type` are equal. */
 export const responseEventSchema = lazily(() =>
   z
     .union([

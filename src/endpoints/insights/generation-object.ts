@@ -6,7 +6,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
 import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/kernel/money.ts";
 
-/** One line of an explained charge. */
+/** A line of an explained charge. */
 export interface ChargeLineObject {
   part: string;
   quantity: number;
@@ -114,7 +114,7 @@ const holdSchema = lazily(() =>
     .describe("The hold on the balance and what became of it."),
 );
 
-/** The fields that identify a request and what it asked for. */
+/** Returns the fields that identify a request and what it asked for. */
 const identityFields = () => ({
   id: z.string().describe("`gen_` id; its digits are the trace id."),
   upstream_id: z.string().nullable().describe("Id that the provider gave its answer."),
@@ -139,7 +139,7 @@ const identityFields = () => ({
     .describe("The routing preset that was asked for, such as service/auto; null for a model."),
 });
 
-/** The fields that say who served it, and how it ended. */
+/** Returns the fields that say who served it, and how it ended. */
 const servingFields = () => ({
   provider_name: z
     .string()
@@ -181,7 +181,7 @@ const servingFields = () => ({
     .describe("The same; reasons are not kept in the provider's own words."),
 });
 
-/** The fields of cost, key and tokens. */
+/** Returns the fields of cost, key and tokens. */
 const costFields = () => ({
   total_cost: z.number().describe("USD that were charged."),
   usage: z.number().describe("The same as total_cost."),
@@ -210,7 +210,7 @@ const costFields = () => ({
   native_tokens_completion_images: z.int().describe("Tokens of pictures in the answer."),
 });
 
-/** The fields of time. */
+/** Returns the fields of time. */
 const timeFields = () => ({
   latency: z
     .number()
@@ -224,7 +224,7 @@ const timeFields = () => ({
   data_region: z.literal("global").describe("Always global: requests are not bound to a region."),
 });
 
-/** The fields that the sender set about itself. */
+/** Returns the fields that the sender set about itself. */
 const senderFields = () => ({
   origin: z
     .string()
@@ -249,7 +249,7 @@ const senderFields = () => ({
   trace: z.unknown().describe("The trace object of the request, as it was sent."),
 });
 
-/** The fields that explain its route and its charge. */
+/** Returns the fields that explain its route and its charge. */
 const accountingFields = () => ({
   routing: z
     .object({
@@ -289,7 +289,7 @@ const accountingFields = () => ({
   hold: holdSchema(),
 });
 
-/** One inference request with the explanation of its charge, under OpenRouter's field names. */
+/** An inference request with the explanation of its charge, under OpenRouter's field names. */
 export const generationObjectSchema = lazily(() =>
   z
     .object({

@@ -177,7 +177,7 @@ export function readFiguresQuery(
   };
 }
 
-/** One request in a list. */
+/** A request in a list. */
 export const generationRowSchema = lazily(() =>
   z
     .object({

@@ -43,7 +43,7 @@ const columns = [
   "cost",
 ] as const;
 
-/** One line of a report. */
+/** A line of a report. */
 interface SpendLine {
   id: string;
   name: string | null;

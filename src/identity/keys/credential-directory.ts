@@ -11,7 +11,7 @@ import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
  * keyed hash and one lookup, and never a query. A change replaces the whole record.
  */
 export class CredentialDirectory {
-  /** When each of them was last used. */
+  /** The times of their last uses. */
   readonly uses = new CredentialUses();
   /** Called with the workspace whose records changed. */
   onChange: (workspaceId: string) => void = () => undefined;
@@ -202,7 +202,7 @@ export async function loadCredentials(
 }
 
 /**
- * When each key was last used, in memory. An accepted request costs two lookups and no write;
+ * The time of each key's last use, in memory. An accepted request costs two lookups and no write;
  * `CredentialUseWriter` writes the changes periodically.
  */
 export class CredentialUses {

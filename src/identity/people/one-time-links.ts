@@ -229,7 +229,7 @@ export class OwnerClaim {
     if (row === undefined) throw deadOwnerLink();
   }
 
-  /** Called once the transaction of `take` is committed. */
+  /** Marks the owner account as taken, once the transaction of `take` is committed. */
   markClaimed(): void {
     this.claimed = true;
   }

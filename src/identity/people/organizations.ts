@@ -373,7 +373,7 @@ export async function ownersOneAtATime(
 /** The roles of a user in a workspace. In a personal workspace, its user is `owner`. */
 export const roles = ["owner", "admin", "member"] as const;
 
-/** One of the roles. */
+/** A role of a member. */
 export type Role = (typeof roles)[number];
 
 /** Returns whether a text from the database names a role. */

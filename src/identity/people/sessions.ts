@@ -13,7 +13,7 @@ export interface Person {
   /** A `usr_` id. */
   id: string;
   name: string;
-  /** In lower case. */
+  /** The address in lower case. */
   email: string;
   /** Whether the address was confirmed by a link that was sent to it. */
   emailVerified: boolean;

@@ -21,7 +21,7 @@ export type Entitlement = { by: "claim" | "invitation"; token: string } | { by: 
 /** The fields of an account with a password. */
 export interface NewPerson {
   name: string;
-  /** In lower case. */
+  /** The address in lower case. */
   email: string;
   password: string;
   /** The referral code that this person entered. */

@@ -38,7 +38,7 @@ export interface SignInWays {
   providers: string[];
 }
 
-/** One way to sign in. */
+/** A way to sign in. */
 export interface SignInMethod {
   /** An `acct_` or `psk_` id. */
   id: string;

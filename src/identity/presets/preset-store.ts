@@ -186,7 +186,7 @@ const versionRow = (
 export class PresetDirectory {
   /** Called with the workspace whose presets changed. */
   onChange: (workspaceId: string) => void = () => undefined;
-  /** In the order in which they were created; a change keeps its preset's place. */
+  /** The presets in the order in which they were created; a change keeps its preset's place. */
   private readonly byWorkspace = new Map<string, Map<string, Preset>>();
 
   /** Returns the presets of a workspace, newest first. */

@@ -65,7 +65,7 @@ export async function revokeCredentials(
   return { llmKeys: own.length, managementKeys: managing.length, providerKeys: provided.length };
 }
 
-/** Which of a person's keys are revoked when they leave an organisation. */
+/** The keys of a person that are revoked when the person leaves an organisation. */
 export const revokedKinds = ["management", "all", "none"] as const;
 
 /** One of `revokedKinds`. */

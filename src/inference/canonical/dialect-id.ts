@@ -9,7 +9,7 @@ export const dialectIds = [
   "amazon-converse",
 ] as const;
 
-/** One of the chat-like wire formats. */
+/** A chat-like wire format. */
 export type DialectId = (typeof dialectIds)[number];
 
 /**

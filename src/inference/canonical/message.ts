@@ -57,7 +57,7 @@ export interface ToolMessage {
   extensions?: Extensions;
 }
 
-/** One entry of a conversation. */
+/** An entry of a conversation. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
 /** Splits off the instructions before the first turn; later ones keep their place. */
@@ -186,6 +186,6 @@ export interface CacheMarker {
    * The lifetime; absent means the provider's default. 30m is OpenAI's, 5m and 1h are Anthropic's.
    */
   ttl?: "5m" | "30m" | "1h";
-  /** Which of its two fields the openai-chat client used, so that the same one is written back. */
+  /** The field that the openai-chat client used, so that the same one is written back. */
   field?: "cache_control" | "prompt_cache_breakpoint";
 }

@@ -7,7 +7,7 @@ export interface Provenance {
 }
 
 /**
- * One block of reasoning: readable (`text`, `summary`), sealed by its maker (`signature` over the
+ * A block of reasoning: readable (`text`, `summary`), sealed by its maker (`signature` over the
  * text, Messages and Gemini) or unreadable (`encrypted`: redacted thinking, encrypted content). It
  * may be dropped as a whole, but its text and its seal are never changed.
  */
@@ -25,8 +25,7 @@ export interface ReasoningPart {
   /** The maker's name for the seal's format, such as `anthropic-claude-v1`. */
   format?: string;
   /**
-   * In history: which of its fields the openai-chat client used, so that the same one is written
-   * back.
+   * In history: the field that the openai-chat client used, so that the same one is written back.
    */
   field?: ReasoningField;
   extensions?: Extensions;

@@ -65,7 +65,7 @@ export interface GatewayRequest {
 export interface CanonicalRequest {
   /** The dialect that the client spoke. */
   dialect: DialectId;
-  /** As the client wrote it. */
+  /** The model id as the client wrote it. */
   model: string;
   messages: readonly Message[];
   stream: boolean;
@@ -112,7 +112,7 @@ export interface Loss {
    * `tools[0].strict` or `messages[2].content[1].detail`.
    */
   field: string;
-  /** Why, as a phrase for the caller, such as `openai-chat has no such field`. */
+  /** The reason, as a phrase for the caller, such as `openai-chat has no such field`. */
   reason: string;
 }
 
@@ -175,7 +175,7 @@ export type ToolKind = "function" | "custom";
 /** A tool as `allowed_tools` names it; hosted ones are kept as their dialect wrote them. */
 export type AllowedTool = { type: ToolKind; name: string } | { type: "hosted"; value: JsonObject };
 
-/** Which tools the model may or must call. */
+/** The tools that the model may or must call. */
 export type ToolChoice =
   | { type: "auto" | "none" | "required" }
   | { type: "tool"; kind: ToolKind; name: string }

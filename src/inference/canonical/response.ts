@@ -5,10 +5,10 @@ import type { ReasoningPart, Provenance } from "./reasoning.ts";
 import { totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
 import type { ToolKind } from "./request.ts";
 
-/** One of the answers that `n` asked for. */
+/** An answer, of which `n` may ask for several. */
 export interface Choice {
   index: number;
-  /** In the order in which they were generated. */
+  /** The parts in the order in which they were generated. */
   parts: readonly AssistantPart[];
   finish: Finish;
   logProbabilities?: LogProbabilities;
@@ -31,7 +31,7 @@ export interface CanonicalResponse {
   extensions?: Extensions;
 }
 
-/** Why a choice ended. */
+/** The reason for which a choice ended. */
 export type FinishReason =
   | "stop"
   | "stop_sequence"
@@ -66,7 +66,7 @@ export function reconcileFinish(reported: Finish | undefined, hasToolCalls: bool
   return reported;
 }
 
-/** One token with the logarithm of its probability. */
+/** A token with the logarithm of its probability. */
 export interface TokenProbability {
   token: string;
   logprob: number;
@@ -74,7 +74,7 @@ export interface TokenProbability {
   bytes?: readonly number[] | null;
 }
 
-/** One token of an answer with its alternatives. */
+/** A token of an answer with its alternatives. */
 export interface TokenLogProbability extends TokenProbability {
   /** The most likely candidates at this place. */
   top: readonly TokenProbability[];
@@ -269,7 +269,7 @@ export interface ItemPlace {
 }
 
 /**
- * One step of a streamed answer. `response-start` comes first; an item's deltas come between its
+ * A step of a streamed answer. `response-start` comes first; an item's deltas come between its
  * start and its end; several tool calls may be open at once, but only one text and one reasoning
  * item; `finish` comes once for every choice, after its items have ended; `usage` at most once,
  * after the last `finish`; `response-end` or `error` is last.
@@ -340,7 +340,7 @@ export interface AudioDelta extends ItemPlace {
   id?: string;
   /** Base64, to be appended. */
   data?: string;
-  /** To be appended. */
+  /** A part of the transcript, to be appended. */
   transcript?: string;
   expiresAtSeconds?: number;
 }

@@ -161,7 +161,7 @@ export const uptimeDays = 90;
 /** Days whose requests determine the order by usage, including today. */
 const usageDays = 7;
 
-/** One day of a provider: how often it was tried, and how often it failed by its own fault. */
+/** A day of a provider: how often it was tried, and how often it failed by its own fault. */
 export interface UptimeDay {
   /** Days since the epoch, in UTC. */
   day: number;

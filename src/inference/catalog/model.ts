@@ -83,7 +83,7 @@ export interface Provider {
   local?: boolean;
 }
 
-/** One provider's way to serve a model. */
+/** A provider's way to serve a model. */
 export interface UpstreamRoute {
   provider: Provider;
   /** The wire name that is sent upstream. */

@@ -271,8 +271,8 @@ function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * `auto`: the newest general model of each big owner, newest first, and behind them each owner's
- * newest small one for light requests.
+ * Returns the pool `auto`: the newest general model of each big owner, newest first, followed by
+ * each owner's newest small one for light requests.
  */
 function autoPool(models: readonly CatalogModel[]): DefaultPool {
   const general = models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model));
@@ -282,7 +282,10 @@ function autoPool(models: readonly CatalogModel[]): DefaultPool {
   return { members: [...large, ...small], qualityCount: large.length };
 }
 
-/** `free`: models tagged free, those with tools first, then those with the larger context. */
+/**
+ * Returns the pool `free`: models tagged free, those with tools first, then those with the larger
+ * context.
+ */
 function freePool(models: readonly CatalogModel[]): DefaultPool {
   const free = models.filter((model) => isFree(model) && !isSpecial(model));
   const members = free.sort(
@@ -293,7 +296,10 @@ function freePool(models: readonly CatalogModel[]): DefaultPool {
   return { members: members.slice(0, freeMembersMax), qualityCount: 0 };
 }
 
-/** `cowork`: tool-capable models that hold an agent's session and reason, one of each owner. */
+/**
+ * Returns the pool `cowork`: tool-capable models that hold an agent's session and reason, one of
+ * each owner.
+ */
 function coworkPool(models: readonly CatalogModel[]): DefaultPool {
   const fit = models.filter(
     (model) =>
@@ -309,8 +315,8 @@ function coworkPool(models: readonly CatalogModel[]): DefaultPool {
 }
 
 /**
- * `hermes`: tool-capable models with open weights, one of each owner; the Hermes family itself
- * first.
+ * Returns the pool `hermes`: tool-capable models with open weights, one of each owner; the Hermes
+ * family itself first.
  */
 function hermesPool(models: readonly CatalogModel[]): DefaultPool {
   const open = newestOfEach(
@@ -323,7 +329,7 @@ function hermesPool(models: readonly CatalogModel[]): DefaultPool {
   return { members, qualityCount: members.length };
 }
 
-/** `latest`: the newest general model of each big owner, newest first. */
+/** Returns the pool `latest`: the newest general model of each big owner, newest first. */
 function latestPool(models: readonly CatalogModel[]): DefaultPool {
   const members = newestOfEach(
     models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)),

@@ -133,9 +133,9 @@ export interface InputCount {
  */
 export interface DialectDeviations {
   /**
-   * Which name of the output cap the upstream knows. Absent means `max_tokens`, which nearly every
-   * server obeys: a server ignores a cap under a name that it does not know. `either` leaves the
-   * client's own name.
+   * The name of the output cap that the upstream knows. Absent means `max_tokens`, which nearly
+   * every server obeys: a server ignores a cap under a name that it does not know. `either` leaves
+   * the client's own name.
    */
   maxTokensField?: "max_tokens" | "max_completion_tokens" | "either";
   /**
@@ -149,7 +149,7 @@ export interface DialectDeviations {
   reasoningReplay?: ReasoningField;
   /** Whether the upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
   reasoningObject?: boolean;
-  /** Which cache marker the upstream knows on parts; absent means none. */
+  /** The cache marker that the upstream knows on parts; absent means none. */
   cacheMarkers?: "cache_control" | "prompt_cache_breakpoint";
   /** Whether the upstream knows custom tools; absent means that they are wrapped in functions. */
   customTools?: boolean;

@@ -93,7 +93,7 @@ export interface WholeAnswer {
   render(shown: ShownAnswer): string;
 }
 
-/** One server-sent event: its `event:` name, where it had one, and its data. */
+/** A server-sent event: its `event:` name, where it had one, and its data. */
 export interface SseEvent {
   event?: string;
   data: string;

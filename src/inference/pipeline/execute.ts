@@ -122,7 +122,7 @@ async function chargedFailure(
   });
 }
 
-/** The parts of a settlement that are the same for every request that was not served. */
+/** Returns the parts of a settlement that are the same for every request that was not served. */
 const unserved = (execution: Execution) =>
   ({
     call: execution.call,

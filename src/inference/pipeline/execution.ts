@@ -283,7 +283,7 @@ export const meteredOf = (
  */
 export type DisconnectPolicy = "abort" | "drain";
 
-/** Everything that serving a request needs, built once. */
+/** The dependencies of serving requests, built once. */
 export interface InferenceDependencies {
   catalog(): CatalogSnapshot;
   ledger: LedgerPort;

@@ -7,7 +7,7 @@ import type { LeftOut } from "../routing/candidate.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Provider } from "../catalog/model.ts";
 
-/** One attempt that failed, with its judgement. */
+/** An attempt that failed, with its judgement. */
 export interface FailedAttempt {
   record: AttemptRecord;
   failure: AttemptFailure;

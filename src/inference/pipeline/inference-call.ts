@@ -110,7 +110,7 @@ export interface CallOrigin {
   admission?: Admission | undefined;
 }
 
-/** One inference request, in the form that is the same for every surface. */
+/** An inference request, in the form that is the same for every surface. */
 export interface InferenceCall extends CallOrigin {
   surface: Surface;
   /** The surface's name in records and metrics, such as `messages`. */

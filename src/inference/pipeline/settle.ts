@@ -34,7 +34,7 @@ export interface Settlement {
   losses: readonly Loss[];
   /** The output cap that the provider was given in place of a larger one. */
   outputCap: number | undefined;
-  /** Why the request was routed as it was; undefined where there was only one route. */
+  /** The reason for the routing; undefined where there was only one route. */
   routing: GenerationDetail["routing"];
   requestedModel: string;
   metered: MeteredUsage;

@@ -224,7 +224,7 @@ export interface ItemsQuery {
   after: string | undefined;
 }
 
-/** One page of a list, as clients see it. */
+/** A page of a list, as clients see it. */
 export interface ItemsPage {
   object: "list";
   data: readonly ResponseItem[];

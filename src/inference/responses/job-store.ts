@@ -12,7 +12,7 @@ import { itemRows, type ResponseTables } from "./response-store.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
-/** One background response, ready to run. */
+/** A background response, ready to run. */
 export interface BackgroundJob {
   responseId: string;
   createdAtMs: number;
@@ -53,7 +53,7 @@ export type RunBackground = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** Why a job is stopped before its answer is complete. */
+/** The reason for which a job is stopped before its answer is complete. */
 export type StopReason = "cancel" | "shutdown";
 
 /** The end of a job, as its run reports it. */
@@ -210,7 +210,7 @@ export class JobStore {
   private readonly database: Kysely<ResponseTables>;
   private readonly leases: Leases | undefined;
 
-  /** With leases, jobs of other live gateways are left alone. */
+  /** Opens the store; `leases` protect the jobs of other live gateways. */
   constructor(database: Kysely<ResponseTables>, leases?: Leases) {
     this.database = database;
     this.leases = leases;

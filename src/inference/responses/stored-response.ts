@@ -76,7 +76,7 @@ export function outputItems(record: ResponseRecord): readonly ResponseItem[] {
     : [];
 }
 
-/** One event of a response's stream. */
+/** An event of a response's stream. */
 export interface ResponseEvent {
   /** The number that `starting_after` refers to; it grows from event to event. */
   sequenceNumber: number;

@@ -6,9 +6,7 @@ import type { SortKey } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
 import type { Session } from "./sticky-sessions.ts";
 
-/**
- * One way to serve a request: a model at a provider, with the reason for its place in the order.
- */
+/** A way to serve a request: a model at a provider, with the reason for its place in the order. */
 export interface Candidate {
   model: CatalogModel;
   route: UpstreamRoute;

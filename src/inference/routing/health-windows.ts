@@ -290,7 +290,7 @@ interface Seen {
   hasOutage: boolean;
 }
 
-/** Everything that is remembered of a provider. */
+/** All that is remembered of a provider. */
 export class ProviderWindows {
   readonly id: string;
   readonly own = new RecentWindow();
@@ -481,7 +481,7 @@ export class RetryBudget {
 }
 
 /**
- * Why a provider is treated differently from others (contract, "Health and routing states";
+ * A treatment of a provider that differs from others' (contract, "Health and routing states";
  * docs/health.md says when).
  */
 export type ProviderState = "deprioritized" | "excluded" | "quarantined" | "budget_exhausted";

@@ -81,8 +81,8 @@ function live(resolved: ResolvedModel): ResolvedModel {
 const freeEnding = ":free";
 
 /**
- * `service/auto:free` chooses among the models that cost nothing: it is another name for
- * `service/free`.
+ * Resolves `service/auto:free`, another name for `service/free`, which chooses among the models
+ * that cost nothing.
  */
 function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | undefined {
   if (!base.endsWith(freeEnding)) return undefined;

@@ -44,7 +44,7 @@ export class StickySessions {
   private readonly lifetimeMs: number;
   private readonly recallMs: number;
   private readonly shared: SharedPlaces | undefined;
-  /** In the order of their last use. */
+  /** The entries in the order of their last use. */
   private readonly entries = new Map<string, Entry>();
 
   constructor(
@@ -131,7 +131,10 @@ export class StickySessions {
   }
 }
 
-/** Neither workspace ids nor model ids contain line breaks, so no two sessions share a key. */
+/**
+ * Returns the key of a session. Neither workspace ids nor model ids contain line breaks, so no two
+ * sessions share a key.
+ */
 const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string =>
   `${workspaceId}\n${requestedModel}\n${id}`;
 

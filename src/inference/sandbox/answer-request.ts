@@ -200,7 +200,7 @@ function notFound(path: string): Response {
   });
 }
 
-/** One HTTP request as the sandbox processes it. */
+/** An HTTP request as the sandbox processes it. */
 interface Incoming {
   bodyText: string;
   target: RequestTarget;

@@ -2,7 +2,7 @@ import type { ReadPrompt } from "./prompt.ts";
 import type { Directives } from "./directives.ts";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** One event of a stream in wire form. */
+/** An event of a stream in wire form. */
 export interface WireEvent {
   wire: string;
   /** Whether it carries a piece of reasoning, text or tool arguments. */
@@ -74,7 +74,7 @@ export interface SimulatedCall {
   argumentTokens: string[];
 }
 
-/** One answer, as its tokens. Reasoning comes first, then text or calls. */
+/** An answer, as its tokens. Reasoning comes first, then text or calls. */
 export interface SimulatedChoice {
   reasoning: string[];
   text: string[];

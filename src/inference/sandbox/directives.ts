@@ -8,10 +8,9 @@ const longestWaitMs = 600_000;
 const mostTokens = 131_072;
 
 /**
- * Everything that a prompt can ask of the sandbox: `sandbox:name=value` or `sandbox:name` (the
- * value is then 1), anywhere in the last user message, or in the input of a surface without
- * messages. A "content event" is a stream event that carries a piece of reasoning, text or tool
- * arguments.
+ * All directives that a prompt can contain: `sandbox:name=value` or `sandbox:name` (the value is
+ * then 1), anywhere in the last user message, or in the input of a surface without messages. A
+ * "content event" is a stream event that carries a piece of reasoning, text or tool arguments.
  */
 export const directiveTable = {
   delay_ms: {

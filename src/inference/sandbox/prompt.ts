@@ -33,7 +33,7 @@ export type Effort = "low" | "medium" | "high";
 /** The author of a turn; "tool" is a tool's result. */
 type TurnRole = "system" | "user" | "assistant" | "tool";
 
-/** One message of a conversation, reduced to what the sandbox reads of it. */
+/** A message of a conversation, reduced to what the sandbox reads of it. */
 export interface Turn {
   role: TurnRole;
   text: string;
@@ -49,7 +49,7 @@ export interface OfferedTool {
   schema: unknown;
 }
 
-/** Which tools the answer may or has to call. */
+/** The tools that the answer may or has to call. */
 export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; name: string };
 
 /** The form of the answer's text. */

@@ -68,9 +68,9 @@ const socketHandlers = {
 };
 
 /**
- * One HTTP/1.1 client connection on a plain or TLS socket. It carries one request at a time, and
- * the certificate must be valid for the host. Written on `Bun.connect` because `fetch` crosses a
- * thread for each request and cannot tell a slow connect from a slow answer.
+ * An HTTP/1.1 client connection on a plain or TLS socket. It carries one request at a time, and the
+ * certificate must be valid for the host. Written on `Bun.connect` because `fetch` crosses a thread
+ * for each request and cannot tell a slow connect from a slow answer.
  */
 export class Connection {
   readonly place: Place;

@@ -11,7 +11,7 @@ export interface ExchangeTimeouts {
   firstTokenMs: number;
   /** Between two pieces of the answer, once content has begun. */
   idleMs: number;
-  /** From sending to the last byte. */
+  /** Milliseconds from sending to the last byte. */
   totalMs: number;
 }
 
@@ -72,7 +72,7 @@ interface ExchangeOptions {
 const noHeaders: ResponseHead["headers"] = {};
 
 /**
- * One request and, once its head has come, its answer. The body is pulled in chunks, with
+ * A request and, once its head has arrived, its answer. The body is pulled in chunks, with
  * backpressure to the upstream's socket and three deadlines. Aborting closes the upstream
  * connection at once.
  */
@@ -123,7 +123,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     });
   }
 
-  /** Called when the exchange has waited for a moment: from now on it listens to the client. */
+  /** Starts to listen to the client. Called once the exchange has waited for a moment. */
   onLasting(): void {
     this.abortScope.listen();
   }

@@ -143,7 +143,7 @@ function endOfLastLine(chunk: Uint8Array): number {
   return Math.max(feed, carriage) + 1;
 }
 
-/** One line of the text, without its end. */
+/** A line of the text, without its end. */
 interface Line {
   text: string;
   start: number;
@@ -244,8 +244,7 @@ export class FramedEvents implements EventReader {
 }
 
 /**
- * One server-sent event: its `event:` name where it had one, and its data lines joined by line
- * feeds.
+ * A server-sent event: its `event:` name where it had one, and its data lines joined by line feeds.
  */
 export interface SseEvent {
   event?: string;

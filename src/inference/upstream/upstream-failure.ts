@@ -29,7 +29,7 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** Why another candidate was tried: the contract's fallback reasons. */
+/** The reason for which another candidate was tried: the contract's fallback reasons. */
 type FallbackReason =
   | "rate_limited"
   | "timeout"

@@ -15,7 +15,7 @@ export type ComponentStatus =
   /** Too little traffic to judge. */
   | "no_signal";
 
-/** One component of the snapshot. */
+/** A component of the snapshot. */
 export interface Component<Data = object> {
   status: ComponentStatus;
   description: string;
@@ -136,7 +136,10 @@ export interface RoutingData {
     quarantined: number;
     budget_exhausted: number;
   };
-  /** One entry for each state, so that a provider may occur more than once. */
+  /**
+   * The degraded providers, with an entry for each state, so that a provider may occur more than
+   * once.
+   */
   degraded: (RoutedProvider & { state: RoutingState })[];
 }
 

@@ -338,7 +338,7 @@ export class HealthRecorder {
   }
 }
 
-/** Everything that is known of one provider. Times are in milliseconds. */
+/** All that is known of a provider. Times are in milliseconds. */
 export interface UpstreamReport {
   id: string;
   name: string;

@@ -2,7 +2,8 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { healthThresholds as limits } from "./thresholds.ts";
 
 /**
- * Why routing treats a provider differently from others (contract, "Health and routing states").
+ * A treatment of a provider by routing that differs from others' (contract, "Health and routing
+ * states").
  */
 export type RoutingState =
   /** Tried after all others. */

@@ -197,7 +197,7 @@ export interface SmokeResult {
   atMs: number;
   outcome: SmokeOutcome;
   latencyMs: number | null;
-  /** Why it failed or was skipped. */
+  /** The reason for which it failed or was skipped. */
   message: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** One problem of the configuration, and its place. */
+/** A problem of the configuration, and its place. */
 export interface ConfigurationProblem {
   /**
    * The path of the setting, such as `providers[0].base_url`, or the name of an environment

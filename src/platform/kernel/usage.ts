@@ -19,7 +19,7 @@ export interface Usage {
   outputImageTokens?: number;
 }
 
-/** One count of a usage vector. */
+/** A count of a usage vector. */
 export type UsagePart = keyof Usage;
 
 /**

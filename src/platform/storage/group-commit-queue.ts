@@ -115,7 +115,9 @@ export class GroupCommitQueue implements CommitQueue {
   #draining = false;
   #lastProbe: TestWrite | undefined;
   #closed = false;
-  /** Why no unit in flight will be settled soon; undefined where the database answers. */
+  /**
+   * The reason why no unit in flight will be settled soon; undefined where the database answers.
+   */
   #silence: StorageUnavailableError | undefined;
   /** Whether the last unit may be followed by more. */
   #moreMayFollow = false;

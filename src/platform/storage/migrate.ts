@@ -4,7 +4,7 @@ import { assert } from "../kernel/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
 import type { StorageKind } from "./storage.ts";
 
-/** One step of the schema, for both engines. `createTable` covers their differences. */
+/** A step of the schema, for both engines. `createTable` covers their differences. */
 export interface Migration {
   /**
    * A name that sorts after every migration released before it, such as `2026-11-21-ledger`. A

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry, type Metric } from "prom-client";
 import type { CounterCell, Family, HistogramCell } from "./metric-families.ts";
 
-/** One metric, as it is shown to a scraper. */
+/** A metric as it is shown to a scraper. */
 export type MetricDefinition =
   | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
   | { kind: "gauge" | "counter"; name: string; help: string; read: () => Promise<number> }

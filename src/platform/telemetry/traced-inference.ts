@@ -1,4 +1,4 @@
-/** One call of an upstream. */
+/** A call of an upstream. */
 export interface TracedAttempt {
   /** The provider's slug. */
   provider: string;
@@ -103,7 +103,7 @@ const providerNames: Readonly<Record<string, string>> = {
 /** Returns the value of `gen_ai.provider.name`: the conventions' name, or the slug. */
 export const genAiProvider = (slug: string): string => providerNames[slug] ?? slug;
 
-/** One of the names above. */
+/** An attribute's name from the list above. */
 type GenAiAttribute = (typeof genAi)[keyof typeof genAi];
 
 /** The attributes of a span; absent ones are omitted. */

@@ -248,7 +248,7 @@ export interface WrappedDataKey {
   /** The hexadecimal id that sealed texts name. */
   id: string;
   workspaceId: string;
-  /** In the form that `seal` writes. */
+  /** The wrapped key in the form that `seal` writes. */
   wrapped: string;
 }
 

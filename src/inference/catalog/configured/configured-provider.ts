@@ -24,7 +24,7 @@ const surfaceSchema = z.enum([
   "documents",
 ]);
 
-/** One dialect for a provider, or a dialect for each surface that it offers. */
+/** A dialect for a provider, or one for each surface that it offers. */
 const dialectSchema = z.union([
   z.enum(dialectIds),
   z
@@ -186,7 +186,7 @@ export const configuredProviderSchema = providerSchema.superRefine((provider, co
 
 /** A provider of the configuration file. */
 export type ConfiguredProvider = z.infer<typeof configuredProviderSchema>;
-/** One of its models. */
+/** A model of a configured provider. */
 export type ConfiguredModel = NonNullable<ConfiguredProvider["models"]>[number];
 /** The price of a model there, in USD per million tokens. */
 export type ConfiguredPricing = NonNullable<ConfiguredModel["pricing"]>;

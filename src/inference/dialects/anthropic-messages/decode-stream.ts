@@ -421,7 +421,7 @@ const malformed: ErrorPart = {
   },
 };
 
-/** An error event that is a sentence. */
+/** Returns the error part of an event whose error is a sentence. */
 const textError = (text: string): ErrorPart => ({
   type: "error",
   fault: "reported",

@@ -183,8 +183,8 @@ interface CandidateSurroundings {
 /** Reduces the chunks of one candidate to items that are opened, filled and closed. */
 class CandidateStream {
   /**
-   * Set once the candidate said how it ended. Content may still follow, and older models report
-   * STOP on every chunk.
+   * The end that the candidate stated. Content may still follow, and older models report STOP on
+   * every chunk.
    */
   ending: Finish | undefined;
   /** Whether any chunk named a finish reason, known or not. */

@@ -221,7 +221,7 @@ interface CallState {
   id: string;
   name: string;
   kind: ToolKind;
-  /** Everything that came so far. */
+  /** The text so far. */
   text: string;
   /** Known once the call was announced, which waits for its name. */
   place: ItemPlace | undefined;

@@ -221,7 +221,7 @@ interface RecordFacts {
   createdAtSeconds: number;
   /** Absent while the response is in progress. */
   ending?: Ending | undefined;
-  /** When it was completed, if it was. */
+  /** The time when it was completed, if it was. */
   completedAtSeconds?: number;
   output: readonly JsonObject[];
   usage?: MeteredUsage | undefined;

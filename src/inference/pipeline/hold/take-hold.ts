@@ -45,8 +45,8 @@ export interface Allowance {
 const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isOnOwnKey(candidate);
 
 /**
- * Which candidates remain when too little is left to hold for all of them, from least to most
- * restrictive.
+ * Filters of the candidates that remain when too little is left to hold for all of them, from least
+ * to most restrictive.
  */
 const fallbackPolicies: readonly ((candidate: Candidate) => boolean)[] = [
   () => true,
@@ -251,7 +251,7 @@ const heldElsewhere = (reason: "exists" | "away"): GatewayError =>
 /** Seconds within which most requests that hold the missing credits end. */
 const retryAfterSeconds = 5;
 
-/** For each shortage, the words that name it and what the caller can do about it. */
+/** The words that name each shortage and its remedy. */
 const shortages = {
   insufficient_balance: {
     reason: "balance_too_low",

@@ -263,8 +263,8 @@ export class RelayedStream implements FrameSource {
   }
 
   /**
-   * After the last choice has finished, heartbeats no longer keep the stream open. A further choice
-   * reopens it.
+   * Records whether the last choice has finished. Then heartbeats no longer keep the stream open,
+   * until a further choice starts.
    */
   private noteFinished(finished: boolean): void {
     this.endAwaited = finished;

@@ -152,7 +152,10 @@ export class TranslatedRelay implements StreamRelay {
     return malformedStream(observation);
   }
 
-  /** An end without content is the provider's failure, and nothing is charged for it. */
+  /**
+   * Ends the stream. An end without content is the provider's failure, and nothing is charged for
+   * it.
+   */
   private async close(before: string): Promise<string> {
     const { encoder, settle, metadataText, fallback } = this.options;
     if (!this.meter.isAcceptable && !this.meter.hasContent) throw emptyStream();

@@ -397,7 +397,7 @@ const typeByStatus: Readonly<Record<number, string>> = {
   529: "overloaded_error",
 };
 
-/** Anthropic's error body. */
+/** Returns Anthropic's error body. */
 const anthropicError = ({ status, message, requestId }: Refusal): Record<string, unknown> => ({
   type: "error",
   error: {

@@ -22,7 +22,7 @@ import {
   type Turn,
 } from "../prompt.ts";
 
-/** One chunk of a streamed answer; `content` is true when it carries a part. */
+/** A chunk of a streamed answer; `content` is true when it carries a part. */
 interface GenerateChunk {
   body: Record<string, unknown>;
   content: boolean;

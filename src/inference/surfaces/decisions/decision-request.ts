@@ -25,7 +25,7 @@ export interface ScoreQuestion {
   criteria: readonly Guidance[];
 }
 
-/** One question of the contract's three types. */
+/** A question of one of the contract's three types. */
 export type Question = NoulQuestion | ChoiceQuestion | ScoreQuestion;
 
 /** A request for decisions (contract: `POST /decisions`). */
@@ -33,7 +33,7 @@ export interface DecisionRequest {
   /** The model as the caller wrote it. */
   model: string;
   state: Guidance;
-  /** By their ids, at least one. */
+  /** The questions by their ids, at least one. */
   questions: Readonly<Record<string, Question>>;
 }
 

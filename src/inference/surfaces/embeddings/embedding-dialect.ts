@@ -32,7 +32,7 @@ export type Modality =
 
 /** The answer to one batch. */
 export interface EmbeddingPart {
-  /** In the order of the inputs. */
+  /** The vectors in the order of the inputs. */
   vectors: readonly Vector[];
   /** Undefined when the provider reported none. */
   metered: MeteredUsage | undefined;

@@ -4,8 +4,8 @@ import { FieldReader, isObject, listOf, requireFields, type Fields } from "../re
 import type { SortKey } from "../../routing/provider-preferences.ts";
 
 /**
- * One text, as itself or as its token ids, or an object for models that accept more than text: in
- * the form of the provider, or with `content` parts of type `text` and `image_url`, as in chat.
+ * A text, as itself or as its token ids, or an object for models that accept more than text: in the
+ * form of the provider, or with `content` parts of type `text` and `image_url`, as in chat.
  */
 export type EmbeddingInput = string | readonly number[] | Fields;
 

@@ -18,9 +18,9 @@ export type GitObjects = Map<string, GitObject>;
 /** Bounds on what a pack unpacks to. Small packs may expand to gigabytes. */
 export interface PackLimits {
   objects: number;
-  /** Of one object. */
+  /** The most bytes of one object. */
   objectBytes: number;
-  /** Of all objects together. */
+  /** The most bytes of all objects together. */
   bytes: number;
 }
 

@@ -54,7 +54,7 @@ export interface ReplicaOptions {
  * in favour of replay.
  */
 export class Replica {
-  /** For reads alone, without transactions. */
+  /** The replica's database, for reads alone and without transactions. */
   readonly database: Kysely<GatewayTables>;
   readonly figures: ReplicaFigures = { isRead: false, lagSeconds: 0, fallbacks: 0 };
   readonly #options: ReplicaOptions;

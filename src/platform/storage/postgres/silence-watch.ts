@@ -25,7 +25,7 @@ export interface QueryPool {
 
 /** The options of a silence watch. */
 export interface SilenceWatchOptions {
-  /** One connection of its own for the probes, which have a time limit. */
+  /** A separate connection for the probes, which have a time limit. */
   probes: { query(text: string): Promise<unknown>; end(): Promise<void> };
   /** Milliseconds without an answer, while something waits, that count as silence. */
   silentAfterMs: number;

@@ -134,7 +134,7 @@ export interface WorkerConnectionOptions {
 const readsOnly = /^\s*select\b/i;
 
 /**
- * One use of the database by Kysely: a single query, or a transaction that holds the writer's turn.
+ * A use of the database by Kysely: a single query, or a transaction that holds the writer's turn.
  */
 class WorkerConnection implements DatabaseConnection {
   readonly #options: WorkerConnectionOptions;

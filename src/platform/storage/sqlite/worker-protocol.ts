@@ -35,9 +35,7 @@ export interface QueryRows {
   lastInsertRowid?: number | bigint;
 }
 
-/**
- * Why the engine refused. Errors lose their code when they are cloned, so it is sent separately.
- */
+/** The engine's error. Errors lose their code when they are cloned, so it is sent separately. */
 export interface WorkerError {
   message: string;
   code: string;

@@ -7,7 +7,7 @@ import { unwrapInput } from "../../tools.ts";
 import { decodeAnnotation } from "../answer-fields.ts";
 import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
 
-/** One item of an upstream's stream, from its first event to its last. */
+/** An item of an upstream's stream, from its first event to its last. */
 export interface ItemStream {
   /** Reads an event of the item other than its beginning and its end. */
   read(type: string, event: JsonObject): StreamPart[];
@@ -185,7 +185,7 @@ export class CallStream implements ItemStream {
   private readonly surroundings: StreamSurroundings;
   private place: ItemPlace | undefined;
   private ended = false;
-  /** Everything that came so far. */
+  /** The text so far. */
   private text = "";
   /** The characters of it that were passed on. */
   private told = 0;
