@@ -78,7 +78,7 @@ function closeFiles(settings: Settings, logger: Logger): void {
   if (tightened.length > 0)
     logger.warn(
       { files: tightened },
-      "files that other users of this machine could read are private now",
+      "files that other users of this machine could read were made private",
     );
   for (const { path, reason } of left)
     logger.warn(
@@ -321,10 +321,10 @@ function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>):
 /** Logs errors that no handler caught, which are bugs; an uncaught exception ends the process. */
 function watchForMistakes(logger: Logger): void {
   process.on("unhandledRejection", (error) =>
-    logger.error({ err: error }, "a rejection was handled nowhere"),
+    logger.error({ err: error }, "a promise was rejected and nothing handled it"),
   );
   process.on("uncaughtException", (error) => {
-    logger.error({ err: error }, "an exception was caught nowhere; the process ends");
+    logger.error({ err: error }, "an exception was not caught; the process ends");
     process.exit(70);
   });
 }

@@ -82,7 +82,7 @@ export function observeInference({
     responseNotKept: (error, response) =>
       logger.error(
         { err: error, response },
-        "a response could not be stored; its client has it all the same",
+        "a response could not be stored; its client received it",
       ),
     streamOpened: () => metrics.openStreams.inc(),
     streamClosed: () => metrics.openStreams.dec(),

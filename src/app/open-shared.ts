@@ -139,9 +139,15 @@ export async function openEpoch(
     nodeId: shared.nodeId,
     clock,
     onSetBack: () =>
-      logger.error({}, "the database was set back: what is shared of it is read again"),
+      logger.error(
+        {},
+        "the database was restored to an earlier state: shared data is read from it again",
+      ),
     onError: (error) =>
-      logger.warn({ err: error }, "the database could not be asked whether it was set back"),
+      logger.warn(
+        { err: error },
+        "it could not be checked whether the database was restored to an earlier state",
+      ),
   });
   shared.epoch = epoch;
   const { channel } = shared;
@@ -183,7 +189,7 @@ export async function openCounters(
       .setIfAbsent("hours-restored", "")
       .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
       .catch((error: unknown) =>
-        logger.warn({ err: error }, "windows of hours could not be counted again"),
+        logger.warn({ err: error }, "rate windows of hours could not be restored from the records"),
       );
   });
   return counters;
@@ -205,10 +211,7 @@ export function shareChanges(
     ...parts,
     channel: shared.channel,
     onError: (error) =>
-      logger.error(
-        { err: error },
-        "a change could not be sent to other gateways, or read from them, yet",
-      ),
+      logger.error({ err: error }, "changes could not be exchanged with other gateways yet"),
   });
 }
 
@@ -236,7 +239,7 @@ export function shareKeyUsage(
     onError: (error) =>
       logger.error(
         { err: error },
-        "what other gateways used of provider keys could not be read yet",
+        "the use of provider keys by other gateways could not be read yet",
       ),
   });
   shared.keyUsage.start();

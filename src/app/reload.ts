@@ -127,7 +127,10 @@ class Reload {
       this.lastProblem = error instanceof Error ? error.message : String(error);
       const what =
         error instanceof ConfigurationError ? { problems: error.toString() } : { err: error };
-      this.logger.error(what, "the catalog stays as it was, since what was read cannot be used");
+      this.logger.error(
+        what,
+        "the catalog stays as it was, since the new configuration or facts cannot be used",
+      );
       throw error;
     }
   }

@@ -21,7 +21,7 @@ function takeUpWhatIsLeft(
   if (leases === undefined) return () => undefined;
   const look = (): void => {
     Promise.all(takeUp.map((each) => each())).catch((error: unknown) =>
-      logger.warn({ err: error }, "jobs of others could not be taken up yet"),
+      logger.warn({ err: error }, "jobs of ended gateways could not be resumed yet"),
     );
   };
   const timer = setInterval(look, takeUpEveryMs);
@@ -39,7 +39,7 @@ function startBudgets(
       error === undefined,
       error === undefined ? undefined : "The last run failed.",
     );
-    if (error !== undefined) logger.error({ err: error }, "budgets could not be looked at");
+    if (error !== undefined) logger.error({ err: error }, "budgets could not be checked");
   });
 }
 
@@ -55,8 +55,7 @@ export function startKeyProber(
     probe,
     clock,
     isLeader,
-    onError: (error) =>
-      logger.error({ err: error }, "a donated provider key could not be asked about"),
+    onError: (error) => logger.error({ err: error }, "a donated provider key could not be probed"),
   });
   prober.start();
   return prober;
@@ -98,7 +97,7 @@ function startRetention(
     onMonthsHeldUp: (error) =>
       parts.logger.warn(
         { err: error },
-        "months of generation records could not be made or dropped yet",
+        "monthly partitions of generation records could not be created or dropped yet",
       ),
   });
   retention.start();
@@ -167,7 +166,7 @@ export function forgetConsent(
   everyMs = hourMs,
 ): ReturnType<typeof setInterval> {
   const onError = (error: unknown): void =>
-    logger.error({ err: error }, "codes and tokens that ended could not be deleted");
+    logger.error({ err: error }, "expired codes and tokens could not be deleted");
   return setInterval(() => {
     if (isLeader?.() !== false)
       void insights.jobs.run("consent_retention", () => consent.removeEnded(), onError);

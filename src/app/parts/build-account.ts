@@ -50,7 +50,7 @@ export async function buildPayments(
     onRefused: ({ id, type }, outcome) =>
       logger.error(
         { event: id, type, outcome },
-        "what Stripe says does not fit what was ordered; nothing was credited",
+        "an event of Stripe does not match its order; nothing was credited",
       ),
     onError: (error) =>
       logger.error({ err: error }, "background work of payments failed, trying again"),

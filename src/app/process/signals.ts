@@ -129,7 +129,7 @@ export function endOnSignal(app: App, options: EndOptions): void {
     drain(app, { ...options, impatience }).then(
       () => process.exit(0),
       (error: unknown) => {
-        options.logger.error({ err: error }, "the end was not in good order");
+        options.logger.error({ err: error }, "the gateway did not shut down cleanly");
         process.exit(1);
       },
     );

@@ -19,7 +19,7 @@ const serviceJobs = [
   { kind: "generation_retention", label: "Deletion of old generation records", everyMs: hourMs },
   { kind: "ledger_closing", label: "Closing of the ledger's months", everyMs: hourMs },
   { kind: "response_retention", label: "Deletion of old stored responses", everyMs: hourMs },
-  { kind: "consent_retention", label: "Deletion of codes and tokens that ended", everyMs: hourMs },
+  { kind: "consent_retention", label: "Deletion of expired codes and tokens", everyMs: hourMs },
   { kind: "document_retention", label: "Deletion of old document jobs", everyMs: hourMs },
   { kind: "payment_reconciliation", label: "Reconciliation of card payments", everyMs: hourMs / 6 },
   { kind: "budget_alerts", label: "Alerts of budgets", everyMs: hourMs / 60 },

@@ -155,7 +155,7 @@ export class Replica {
     const lagMs = this.#lagMs(shown);
     const isRead = this.#hasShown && lagMs <= maxLagMs;
     if (isRead && !this.figures.isRead)
-      this.#options.logger.info({}, "the replica of the database is read from");
+      this.#options.logger.info({}, "reads use the replica of the database");
     this.figures.lagSeconds = lagMs / 1_000;
     this.figures.isRead = isRead;
     if (lagMs <= maxLagMs) return;
