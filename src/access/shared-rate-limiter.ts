@@ -184,31 +184,37 @@ if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local function leaves(key, slot, slot_ms, window)
-  return (tonumber(redis.call('HGET', key, 'l' .. slot)) or (slot + 1) * slot_ms) + window
-end
 local answer = {0}
 for position, key in ipairs(KEYS) do
   local base = position * 5 - 3
   local window, slot_ms, limit = tonumber(ARGV[base]), tonumber(ARGV[base + 1]), tonumber(ARGV[base + 2])
   local amount, at = tonumber(ARGV[base + 3]), tonumber(ARGV[base + 4])
-  local size = window / slot_ms + 1
-  local head = redis.call('HMGET', key, 't', 'f', 'n')
+  local current = math.floor(now / slot_ms)
+  local head = redis.call('HMGET', key, 't', 'f', 'n', current, 'l' .. current)
   local known = tonumber(head[3])
-  local newest = math.max(math.floor(now / slot_ms), known or 0)
-  local oldest = newest - size + 1
+  local newest = math.max(current, known or 0)
+  local oldest = newest - window / slot_ms
   local total, first = tonumber(head[1]) or 0, tonumber(head[2]) or newest
-  local changed = false
+  local changed, slots = false, {[current] = {held = tonumber(head[4]), last = tonumber(head[5])}}
+  local function read(slot)
+    if not slots[slot] then
+      local found = redis.call('HMGET', key, slot, 'l' .. slot)
+      slots[slot] = {held = tonumber(found[1]), last = tonumber(found[2])}
+    end
+    return slots[slot]
+  end
+  local function leaves(slot) return (read(slot).last or (slot + 1) * slot_ms) + window end
   if known and known < oldest then
     redis.call('DEL', key)
-    total, first = 0, newest
+    total, first, slots = 0, newest, {[current] = {}}
   end
   while first < oldest or (total > 0 and first < newest) do
-    local held = tonumber(redis.call('HGET', key, first))
-    if first >= oldest and held and leaves(key, first, slot_ms, window) > now then break end
+    local held = read(first).held
+    if first >= oldest and held and leaves(first) > now then break end
     if held then
       redis.call('HDEL', key, first, 'l' .. first)
       total = total - held
+      slots[first] = {}
     end
     first = first + 1
     changed = true
@@ -218,12 +224,14 @@ for position, key in ipairs(KEYS) do
       answer[1] = position
     else
       local slot = at < 0 and newest or math.min(at, newest)
-      local last = at < 0 and now or math.min(at * slot_ms, now)
-      redis.call('HINCRBY', key, slot, amount)
-      redis.call('HSET', key, 'l' .. slot, math.max(last, tonumber(redis.call('HGET', key, 'l' .. slot)) or 0))
+      local counted = read(slot)
+      if not counted.held then redis.call('PEXPIRE', key, window + 2 * slot_ms) end
+      counted.last = math.max(at < 0 and now or math.min(at * slot_ms, now), counted.last or 0)
+      counted.held = (counted.held or 0) + amount
       first = total == 0 and slot or math.min(first, slot)
       total = total + amount
-      changed = true
+      redis.call('HSET', key, slot, counted.held, 'l' .. slot, counted.last, 't', total, 'f', first, 'n', newest)
+      changed = false
     end
   end
   if changed then
@@ -231,7 +239,7 @@ for position, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, window + 2 * slot_ms)
   end
   answer[#answer + 1] = total
-  answer[#answer + 1] = total > 0 and math.min(leaves(key, first, slot_ms, window) - now, window) or 0
+  answer[#answer + 1] = total > 0 and math.min(leaves(first) - now, window) or 0
 end
 local admitted = ARGV[#KEYS * 5 + 2]
 if admitted ~= '' and answer[1] == 0 then redis.call('SET', admitted, 1, 'PX', 5000) end

@@ -1,5 +1,6 @@
 import { rootCertificates } from "node:tls";
 import type { Redis, RedisOptions } from "ioredis";
+import { CommandWatch } from "./command-watch.ts";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 
 /** A script that runs on the server as one step. */
@@ -58,6 +59,9 @@ export class SharedState {
   private isOpen = false;
   /** Why a sentinel named no primary since the last connection. */
   private sentinelFailure: Error | undefined;
+  private readonly watch = new CommandWatch(commandTimeoutMs);
+  /** The socket whose writes of this turn are held back until the turn ends. */
+  private gathering: Redis["stream"] | undefined;
 
   private constructor(client: Redis, server: SharedServer, logger: SharedStateLogger) {
     this.client = client;
@@ -177,7 +181,8 @@ export class SharedState {
     const run = this.currentRun;
     if (run === undefined) throw new SharedStateAwayError("the server of shared state is away");
     try {
-      return await inTime(send());
+      this.gatherWrites();
+      return await this.watch.answerOf(send);
     } catch (error) {
       const failure = redisFailure(error);
       // A server that does not answer is asked nothing more until it answers a new connection.
@@ -191,6 +196,18 @@ export class SharedState {
       }
       throw failure;
     }
+  }
+
+  /** Sends all commands of a turn of the event loop with one write to the socket. */
+  private gatherWrites(): void {
+    const { stream } = this.client;
+    if (this.gathering === stream) return;
+    this.gathering = stream;
+    stream.cork();
+    setImmediate(() => {
+      this.gathering = undefined;
+      stream.uncork();
+    });
   }
 
   private lose({ cause }: { cause?: unknown } = {}): void {
@@ -240,7 +257,7 @@ export class SharedState {
   /** Rejects where a sentinel that knows no better yet named what is a replica by now. */
   private async requirePrimary(): Promise<void> {
     if ((this.server.sentinels ?? []).length === 0) return;
-    const replication = await inTime(this.client.info("replication"));
+    const replication = await this.watch.answerOf(() => this.client.info("replication"));
     if (!/^role:master/m.test(replication)) throw new Error("the server is no primary any more");
   }
 
@@ -252,7 +269,9 @@ export class SharedState {
    */
   private async takesWrites(): Promise<boolean> {
     try {
-      await inTime(this.client.set(`${sharedPrefix}writable`, "", "PX", writableMs));
+      await this.watch.answerOf(() =>
+        this.client.set(`${sharedPrefix}writable`, "", "PX", writableMs),
+      );
       this.refusal = undefined;
       return true;
     } catch (error) {
@@ -276,7 +295,9 @@ export class SharedState {
   private async learnRun(): Promise<void> {
     try {
       await this.requirePrimary();
-      const run = /^run_id:(\w+)/m.exec(await inTime(this.client.info("server")))?.[1];
+      const run = /^run_id:(\w+)/m.exec(
+        await this.watch.answerOf(() => this.client.info("server")),
+      )?.[1];
       if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
       this.sentinelFailure = undefined;
       if (this.isOpen && !(await this.takesWrites())) return;
@@ -293,20 +314,6 @@ export class SharedState {
 
 /** How long a command may take before the server counts as away. */
 const commandTimeoutMs = 1_000;
-
-/**
- * Rejects where no answer comes in time. Answers that came while this process itself stood still
- * are read before that is decided: timers run first after a pause, and a server that had answered
- * would count as away.
- */
-function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const give = (): void =>
-      reject(new Error(`no answer came within ${commandTimeoutMs} milliseconds`));
-    const timer = setTimeout(() => setImmediate(() => setImmediate(give)), commandTimeoutMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
 
 /** How long the mark is kept that shows whether writes are taken. */
 const writableMs = 60_000;

@@ -58,11 +58,23 @@ local function holdIds()
   local ids = redis.call('HKEYS', H)
   return #ids == 0 and '[]' or cjson.encode(ids)
 end
-local function missing(keys, budgets)
-  local found = {}
-  if not known(W) then found[1] = '' end
+local figures, spends = {}, {}
+local function look(keys)
+  local read = redis.call('HMGET', W, 'h', 'm', 't', 'q')
+  figures = {held = tonumber(read[1]), m = tonumber(read[2]) or 0, t = tonumber(read[3]) or 0, sweptAt = tonumber(read[4]) or 0}
   for _, key in ipairs(keys) do
-    if key ~= '' and not known(root .. 'k:' .. key) then found[#found + 1] = key end
+    if key ~= '' then
+      local sums = redis.call('HMGET', root .. 'k:' .. key, 'h', 'cw', 'ch', 'cs', 'cb')
+      spends[key] = {held = tonumber(sums[1]), window = sums[2], hour = sums[3], spent = tonumber(sums[4]) or 0, byok = tonumber(sums[5]) or 0}
+    end
+  end
+end
+local function missing(keys, budgets)
+  look(keys)
+  local found = {}
+  if not figures.held then found[1] = '' end
+  for _, key in ipairs(keys) do
+    if key ~= '' and not spends[key].held then found[#found + 1] = key end
   end
   for at = 1, #(budgets or {}), 2 do
     if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then found[#found + 1] = 'b:' .. budgets[at] end
@@ -73,18 +85,39 @@ local function missing(keys, budgets)
 end
 local function addHold(id, entry, sign)
   local parts = split(entry)
-  if known(W) and not isRead(W, id) then add(W, 'h', sign * tonumber(parts[1])) end
+  local function addTo(key, amount)
+    local there = redis.call('HMGET', key, 'h', 'x' .. id)
+    if there[2] then
+      if sign < 0 then redis.call('HDEL', key, 'x' .. id) end
+    elseif there[1] then
+      add(key, 'h', sign * tonumber(amount))
+    end
+  end
+  addTo(W, parts[1])
   for at = 2, 4, 2 do
-    local key = root .. 'k:' .. parts[at]
-    if parts[at] ~= '' and known(key) and not isRead(key, id) then add(key, 'h', sign * tonumber(parts[at + 1])) end
+    if parts[at] ~= '' then addTo(root .. 'k:' .. parts[at], parts[at + 1]) end
   end
   addSums('h', sign * tonumber(parts[1]), parts[7], parts[8], id)
   return parts
 end
-local function takeHold(id, entry)
+local function takeHold(id, entry, isNew)
   redis.call('HSET', H, id, entry)
   redis.call('ZADD', L, now + lease, 'h' .. id)
-  addHold(id, entry, 1)
+  if not isNew then return addHold(id, entry, 1) end
+  -- Everything that it counts for was found, and no reading can have its charge.
+  local parts = split(entry)
+  add(W, 'h', tonumber(parts[1]))
+  for at = 2, 4, 2 do
+    if parts[at] ~= '' then add(root .. 'k:' .. parts[at], 'h', tonumber(parts[at + 1])) end
+  end
+  addSums('h', tonumber(parts[1]), parts[7], parts[8], id)
+end
+local function forgetReadSums(id, tags)
+  if not tags or tags == '' or not known(B) then return end
+  local prefix = 'x' .. id .. ' '
+  for _, name in ipairs(redis.call('HKEYS', B)) do
+    if string.sub(name, 1, #prefix) == prefix then redis.call('HDEL', B, name) end
+  end
 end
 local function dropHold(id)
   local entry = redis.call('HGET', H, id)
@@ -92,13 +125,7 @@ local function dropHold(id)
   if not entry then return end
   redis.call('HDEL', H, id)
   local parts = addHold(id, entry, -1)
-  redis.call('HDEL', W, 'x' .. id)
-  for at = 2, 4, 2 do redis.call('HDEL', root .. 'k:' .. parts[at], 'x' .. id) end
-  if not parts[8] or parts[8] == '' then return parts end
-  local prefix = 'x' .. id .. ' '
-  for _, name in ipairs(redis.call('HKEYS', B)) do
-    if string.sub(name, 1, #prefix) == prefix then redis.call('HDEL', B, name) end
-  end
+  forgetReadSums(id, parts[8])
   return parts
 end
 local function spend(id, hour, amount, byok)
@@ -114,10 +141,9 @@ local function spend(id, hour, amount, byok)
   end
 end
 local function spent(id, window, hour, byok)
-  local key = root .. 'k:' .. id
-  local sums = redis.call('HMGET', key, 'cw', 'ch', 'cs', 'cb')
-  if sums[1] ~= tostring(window) or sums[2] ~= tostring(hour) then
-    local names = {}
+  local sums = spends[id]
+  if sums.window ~= tostring(window) or sums.hour ~= tostring(hour) then
+    local key, names = root .. 'k:' .. id, {}
     -- The hour after this one, too: clocks of gateways differ by minutes.
     for age = -1, window do
       names[#names + 1] = 's' .. (hour - age)
@@ -125,21 +151,21 @@ local function spent(id, window, hour, byok)
     end
     local amounts, total = redis.call('HMGET', key, unpack(names)), {0, 0}
     for at = 1, #names do total[2 - at % 2] = total[2 - at % 2] + (tonumber(amounts[at]) or 0) end
-    sums = {window, hour, text(total[1]), text(total[2])}
-    redis.call('HSET', key, 'cw', window, 'ch', hour, 'cs', sums[3], 'cb', sums[4])
+    sums.window, sums.hour, sums.spent, sums.byok = tostring(window), tostring(hour), total[1], total[2]
+    redis.call('HSET', key, 'cw', window, 'ch', hour, 'cs', text(total[1]), 'cb', text(total[2]))
   end
-  return (tonumber(sums[3]) or 0) + (byok and (tonumber(sums[4]) or 0) or 0)
+  return sums.spent + (byok and sums.byok or 0)
 end
 local function bound(keys, hour, byokOnly, budgets)
   local free, others, reason = nil, 0, 'insufficient_balance'
   if not byokOnly then
-    others = field(W, 'h')
-    free = field(W, 'm') + field(W, 't') - others
+    others = figures.held
+    free = figures.m + figures.t - others
   end
   for at = 1, #keys, 4 do
     local limit, counts = tonumber(keys[at + 1]), keys[at + 3] == '1'
     if keys[at] ~= '' and limit >= 0 and (counts or not byokOnly) then
-      local there = field(root .. 'k:' .. keys[at], 'h')
+      local there = spends[keys[at]].held
       local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there
       if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
     end
@@ -200,6 +226,32 @@ local function sweepDead()
   elseif known(W) then
     redis.call('HSET', W, 'd', text(now))
   end
+end
+local function isSweepDue() return math.abs(now - figures.sweptAt) >= 1000 end
+local function sweepLapsed()
+  sweepDead()
+  local lapsed, charges = redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50), {}
+  if #lapsed == 0 or isGrace() then return charges end
+  for _, member in ipairs(lapsed) do
+    if string.sub(member, 1, 1) == 'c' then
+      charges[#charges + 1] = member
+    else
+      -- The database may have a charge of it that was never heard of here.
+      local parts = dropHold(string.sub(member, 2))
+      if parts then forget({parts[2], parts[4]}) end
+    end
+  end
+  return charges
+end
+local function renewed(charges)
+  local entries = {}
+  for _, member in ipairs(charges) do
+    local id = string.sub(member, 2)
+    redis.call('ZADD', L, now + lease, member)
+    local entry = redis.call('HGET', C, id)
+    if entry then entries[#entries + 1], entries[#entries + 2] = id, entry end
+  end
+  return entries
 end
 local function book(id, parts)
   parts[7], parts[8], parts[9] = parts[7] or '0', parts[8] or '', node

@@ -66,53 +66,54 @@ export const reserveScript = ledgerScript(
 local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
 local keys, admitted, budgets = {unpack(ARGV, 16, 23)}, ARGV[26], {unpack(ARGV, 27)}
 if isSettled(id) then return {'exists', '0|0', '0', '0'} end
-sweepDead()
-local stale, lapsed = {}, redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)
-if #lapsed > 0 and isGrace() then lapsed = {} end
-for _, member in ipairs(lapsed) do
-  if string.sub(member, 1, 1) == 'h' then
-    -- The database may have a charge of it that was never heard of here.
-    local parts = dropHold(string.sub(member, 2))
-    if parts then forget({parts[2], parts[4]}) end
-  end
+local stale, hasSwept = {}, false
+local function sweep()
+  hasSwept = true
+  local charges = sweepLapsed()
+  local absent = missing({keys[1], keys[5]}, budgets)
+  if absent then return absent end
+  redis.call('HSET', W, 'q', text(now))
+  stale = renewed(charges)
 end
 local absent = missing({keys[1], keys[5]}, budgets)
+if not absent and isSweepDue() then absent = sweep() end
 if absent then return absent end
-for _, member in ipairs(lapsed) do
-  if string.sub(member, 1, 1) == 'c' then
-    local each = string.sub(member, 2)
-    redis.call('ZADD', L, now + lease, member)
-    local entry = redis.call('HGET', C, each)
-    if entry then
-      stale[#stale + 1] = each
-      stale[#stale + 1] = entry
+local function answer(outcome, detail)
+  return {outcome, detail, text(figures.m), text(figures.t), unpack(stale)}
+end
+if admitted ~= '' and redis.call('DEL', admitted) == 0 then return answer('not_admitted', '0|0') end
+if redis.call('HEXISTS', H, id) == 1 then return answer('exists', '0|0') end
+local held, free, byokHeld, byokFree = 0, 0, 0, ''
+local function decide()
+  if ceiling > 0 then
+    local others, reason
+    free, others, reason = bound(keys, hour, false, budgets)
+    held = borne(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
+    if not held then return reason, text(free) .. '|' .. text(others) end
+  end
+  if byok > 0 then
+    local left, others, reason = bound(keys, hour, true)
+    if left then
+      byokHeld, byokFree = borne(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
+      if not byokHeld then return reason, text(left) .. '|' .. text(others) end
     end
   end
 end
-local m, t = field(W, 'm'), field(W, 't')
-local function refuse(reason, free, others)
-  return {reason, text(free) .. '|' .. text(others), text(m), text(t), unpack(stale)}
-end
-if admitted ~= '' and redis.call('DEL', admitted) == 0 then return refuse('not_admitted', 0, 0) end
-if redis.call('HEXISTS', H, id) == 1 then return refuse('exists', 0, 0) end
-local held, free = 0, 0
-if ceiling > 0 then
-  local others, reason
-  free, others, reason = bound(keys, hour, false, budgets)
-  held = borne(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
-  if not held then return refuse(reason, free, others) end
-end
-local byokHeld, byokFree = 0, ''
-if byok > 0 then
-  local left, others, reason = bound(keys, hour, true)
-  if left then
-    byokHeld, byokFree = borne(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
-    if not byokHeld then return refuse(reason, left, others) end
+local refusal, detail = decide()
+local isTight = refusal or held < ceiling or (byokFree ~= '' and byokHeld < byok)
+if isTight and not hasSwept then
+  absent = sweep()
+  if absent then
+    -- Asked again once it is read; its windows have admitted it.
+    if admitted ~= '' then redis.call('SET', admitted, 1, 'PX', 5000) end
+    return absent
   end
+  refusal, detail = decide()
 end
+if refusal then return answer(refusal, detail) end
 local entry = holdEntry(held, byokHeld, keys, ARGV[24], ARGV[25], node)
-takeHold(id, entry)
-return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`,
+takeHold(id, entry, true)
+return answer('ok', entry .. '/' .. text(free) .. '|' .. byokFree)`,
 );
 
 /**
@@ -131,6 +132,7 @@ if absent then return absent end
 local parts = split(redis.call('HGET', H, id) or ARGV[17])
 local held = tonumber(parts[1])
 dropHold(id)
+look({keys[1], keys[5]})
 local free = bound(keys, hour, false, budgets)
 local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '', node)
 takeHold(id, entry)
@@ -153,6 +155,7 @@ if absent then return absent end
 local before = redis.call('HGET', C, id)
 if not before then
   dropHold(id)
+  look({keys[1], keys[5]})
   local charged = math.max(0, math.min(amount, (bound(keys, hour, false, budgets))))
   local monthly = math.min(charged, math.max(field(W, 'm'), 0))
   local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[9], ARGV[7], ARGV[18], ARGV[19]}
@@ -276,27 +279,84 @@ return {}`,
 export const reportScript = ledgerScript(
   "Report",
   `
-local function report(id, parts)
-  local keys, amount = {parts[3], parts[4]}, parts[1] + parts[2]
-  if redis.call('HEXISTS', H, id) == 0 then return forget(keys) end
-  if known(R) then redis.call('HSET', R, id, table.concat(parts, '|')) end
-  if missing(keys) then mark() end
-  if known(W) and not isRead(W, id) then
-    add(W, 'm', -tonumber(parts[1]))
-    add(W, 't', -tonumber(parts[2]))
-  end
-  for _, key in ipairs(keys) do
-    if not isRead(root .. 'k:' .. key, id) then spend(key, parts[6], amount, 0) end
-  end
-  addSums('s', amount, parts[7], parts[8], id)
-  dropHold(id)
-end
+local charges, ids, marks, members = {}, {}, {}, {}
 for at = 6, #ARGV, 8 do
   local id, m, t, key, parent, hour, on, tags = unpack(ARGV, at, at + 7)
-  if not isSettled(id) then report(id, {m, t, key, parent, '0', hour, on, tags, node}) end
+  charges[#charges + 1] = {m, t, key, parent, '0', hour, on, tags, node}
+  ids[#ids + 1], marks[#marks + 1], members[#members + 1] = id, root .. 'd:' .. id, 'h' .. id
 end
-if not known(W) then return {} end
-return {text(field(W, 'm')), text(field(W, 't'))}`,
+local entries, hasSettled = redis.call('HMGET', H, unpack(ids)), redis.call('EXISTS', unpack(marks)) > 0
+local heldBefore, unheld, keysUsed = {}, {}, {}
+for index, parts in ipairs(charges) do
+  if hasSettled and isSettled(ids[index]) then
+    charges[index] = false
+  elseif entries[index] then
+    heldBefore[index] = split(entries[index])
+    keysUsed[parts[3]], keysUsed[parts[4]] = true, true
+  else
+    charges[index] = false
+    unheld[#unheld + 1], unheld[#unheld + 2] = parts[3], parts[4]
+  end
+end
+keysUsed[''] = nil
+if #unheld > 0 then forget(unheld) end
+local names = {}
+for index, id in ipairs(ids) do names[index] = 'x' .. id end
+local function forgetRead(key, read, offset)
+  for index, name in ipairs(names) do
+    if read[index + offset] then redis.call('HDEL', key, name) end
+  end
+end
+local balances, isReading, hasSums = redis.call('HMGET', W, 'h', 'm', 't', unpack(names)), known(R), known(B)
+local growths, gone, isUnknown = {m = 0, t = 0, h = 0}, {}, not balances[1]
+for index, parts in ipairs(charges) do
+  if parts then
+    gone[#gone + 1] = ids[index]
+    if isReading then redis.call('HSET', R, ids[index], table.concat(parts, '|')) end
+    if not balances[index + 3] then
+      growths.m, growths.t = growths.m - parts[1], growths.t - parts[2]
+      growths.h = growths.h - heldBefore[index][1]
+    end
+    if hasSums then
+      addSums('s', parts[1] + parts[2], parts[7], parts[8], ids[index])
+      addSums('h', -tonumber(heldBefore[index][1]), heldBefore[index][7], heldBefore[index][8], ids[index])
+      forgetReadSums(ids[index], heldBefore[index][8])
+    end
+  end
+end
+for id in pairs(keysUsed) do
+  local key = root .. 'k:' .. id
+  local sums = redis.call('HMGET', key, 'h', 'ch', unpack(names))
+  if not sums[1] then isUnknown = true end
+  local spent, held = {}, 0
+  for index, parts in ipairs(charges) do
+    if parts and (parts[3] == id or parts[4] == id) and not sums[index + 2] then
+      spent[parts[6]] = (spent[parts[6]] or 0) + parts[1] + parts[2]
+      for at = 2, 4, 2 do
+        if heldBefore[index][at] == id then held = held + heldBefore[index][at + 1] end
+      end
+    end
+  end
+  if sums[1] then
+    for hour, amount in pairs(spent) do
+      add(key, 's' .. hour, amount)
+      if sums[2] == hour then add(key, 'cs', amount) else redis.call('HDEL', key, 'ch') end
+    end
+    add(key, 'h', -held)
+    forgetRead(key, sums, 2)
+  end
+end
+if isUnknown and #gone > 0 then mark() end
+if balances[1] then
+  for name, amount in pairs(growths) do add(W, name, amount) end
+  forgetRead(W, balances, 3)
+end
+if #gone > 0 then
+  redis.call('HDEL', H, unpack(gone))
+  redis.call('ZREM', L, unpack(members))
+end
+if not balances[1] then return {} end
+return {text((balances[2] or 0) + growths.m), text((balances[3] or 0) + growths.t)}`,
 );
 
 /**
