@@ -1,3 +1,4 @@
+import type { Clock } from "../platform/kernel/clock.ts";
 import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota.ts";
 import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-windows.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
@@ -6,6 +7,7 @@ import {
   type SharedScript,
   type SharedState,
 } from "../platform/shared-state/shared-state.ts";
+import { AdvanceCounts } from "./advance-counts.ts";
 import type {
   CountOutcome,
   PastRequests,
@@ -29,39 +31,71 @@ interface SharedWindow {
 interface SharedAnswer {
   /** The position of the full window; -1 where none is. */
   full: number;
+  /** Requests that were counted ahead beside this one, in which slot, and when that ends. */
+  ahead: { count: number; slot: number; leftMs: number };
   windows: { count: number; oldestLeavesInMs: number }[];
 }
 
 /**
- * Rate windows on the server that several gateways share, all by its clock, with one round trip for
- * each request. While the server is unavailable, each process counts for itself: no request goes
- * uncounted, but each process allows the whole window.
+ * Rate windows on the server that several gateways share, all by its clock: one round trip a
+ * request, and none for most requests of a caller that sends many (`AdvanceCounts`). While the server is away each process counts for itself, so no request goes uncounted,
+ * but each process has the whole window.
  */
 export class SharedRateLimiter implements RequestLimits {
   private readonly shared: Pick<SharedState, "run">;
   private readonly ownWindows: RateLimiter;
   private readonly nowMs: () => number;
+  private readonly clock: Pick<Clock, "monotonicMs">;
+  private readonly advance: AdvanceCounts;
 
   constructor({
     shared,
     ownWindows,
+    clock,
     nowMs = () => 0,
   }: {
     shared: Pick<SharedState, "run">;
     /** The windows that count while the server is unavailable. */
     ownWindows: RateLimiter;
-    /** The wall time to use in place of the server's own. */
+    clock: Pick<Clock, "monotonicMs">;
+    /** Wall time in place of the server's own. */
     nowMs?: () => number;
   }) {
     this.shared = shared;
     this.ownWindows = ownWindows;
     this.nowMs = nowMs;
+    this.clock = clock;
+    this.advance = new AdvanceCounts({
+      clock,
+      giveBack: ({ counters, slot, count }) =>
+        void this.unlessAway(() =>
+          this.ask(
+            counters.map((counter) => ({
+              key: requestsKey(counter),
+              size: minuteWindow,
+              limit: -1,
+              amount: -count,
+              slot,
+            })),
+          ),
+        ),
+    });
   }
 
-  async count(windows: RequestWindows): Promise<CountOutcome> {
+  count(windows: RequestWindows): CountOutcome | Promise<CountOutcome> {
+    const { minutes, hours } = windows;
+    // A window of hours tells each answer what is left of it.
+    if (hours !== undefined) return this.countShared(windows, "");
+    const name = minutes.map(({ counter, tier }) => `${counter} ${tier.perMinute}`).join(" ");
+    if (this.advance.take(name, () => minutes.map(({ counter }) => counter)))
+      return { admitted: true, tier: minutes[0].tier, hours: undefined };
+    return this.countShared(windows, name);
+  }
+
+  private async countShared(windows: RequestWindows, name: string): Promise<CountOutcome> {
     const { minutes, hours, ticket } = windows;
     const wanted: SharedWindow[] = minutes.map(({ counter, tier }) => ({
-      key: `requests:${counter}`,
+      key: requestsKey(counter),
       size: minuteWindow,
       limit: tier.perMinute,
       amount: 1,
@@ -75,7 +109,10 @@ export class SharedRateLimiter implements RequestLimits {
         amount: 1,
       });
     }
-    const answer = await this.unlessAway(() => this.ask(wanted, ticket));
+    const ahead = this.advance.wanted(name);
+    const askedAtMs = this.clock.monotonicMs();
+    const answer = await this.unlessAway(() => this.ask(wanted, { ticket, ahead }));
+    if (ahead > 0) this.advance.put(name, { askedAtMs, ...(answer?.ahead ?? noneAhead) });
     if (answer === undefined) return this.ownWindows.count(windows);
     const full = minutes[answer.full];
     const outcome = { admitted: full === undefined, tier: (full ?? minutes[0]).tier };
@@ -129,7 +166,10 @@ export class SharedRateLimiter implements RequestLimits {
     await Promise.all(asked);
   }
 
-  private async ask(windows: readonly SharedWindow[], ticket?: string): Promise<SharedAnswer> {
+  private async ask(
+    windows: readonly SharedWindow[],
+    { ticket, ahead = 0 }: { ticket?: string | undefined; ahead?: number } = {},
+  ): Promise<SharedAnswer> {
     const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [
       size.windowMs,
       size.slotMs,
@@ -138,12 +178,14 @@ export class SharedRateLimiter implements RequestLimits {
       slot,
     ]);
     const keys = windows.map(({ key }) => key);
-    const [position = 0, ...states] = (await this.shared.run(countWindowsScript, {
-      keys,
-      values: [this.nowMs(), ...values, ticket === undefined ? "" : admittedKey(ticket)],
-    })) as number[];
+    const name = ticket === undefined ? "" : admittedKey(ticket);
+    const [position = 0, count = 0, slot = 0, leftMs = 0, ...states] = (await this.shared.run(
+      countWindowsScript,
+      { keys, values: [this.nowMs(), ...values, name, ahead] },
+    )) as number[];
     return {
       full: position - 1,
+      ahead: { count, slot, leftMs },
       windows: windows.map((_, index) => ({
         count: states[index * 2] ?? 0,
         oldestLeavesInMs: states[index * 2 + 1] ?? 0,
@@ -161,20 +203,25 @@ export class SharedRateLimiter implements RequestLimits {
   }
 }
 
+const noneAhead = { count: 0, slot: 0, leftMs: 0 };
+
+const requestsKey = (counter: string): string => `requests:${counter}`;
+
 const hoursKey = (counter: string): string => `hours:${counter}`;
 
 const tokensKey = (keyId: string): string => `tokens:${keyId}`;
 
 /**
- * Counts in sliding windows, one key each, with the semantics of `SlidingWindow`. A key is a hash
- * with the amount of each slot, the time of a slot's last request in `l<slot>`, their total in `t`,
- * the first slot that may hold any in `f` and the newest in `n`. Each call drops what has left its
- * window since the last one. Arguments: the wall time, 0 for the server's own; then for each key
- * the window and the slot in milliseconds, the limit (-1 for none), the amount and the slot to
- * count in (-1 for the newest); at the end the key that is set for five seconds where no window is
- * full (empty for none). The first full window ends the counting. An amount of 0 only reads.
- * Returns the position of the full window, or 0, and then for each window its count and the time
- * when the oldest of it leaves.
+ * Counts in sliding windows, one key each, the semantics of `SlidingWindow`: a hash with an amount
+ * a slot, the time of a slot's last request `l<slot>`, their total `t`, the first slot that may
+ * hold any `f` and the newest `n`. Each call drops what left its window since the last one. Values:
+ * the wall time, 0 for the server's own; then for each key the window and the slot in milliseconds,
+ * the limit (-1 for none), the amount and the slot to count in (-1 for the newest); at the end what
+ * is set for five seconds where no window is full (empty for nothing), and how many requests to
+ * count ahead in the slot under way, none of them beyond half of a limit. The first window that is
+ * full ends the counting; an amount of 0 only looks, a negative one takes back. Answers its
+ * position, or 0; how many were counted ahead, in which slot, and the milliseconds until it ends;
+ * and then for each window what it counts and when the oldest of it leaves.
  */
 const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",
@@ -184,7 +231,7 @@ if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local answer = {0}
+local answer, counts, ahead = {0, 0, 0, 0}, {}, tonumber(ARGV[#KEYS * 5 + 3])
 for position, key in ipairs(KEYS) do
   local base = position * 5 - 3
   local window, slot_ms, limit = tonumber(ARGV[base]), tonumber(ARGV[base + 1]), tonumber(ARGV[base + 2])
@@ -219,7 +266,15 @@ for position, key in ipairs(KEYS) do
     first = first + 1
     changed = true
   end
-  if answer[1] == 0 and amount > 0 and (at < 0 or at >= oldest) then
+  if amount < 0 then
+    local counted = read(at)
+    local back = math.min(-amount, counted.held or 0)
+    if back > 0 then
+      counted.held = counted.held - back
+      total = total - back
+      redis.call('HSET', key, at, counted.held, 't', total)
+    end
+  elseif answer[1] == 0 and amount > 0 and (at < 0 or at >= oldest) then
     if limit >= 0 and total + amount > limit then
       answer[1] = position
     else
@@ -232,6 +287,9 @@ for position, key in ipairs(KEYS) do
       total = total + amount
       redis.call('HSET', key, slot, counted.held, 'l' .. slot, counted.last, 't', total, 'f', first, 'n', newest)
       changed = false
+      if limit >= 0 then ahead = math.min(ahead, math.floor(limit / 2) - total) end
+      if slot ~= current then ahead = 0 end
+      counts[position] = {slot = slot, held = counted.held, total = total, ends = (slot + 1) * slot_ms - 1}
     end
   end
   if changed then
@@ -241,7 +299,14 @@ for position, key in ipairs(KEYS) do
   answer[#answer + 1] = total
   answer[#answer + 1] = total > 0 and math.min(leaves(first) - now, window) or 0
 end
+if answer[1] > 0 then return answer end
 local admitted = ARGV[#KEYS * 5 + 2]
-if admitted ~= '' and answer[1] == 0 then redis.call('SET', admitted, 1, 'PX', 5000) end
+if admitted ~= '' then redis.call('SET', admitted, 1, 'PX', 5000) end
+if ahead > 0 and #counts == #KEYS then
+  for position, counted in ipairs(counts) do
+    redis.call('HSET', KEYS[position], counted.slot, counted.held + ahead, 'l' .. counted.slot, counted.ends, 't', counted.total + ahead)
+  end
+  answer[2], answer[3], answer[4] = ahead, counts[1].slot, counts[1].ends - now
+end
 return answer`,
 };

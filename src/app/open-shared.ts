@@ -181,7 +181,7 @@ export async function openCounters(
     return counters;
   }
   const { state } = shared;
-  const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows }), tiers };
+  const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows, clock }), tiers };
   state.onRun(() => {
     // The marker has to be lost with the windows: it belongs to a run of the server that kept
     // nothing, not to a replica.

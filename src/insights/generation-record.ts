@@ -61,6 +61,8 @@ export interface GenerationDetail {
   priceVersion: string | null;
   price: Record<string, string> | null;
   holdNanoUsd: string;
+  /** The hold that was charged, of which transfers have their ids; absent where it has the record's. */
+  chargeId?: string;
   /**
    * The output cap that the provider was given in place of a larger one that the caller could not
    * afford.

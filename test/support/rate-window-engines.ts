@@ -14,6 +14,7 @@ async function sharedLimits(clock: Clock): Promise<RequestLimits> {
   return new SharedRateLimiter({
     shared,
     ownWindows: new RateLimiter(clock),
+    clock,
     nowMs: () => clock.nowMs(),
   });
 }

@@ -53,6 +53,8 @@ export interface PostRequest {
 
 /** A charge as it stands after posting. */
 export interface PostedCharge {
+  /** The hold that was charged; absent where it has the id of its request. */
+  chargeId?: string;
   chargedNano: bigint;
   /** What the balance and the limits could not bear, booked to the operator. */
   uncollectedNano: bigint;

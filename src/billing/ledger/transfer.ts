@@ -158,7 +158,10 @@ export const chargeTransferIds = (chargeId: string): string[] =>
 
 /** A charge as its rows need it. */
 interface ChargeFacts {
+  /** The hold that is charged: ids of the transfers are made of it. */
   chargeId: string;
+  /** The request that is charged; absent where it has the id of its hold. */
+  generationId?: string;
   workspaceId: string;
   keyId: string;
   parts: ChargeParts;
@@ -222,7 +225,7 @@ interface Rows {
 
 function move(
   rows: Rows,
-  { chargeId, nowMs }: ChargeFacts,
+  { chargeId, generationId = chargeId, nowMs }: ChargeFacts,
   {
     suffix,
     kind,
@@ -236,7 +239,7 @@ function move(
     to: operatorAccounts.revenue,
     amountNano,
     kind,
-    reference: chargeId,
+    reference: generationId,
     atMs: nowMs,
   });
   rows.inserts.push(insert);

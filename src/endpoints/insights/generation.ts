@@ -286,7 +286,7 @@ export async function chargeExplanation(
   record: GenerationRecord,
   { ledgerStore }: Pick<Dependencies, "ledgerStore">,
 ): Promise<AnswerOf<typeof chargeExplanationSchema>> {
-  const transfers = await ledgerStore.transfersOf(record.id);
+  const transfers = await ledgerStore.transfersOf(record.detail.chargeId ?? record.id);
   const sources = sourcesOf(transfers);
   // Some requests are free regardless of their route's price.
   const lines = record.costNanoUsd + sources.uncollectedNano > 0n ? chargeLines(record) : [];

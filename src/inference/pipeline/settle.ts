@@ -295,6 +295,7 @@ function detailOf(
     price: priceText(price, promptTokens),
     holdNanoUsd: String(posted.heldNano),
   };
+  if (posted.chargeId !== undefined) detail.chargeId = posted.chargeId;
   if (outputCap !== undefined) detail.outputCap = outputCap;
   if (metered.estimated) detail.usageEstimated = true;
   if (metered.clamped) detail.usageClamped = true;

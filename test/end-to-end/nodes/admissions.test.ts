@@ -16,7 +16,11 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
   let windows: SharedRateLimiter;
   beforeAll(async () => {
     const clock = new FakeClock();
-    windows = new SharedRateLimiter({ shared: stage.shared, ownWindows: new RateLimiter(clock) });
+    windows = new SharedRateLimiter({
+      shared: stage.shared,
+      ownWindows: new RateLimiter(clock),
+      clock,
+    });
     process = new LedgerProcess({ ...stage, workspaceId, clock });
     await process.ledger.credit({
       id: "txn_admissions",
@@ -46,7 +50,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
       workspaceId,
       keyId: "k",
       keyLimit: null,
-      ceilingNano: 10n,
+      ceilingNano: 100n,
       admission: { ticket, counted },
     });
   };
@@ -63,7 +67,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
     const [first, second, third] = await Promise.allSettled(asked);
     expect([first, second]).toMatchObject([{ value: { ok: true } }, { value: { ok: true } }]);
     expect(third).toMatchObject({ status: "rejected", reason: new Error("the window is full") });
-    expect(await heldNano()).toBe(20n);
+    expect(await heldNano()).toBe(200n);
     await free("a", "b");
   });
 
@@ -72,7 +76,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
     const reserving = reserve("elsewhere", counted.promise);
     expect(await heldNano()).toBe(0n);
     counted.resolve();
-    expect(await reserving).toMatchObject({ ok: true, heldNano: 10n });
+    expect(await reserving).toMatchObject({ ok: true, heldNano: 100n });
     await free("elsewhere");
   });
 

@@ -100,17 +100,25 @@ local function addHold(id, entry, sign)
   addSums('h', sign * tonumber(parts[1]), parts[7], parts[8], id)
   return parts
 end
-local function takeHold(id, entry, isNew)
+local function takeHold(id, entry)
   redis.call('HSET', H, id, entry)
   redis.call('ZADD', L, now + lease, 'h' .. id)
-  if not isNew then return addHold(id, entry, 1) end
-  -- Everything that it counts for was found, and no reading can have its charge.
-  local parts = split(entry)
-  add(W, 'h', tonumber(parts[1]))
-  for at = 2, 4, 2 do
-    if parts[at] ~= '' then add(root .. 'k:' .. parts[at], 'h', tonumber(parts[at + 1])) end
+  addHold(id, entry, 1)
+end
+-- New holds of one entry. Everything that they count for was found, and no reading can have their charge.
+local function takeHolds(ids, entry)
+  local entries, ends, parts = {}, {}, split(entry)
+  for _, id in ipairs(ids) do
+    entries[#entries + 1], entries[#entries + 2] = id, entry
+    ends[#ends + 1], ends[#ends + 2] = now + lease, 'h' .. id
   end
-  addSums('h', tonumber(parts[1]), parts[7], parts[8], id)
+  redis.call('HSET', H, unpack(entries))
+  redis.call('ZADD', L, unpack(ends))
+  add(W, 'h', #ids * parts[1])
+  for at = 2, 4, 2 do
+    if parts[at] ~= '' then add(root .. 'k:' .. parts[at], 'h', #ids * parts[at + 1]) end
+  end
+  addSums('h', #ids * parts[1], parts[7], parts[8], ids[1])
 end
 local function forgetReadSums(id, tags)
   if not tags or tags == '' or not known(B) then return end

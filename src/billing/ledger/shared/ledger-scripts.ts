@@ -58,13 +58,16 @@ return 1`,
  * it takes an eighth, then the same at list price; then for the key and for the one that made it
  * the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider
  * keys; then the day, the tags that budgets count it by, the name that rate windows set where they
- * admitted the request (empty for none), and for each budget its sum and its limit.
+ * admitted the request (empty for none); then the ids of holds that are wanted beside it, with
+ * commas between, and the amount of each; and for each budget its sum and its limit. The holds
+ * beside it come out of a 64th of what is free once this one is held. Answers its entry, what was
+ * free, how many holds were taken beside it and the entry that they have.
  */
 export const reserveScript = ledgerScript(
   "Reserve",
   `
 local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
-local keys, admitted, budgets = {unpack(ARGV, 16, 23)}, ARGV[26], {unpack(ARGV, 27)}
+local keys, admitted, budgets = {unpack(ARGV, 16, 23)}, ARGV[26], {unpack(ARGV, 29)}
 if isSettled(id) then return {'exists', '0|0', '0', '0'} end
 local stale, hasSwept = {}, false
 local function sweep()
@@ -112,8 +115,19 @@ if isTight and not hasSwept then
 end
 if refusal then return answer(refusal, detail) end
 local entry = holdEntry(held, byokHeld, keys, ARGV[24], ARGV[25], node)
-takeHold(id, entry, true)
-return answer('ok', entry .. '/' .. text(free) .. '|' .. byokFree)`,
+takeHolds({id}, entry)
+local others, each, left = {}, tonumber(ARGV[28]), math.floor((free - held) / 64)
+for other in string.gmatch(held == ceiling and ARGV[27] or '', '[^,]+') do
+  if left < each then break end
+  left = left - each
+  others[#others + 1] = other
+end
+local otherEntry = ''
+if #others > 0 then
+  otherEntry = holdEntry(each, 0, keys, ARGV[24], ARGV[25], node)
+  takeHolds(others, otherEntry)
+end
+return answer('ok', table.concat({entry, text(free) .. '|' .. byokFree, #others, otherEntry}, '/'))`,
 );
 
 /**
@@ -189,11 +203,11 @@ end
 return {'ok', text(taken), text(field(W, 'm')), text(field(W, 't'))}`,
 );
 
-/** Frees a hold. Values: its id. */
+/** Frees holds. Values: their ids. */
 export const voidScript = ledgerScript(
   "Void",
   `
-dropHold(ARGV[6])
+for at = 6, #ARGV do dropHold(ARGV[at]) end
 return {}`,
 );
 

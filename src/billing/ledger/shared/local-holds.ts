@@ -1,4 +1,4 @@
-import { dayMs, type Clock } from "../../../platform/kernel/clock.ts";
+import { dayMs, hourMs, type Clock } from "../../../platform/kernel/clock.ts";
 import { PassingMap } from "../../../platform/kernel/passing.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { ReserveRequest } from "../hold-rule.ts";
@@ -10,6 +10,10 @@ import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
 
 /** A hold of a request that this process serves. */
 export interface SharedHold {
+  /** As the shared server and its charge know it: the request's, or that of an advance hold. */
+  id: string;
+  /** It was taken before its request came, while much was free. */
+  isAdvance: boolean;
   workspaceId: string;
   key: SpendingKey;
   parent: SpendingKey | undefined;
@@ -37,19 +41,31 @@ export const useOf = (
   tags: tags?.() ?? [],
 });
 
+/** The hour under way, counted from the epoch. */
+export const hourOf = (clock: Clock): number => Math.floor(clock.nowMs() / hourMs);
+
 /** A hold as it is kept of a request. */
 export function holdOf(
   request: ReserveRequest,
   {
     clock,
+    id = request.holdId,
     entry,
     heldNano,
     era,
-  }: { clock: Clock; entry: string | undefined; heldNano: bigint; era: string | undefined },
+  }: {
+    clock: Clock;
+    id?: string;
+    entry: string | undefined;
+    heldNano: bigint;
+    era: string | undefined;
+  },
 ): SharedHold {
   const { workspaceId, keyId, keyLimit, countsByok = false, parent } = request;
   const key = { keyId, keyLimit, countsByok };
   return {
+    id,
+    isAdvance: id !== request.holdId,
     workspaceId,
     key,
     parent,
@@ -143,11 +159,22 @@ export class LocalHolds {
    * Renews, three times a lease and whenever this gateway did not count as alive, what is held and
    * the charges that are under way.
    */
-  start(chargesUnderWay: () => Iterable<[string, OpenSubject]>): void {
+  start({
+    chargesUnderWay,
+    onLapse,
+  }: {
+    chargesUnderWay(): Iterable<[string, OpenSubject]>;
+    /** This gateway did not count as alive: the server may have freed what it held. */
+    onLapse(): void;
+  }): void {
     const renew = (): void => void this.renew(chargesUnderWay());
+    const renewAfterLapse = (): void => {
+      onLapse();
+      renew();
+    };
     this.timer = setInterval(renew, leaseMs / 3);
     const { accounts, clock, onError } = this;
-    this.life = new NodeLease({ accounts, clock, onError, onLapse: renew });
+    this.life = new NodeLease({ accounts, clock, onError, onLapse: renewAfterLapse });
     this.life.start();
   }
 
@@ -173,7 +200,7 @@ export class LocalHolds {
       if (noted === undefined) byWorkspace.set(workspaceId, values);
       else noted.push(...values);
     };
-    for (const [id, { workspaceId, entry, settling }] of this.holds.entries()) {
+    for (const [, { id, workspaceId, entry, settling }] of this.holds.entries()) {
       if (entry !== undefined && !settling) note(workspaceId, [`h${id}`, entry]);
     }
     for (const [id, { workspaceId, entry }] of charges) {

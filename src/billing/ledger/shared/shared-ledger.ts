@@ -1,7 +1,6 @@
 import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
-import { hourMs, type Clock } from "../../../platform/kernel/clock.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import { admittedKey } from "../../../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
@@ -11,7 +10,7 @@ import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
-import { holdOf, keyIdsOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
+import { holdOf, hourOf, keyIdsOf, LocalHolds, type SharedHold } from "./local-holds.ts";
 import {
   announceScript,
   budgetValues,
@@ -19,12 +18,11 @@ import {
   growScript,
   keyValues,
   postScript,
-  reserveScript,
   tagText,
-  tightValues,
   withdrawScript,
 } from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
+import { Reservations } from "./reservations.ts";
 import { resolveCharge } from "./resolve-charge.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
@@ -63,6 +61,7 @@ export class SharedLedger implements LedgerPort {
   private readonly holds: LocalHolds;
   private readonly charges: OpenCharges;
   private readonly unreported: UnreportedCharges;
+  private readonly reservations: Reservations;
 
   constructor(options: SharedLedgerOptions) {
     this.options = options;
@@ -70,15 +69,31 @@ export class SharedLedger implements LedgerPort {
     this.charges = new OpenCharges(options);
     this.unreported = new UnreportedCharges({ ...options, charges: this.charges });
     this.holds = new LocalHolds(options);
+    this.reservations = new Reservations({
+      ...options,
+      holds: this.holds,
+      charges: this.charges,
+      beforeAsking: () => this.unreported.reportNow(),
+      hear: (workspaceId, answer) => this.hear(workspaceId, answer),
+    });
   }
 
   /** Keeps what is under way from being taken for that of a process that died. */
   start(): void {
-    this.holds.start(() => this.charges.all());
+    this.holds.start({
+      chargesUnderWay: () => this.charges.all(),
+      onLapse: () => this.quietly(this.releaseUnused()),
+    });
+  }
+
+  /** Frees the holds that were taken in advance; resolves once the server has freed them. */
+  releaseUnused(): Promise<void> {
+    return this.reservations.releaseUnused();
   }
 
   /** Tells the server that what is under way still is; done by itself from the start on. */
   renew(): Promise<void> {
+    this.quietly(this.releaseUnused());
     return this.holds.renew(this.charges.all());
   }
 
@@ -87,6 +102,7 @@ export class SharedLedger implements LedgerPort {
    * of its end they free its holds and read the database.
    */
   async stop(): Promise<void> {
+    this.quietly(this.releaseUnused());
     this.holds.stop({ leaves: await this.unreported.untilNone(stopPatienceMs) });
   }
 
@@ -109,7 +125,7 @@ export class SharedLedger implements LedgerPort {
     if (this.holds.has(holdId))
       return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
-    if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
+    if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reservations.reserve(request);
     const hold = holdOf(request, {
       ...this.options,
       entry: undefined,
@@ -124,8 +140,8 @@ export class SharedLedger implements LedgerPort {
     const hold = this.holds.open(holdId);
     if (hold?.entry === undefined) return 0n;
     const values = [
-      holdId,
-      this.hour(),
+      hold.id,
+      hourOf(this.options.clock),
       String(toNano),
       ...keyValues(hold),
       hold.entry,
@@ -156,14 +172,14 @@ export class SharedLedger implements LedgerPort {
       parts,
       balanceNano: balanceOf(this.book.workspace(hold.workspaceId)),
     });
-    this.free(request.holdId, hold);
+    this.free(hold);
     return this.commit(request, { hold, posted, parts });
   }
 
   void(holdId: string): "ok" | "already_settled" {
     const hold = this.holds.beginSettling(holdId);
     if (hold === undefined) return "already_settled";
-    this.free(holdId, hold);
+    this.free(hold);
     this.holds.remove(holdId);
     return "ok";
   }
@@ -209,69 +225,6 @@ export class SharedLedger implements LedgerPort {
     return this.options.readBook(workspaceId);
   }
 
-  private async reserveShared(request: ReserveRequest): Promise<ReserveOutcome> {
-    const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
-    const keys = keyValues({ key: request, parent: request.parent });
-    const use = useOf(request, this.options.clock);
-    const bounds = ceilingNano > 0n ? this.boundsOf({ workspaceId, ...use }) : [];
-    const values = [
-      holdId,
-      this.hour(),
-      ...tightValues(ceilingNano, tight),
-      ...tightValues(byokNano, byokTight),
-      ...keys,
-      use.day,
-      tagText(use.tags),
-      request.admission === undefined ? "" : admittedKey(request.admission.ticket),
-      ...budgetValues(bounds),
-    ];
-    const { era } = this.options.accounts;
-    let answer: LedgerAnswer;
-    try {
-      answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
-    } catch (error) {
-      if (!(error instanceof SharedStateAwayError)) throw error;
-      // The server may find the question when it goes on.
-      this.charges.settled(holdId, { workspaceId, keyIds: [] });
-      return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
-    }
-    this.hear(workspaceId, answer);
-    const balanceNano = answer.monthlyNano + answer.topupNano;
-    const [outcome, budgetIndex] = answer.outcome.split(" ");
-    if (outcome === "not_admitted") return this.reserveOnceCounted(request);
-    if (
-      outcome === "insufficient_balance" ||
-      outcome === "key_limit" ||
-      outcome === "budget" ||
-      outcome === "exists"
-    ) {
-      const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
-      const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
-      return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
-    }
-    const [entry = "", free = ""] = answer.detail.split("/");
-    const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
-    const [freeText = "0", byokFreeText = ""] = free.split("|"),
-      heldNano = BigInt(held);
-    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano, era }));
-    const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
-    return byokFreeText === ""
-      ? reserved
-      : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
-  }
-
-  /**
-   * Holds for a request that the server had not admitted: its windows refuse it, or they were
-   * counted elsewhere while the server was away.
-   */
-  private async reserveOnceCounted({
-    admission,
-    ...request
-  }: ReserveRequest): Promise<ReserveOutcome> {
-    await admission?.counted;
-    return this.reserveShared(request);
-  }
-
   /**
    * Whether a charge can be committed before the server hears of it: the hold keeps its money from
    * other requests until then, and readings of the database find it by its transfers.
@@ -286,9 +239,15 @@ export class SharedLedger implements LedgerPort {
 
   /** Charges a hold that covers the charge; the server hears of it afterwards. */
   private async chargeHeld(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
-    const { holdId, amountNano } = request;
+    const { amountNano } = request;
     const tags = request.tags?.() ?? [];
-    const charge = this.unreported.begin({ holdId, hold, amountNano, hour: this.hour(), tags });
+    const charge = this.unreported.begin({
+      holdId: hold.id,
+      hold,
+      amountNano,
+      hour: hourOf(this.options.clock),
+      tags,
+    });
     const posted = postedOf(request, charge);
     try {
       const outcome = await this.commit(request, { hold, posted, parts: charge.parts });
@@ -297,7 +256,7 @@ export class SharedLedger implements LedgerPort {
     } catch (error) {
       this.unreported.end(charge);
       if (isOverdrawn(error)) return this.chargeAlone(request, hold);
-      this.free(holdId, hold);
+      this.free(hold);
       throw error;
     }
   }
@@ -306,8 +265,8 @@ export class SharedLedger implements LedgerPort {
     const { holdId, amountNano, byokNano = 0n } = request;
     const tags = request.tags?.() ?? [];
     const values = [
-      holdId,
-      this.hour(),
+      hold.id,
+      hourOf(this.options.clock),
       String(amountNano),
       String(byokNano),
       ...keyValues(hold),
@@ -324,7 +283,7 @@ export class SharedLedger implements LedgerPort {
       throw error;
     }
     this.hear(hold.workspaceId, answer);
-    this.charges.add(holdId, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
+    this.charges.add(hold.id, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
     const [monthly = "0", topup = "0"] = answer.detail.split("|");
     const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
     const posted = postedOf(request, {
@@ -334,11 +293,11 @@ export class SharedLedger implements LedgerPort {
     });
     try {
       const outcome = await this.commit(request, { hold, posted, parts });
-      this.charges.confirm(holdId);
+      this.charges.confirm(hold.id);
       return outcome;
     } catch (error) {
       if (isOverdrawn(error)) return this.chargeAlone(request, hold);
-      this.charges.revert(holdId);
+      this.charges.revert(hold.id);
       throw error;
     }
   }
@@ -346,9 +305,9 @@ export class SharedLedger implements LedgerPort {
   /** Charges without the server: it is away, or believes in more than the database has. */
   private async chargeAlone(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId } = request;
-    const { workspaceId, entry } = hold;
+    const { id, workspaceId, entry } = hold;
     const subject = { workspaceId, keyIds: keyIdsOf(hold), entry };
-    this.charges.add(holdId, subject);
+    this.charges.add(id, subject);
     try {
       return await chargeAlone(
         { amountNano: request.amountNano, heldNano: hold.heldNano },
@@ -364,7 +323,7 @@ export class SharedLedger implements LedgerPort {
       );
     } finally {
       this.holds.remove(holdId);
-      this.charges.settled(holdId, subject);
+      this.charges.settled(id, subject);
     }
   }
 
@@ -378,7 +337,8 @@ export class SharedLedger implements LedgerPort {
         key: { keyId },
       } = hold;
       const rows = chargeRows({
-        chargeId: holdId,
+        chargeId: hold.id,
+        generationId: holdId,
         workspaceId,
         keyId,
         parts,
@@ -386,14 +346,15 @@ export class SharedLedger implements LedgerPort {
         byokNano,
         nowMs: this.options.clock.nowMs(),
       });
-      const beside = alongside(posted);
+      const told = hold.id === holdId ? posted : { ...posted, chargeId: hold.id };
+      const beside = alongside(told);
       const unit = {
         inserts: [...rows.inserts, ...beside.inserts],
         adds: [...rows.adds, ...beside.adds],
       };
       return this.options.commits
         .commit(unit, { moreMayFollow: this.holds.count > 1 })
-        .then(() => ({ ok: true, ...posted }));
+        .then(() => ({ ok: true, ...told }));
     } catch (error) {
       return Promise.reject(error);
     } finally {
@@ -401,8 +362,8 @@ export class SharedLedger implements LedgerPort {
     }
   }
 
-  private free(holdId: string, { workspaceId, entry }: SharedHold): void {
-    if (entry !== undefined) this.charges.void(holdId, { workspaceId, keyIds: [] });
+  private free({ id, workspaceId, entry }: SharedHold): void {
+    if (entry !== undefined) this.charges.void(id, { workspaceId, keyIds: [] });
   }
 
   /**
@@ -439,10 +400,6 @@ export class SharedLedger implements LedgerPort {
     day,
   }: Pick<SharedHold, "workspaceId" | "tags" | "day">): BudgetBound[] {
     return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
-  }
-
-  private hour(): number {
-    return Math.floor(this.options.clock.nowMs() / hourMs);
   }
 
   private quietly(work: Promise<unknown>): void {

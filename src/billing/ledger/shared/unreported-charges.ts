@@ -20,6 +20,8 @@ export interface HeldCharge {
 
 /** Charges that one message reports. */
 const reportedAtOnce = 200;
+/** How long charges of advance holds wait for others: where these are taken, much is free. */
+const gatherMs = 20;
 
 /** What they are kept with. */
 interface UnreportedChargesOptions {
@@ -39,6 +41,8 @@ export class UnreportedCharges {
   /** What the balances in the book do not know of yet, by workspace. */
   private readonly ahead = new Map<string, ChargeParts>();
   private standing: HeldCharge[] = [];
+  private gathering: ReturnType<typeof setTimeout> | undefined;
+  private isDue = false;
   private count = 0;
   private onceNone: (() => void)[] = [];
 
@@ -80,8 +84,22 @@ export class UnreportedCharges {
 
   /** Reports a charge that the database has; the request does not wait for it. */
   stands(charge: HeldCharge): void {
-    // After this turn, with which the answers of a group of commits go out.
-    if (this.standing.push(charge) === 1) setImmediate(() => this.reportAll());
+    this.standing.push(charge);
+    if (charge.hold.isAdvance) {
+      this.gathering ??= setTimeout(() => this.reportNow(), gatherMs);
+    } else if (!this.isDue) {
+      this.isDue = true;
+      // After this turn, with which the answers of a group of commits go out.
+      setImmediate(() => this.reportNow());
+    }
+  }
+
+  /** Reports what is known to stand, so that what is asked of the server next finds it there. */
+  reportNow(): void {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    this.isDue = false;
+    if (this.standing.length > 0) this.reportAll();
   }
 
   /** The server has it, or the database refused it. */

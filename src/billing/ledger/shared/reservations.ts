@@ -1,0 +1,206 @@
+import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import { admittedKey } from "../../../platform/shared-state/shared-state.ts";
+import { balanceOf, type AccountBook } from "../account-book.ts";
+import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
+import { AdvanceHolds, type WantedHolds } from "./advance-holds.ts";
+import { budgetValues, keyValues, reserveScript, tagText, tightValues } from "./ledger-scripts.ts";
+import { holdOf, hourOf, type LocalHolds, useOf } from "./local-holds.ts";
+import type { OpenCharges } from "./open-charges.ts";
+import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
+
+/** What reservations are made with. */
+interface ReservationsOptions {
+  accounts: SharedAccounts;
+  book: AccountBook;
+  clock: Clock;
+  blocking?: BlockingBudgets;
+  holds: LocalHolds;
+  charges: OpenCharges;
+  /** Called before the server is asked, which has to know of what was charged before. */
+  beforeAsking(): void;
+  /** Called with what the server says of a workspace. */
+  hear(workspaceId: string, answer: LedgerAnswer): void;
+  onError(error: unknown): void;
+}
+
+/** Holds that are wanted in advance, and what they are kept under. */
+interface AdvanceWish extends WantedHolds {
+  name: string;
+}
+
+const noWish: AdvanceWish = { name: "", ids: [], eachNano: 0n };
+
+/** Refusals that holds which were taken in advance may be the reason for. */
+const releasable: ReadonlySet<string> = new Set(["insufficient_balance", "key_limit", "budget"]);
+
+/** Takes holds for requests: those that this gateway has in advance, or new ones of the server. */
+export class Reservations {
+  private readonly options: ReservationsOptions;
+  private readonly holds: LocalHolds;
+  private readonly advance: AdvanceHolds;
+
+  constructor(options: ReservationsOptions) {
+    this.options = options;
+    this.holds = options.holds;
+    this.advance = new AdvanceHolds(options);
+  }
+
+  /** Frees the holds that were taken in advance; resolves once the server has freed them. */
+  releaseUnused(): Promise<void> {
+    return this.advance.releaseAll();
+  }
+
+  /**
+   * Takes a hold that was taken in advance, where requests like this one come often; else asks the
+   * server.
+   */
+  reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, admission } = request;
+    const counts = (request.countsByok ?? false) || (request.parent?.countsByok ?? false);
+    if (ceilingNano <= 0n || (byokNano > 0n && counts)) return this.reserveWith(request, noWish);
+    const name = this.nameOf(request);
+    if (!this.holds.areSafe || !this.advance.has(name, ceilingNano))
+      return this.reserveWith(request, { name, ...this.advance.wanted(name, request) });
+    if (admission !== undefined)
+      return admission.counted.then(() => this.reserve({ ...request, admission: undefined }));
+    const hold = this.advance.take(name);
+    this.holds.add(holdId, holdOf(request, { ...this.options, ...hold }));
+    if (this.advance.runsOut(name)) this.fillAdvance(request, name).catch(this.options.onError);
+    const balanceNano = balanceOf(this.options.book.workspace(workspaceId));
+    return { ok: true, heldNano: ceilingNano, freeNano: ceilingNano, balanceNano };
+  }
+
+  /** Takes holds for requests to come; nothing waits for them. */
+  private async fillAdvance(request: ReserveRequest, name: string): Promise<void> {
+    const { ids, eachNano } = this.advance.wanted(name, request);
+    const [id, ...others] = ids;
+    if (id === undefined) return;
+    const wanted = { ...request, holdId: id, ceilingNano: eachNano, byokNano: 0n };
+    const wish = { name, ids: others, eachNano };
+    const outcome = await this.reserveShared({ ...wanted, tight: undefined }, wish);
+    const hold = this.holds.open(id);
+    if (!outcome.ok || hold === undefined) return;
+    this.holds.remove(id);
+    const { workspaceId, entry, heldNano, era } = hold;
+    if (heldNano < eachNano || entry === undefined || era === undefined) {
+      this.options.charges.void(id, { workspaceId, keyIds: [] });
+      return;
+    }
+    this.advance.put(name, { workspaceId, holds: [{ id, entry, heldNano, era }] });
+  }
+
+  /** What requests have in common that count for the same sums and limits. */
+  private nameOf(request: ReserveRequest): string {
+    const { day, tags } = useOf(request, this.options.clock);
+    const bounds = this.boundsOf(request.workspaceId, { day, tags });
+    const keys = keyValues({ key: request, parent: request.parent });
+    return [...keys, day, tagText(tags), ...budgetValues(bounds)].join(" ");
+  }
+
+  private async reserveWith(request: ReserveRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
+    const outcome = await this.reserveShared(request, wish);
+    if (outcome.ok || !releasable.has(outcome.reason)) return outcome;
+    const hasReleased = await this.advance.release(request.workspaceId).catch(() => false);
+    return hasReleased ? this.reserveShared({ ...request, admission: undefined }) : outcome;
+  }
+
+  private async reserveShared(
+    request: ReserveRequest,
+    wish: AdvanceWish = noWish,
+  ): Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
+    const keys = keyValues({ key: request, parent: request.parent });
+    const use = useOf(request, this.options.clock);
+    const bounds = ceilingNano > 0n ? this.boundsOf(workspaceId, use) : [];
+    const values = [
+      holdId,
+      hourOf(this.options.clock),
+      ...tightValues(ceilingNano, tight),
+      ...tightValues(byokNano, byokTight),
+      ...keys,
+      use.day,
+      tagText(use.tags),
+      request.admission === undefined ? "" : admittedKey(request.admission.ticket),
+      wish.ids.join(","),
+      String(wish.eachNano),
+      ...budgetValues(bounds),
+    ];
+    const { era } = this.options.accounts;
+    this.options.beforeAsking();
+    let answer: LedgerAnswer;
+    try {
+      answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
+    } catch (error) {
+      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      if (!(error instanceof SharedStateAwayError)) throw error;
+      // The server may find the question when it goes on.
+      for (const id of [holdId, ...wish.ids])
+        this.options.charges.settled(id, { workspaceId, keyIds: [] });
+      return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
+    }
+    this.options.hear(workspaceId, answer);
+    const balanceNano = answer.monthlyNano + answer.topupNano;
+    const [outcome, budgetIndex] = answer.outcome.split(" ");
+    if (outcome === "not_admitted") return this.reserveOnceCounted(request, wish);
+    if (
+      outcome === "insufficient_balance" ||
+      outcome === "key_limit" ||
+      outcome === "budget" ||
+      outcome === "exists"
+    ) {
+      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
+      const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
+      return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
+    }
+    const [entry = "", free = "", taken = "0", otherEntry = ""] = answer.detail.split("/");
+    const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
+    const [freeText = "0", byokFreeText = ""] = free.split("|"),
+      heldNano = BigInt(held);
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano, era }));
+    if (wish.ids.length > 0) this.putAdvance(wish, { workspaceId, era, otherEntry, taken });
+    const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
+    return byokFreeText === ""
+      ? reserved
+      : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
+  }
+
+  private putAdvance(
+    { name, ids, eachNano: heldNano }: AdvanceWish,
+    {
+      workspaceId,
+      era = "",
+      otherEntry: entry,
+      taken,
+    }: { workspaceId: string; era: string | undefined; otherEntry: string; taken: string },
+  ): void {
+    const holds = ids.slice(0, Number(taken)).map((id) => ({ id, entry, heldNano, era }));
+    this.advance.put(name, { workspaceId, holds });
+  }
+
+  /**
+   * Holds for a request that the server had not admitted: its windows refuse it, or they were
+   * counted elsewhere while the server was away.
+   */
+  private async reserveOnceCounted(
+    { admission, ...request }: ReserveRequest,
+    wish: AdvanceWish,
+  ): Promise<ReserveOutcome> {
+    try {
+      await admission?.counted;
+    } catch (error) {
+      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      throw error;
+    }
+    return this.reserveShared(request, wish);
+  }
+
+  private boundsOf(
+    workspaceId: string,
+    { day, tags }: { day: number; tags: readonly string[] },
+  ): BudgetBound[] {
+    return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
+  }
+}
