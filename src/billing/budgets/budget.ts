@@ -91,8 +91,27 @@ export interface BudgetBound {
   counter: string;
 }
 
-const tag = (scope: Budget["scope"], subject: string): string =>
-  `${scope}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
+/** Tags by scope and subject: most requests count for the same few. */
+const knownTags = new Map<string, string>();
+const knownTagsMax = 10_000;
+
+function tag(scope: Budget["scope"], subject: string): string {
+  const name = `${scope}:${subject}`;
+  let text = knownTags.get(name);
+  if (text === undefined) {
+    if (knownTags.size >= knownTagsMax) knownTags.clear();
+    text = `${scope}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
+    knownTags.set(name, text);
+  }
+  return text;
+}
+
+const tags = (scope: Budget["scope"], [first, ...others]: readonly string[]): string[] => {
+  if (first === undefined) return [];
+  if (others.length === 0) return [tag(scope, first)];
+  return [...new Set([first, ...others].map((subject) => tag(scope, subject)))];
+};
+
 const workspaceTag = "workspace";
 const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
   subject === null ? workspaceTag : tag(scope, subject);
@@ -109,8 +128,8 @@ export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spend
   tag("key", keyId),
   ...(parentId === undefined ? [] : [tag("key", parentId)]),
   tag("user", userId),
-  ...new Set(models.map((model) => tag("model", model))),
-  ...new Set(providers.map((provider) => tag("provider", provider))),
+  ...tags("model", models),
+  ...tags("provider", providers),
 ];
 
 /** The blocking budgets, in memory. For a workspace without any, a request costs one lookup. */

@@ -33,10 +33,10 @@ export interface SharedHold {
 }
 
 /** The day on which a request is admitted, and what budgets count it by. */
-export const useOf = (
-  { tags }: ReserveRequest,
-  clock: Clock,
-): Pick<SharedHold, "day" | "tags"> => ({
+type HoldUse = Pick<SharedHold, "day" | "tags">;
+
+/** What a request counts for. */
+export const useOf = ({ tags }: ReserveRequest, clock: Clock): HoldUse => ({
   day: Math.floor(clock.nowMs() / dayMs),
   tags: tags?.() ?? [],
 });
@@ -49,12 +49,14 @@ export function holdOf(
   request: ReserveRequest,
   {
     clock,
+    use = useOf(request, clock),
     id = request.holdId,
     entry,
     heldNano,
     era,
   }: {
     clock: Clock;
+    use?: HoldUse;
     id?: string;
     entry: string | undefined;
     heldNano: bigint;
@@ -73,7 +75,7 @@ export function holdOf(
     heldNano,
     era,
     mayHaveGrown: false,
-    ...useOf(request, clock),
+    ...use,
     reservedAtMs: clock.monotonicMs(),
     settling: false,
   };

@@ -60,13 +60,14 @@ export class Reservations {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, admission } = request;
     const counts = (request.countsByok ?? false) || (request.parent?.countsByok ?? false);
     if (ceilingNano <= 0n || (byokNano > 0n && counts)) return this.reserveWith(request, noWish);
-    const name = this.nameOf(request);
+    const use = useOf(request, this.options.clock);
+    const name = this.nameOf(request, use);
     if (!this.holds.areSafe || !this.advance.has(name, ceilingNano))
       return this.reserveWith(request, { name, ...this.advance.wanted(name, request) });
     if (admission !== undefined)
       return admission.counted.then(() => this.reserve({ ...request, admission: undefined }));
     const hold = this.advance.take(name);
-    this.holds.add(holdId, holdOf(request, { ...this.options, ...hold }));
+    this.holds.add(holdId, holdOf(request, { clock: this.options.clock, use, ...hold }));
     if (this.advance.runsOut(name)) this.fillAdvance(request, name).catch(this.options.onError);
     const balanceNano = balanceOf(this.options.book.workspace(workspaceId));
     return { ok: true, heldNano: ceilingNano, freeNano: ceilingNano, balanceNano };
@@ -92,8 +93,10 @@ export class Reservations {
   }
 
   /** What requests have in common that count for the same sums and limits. */
-  private nameOf(request: ReserveRequest): string {
-    const { day, tags } = useOf(request, this.options.clock);
+  private nameOf(
+    request: ReserveRequest,
+    { day, tags }: { day: number; tags: readonly string[] },
+  ): string {
     const bounds = this.boundsOf(request.workspaceId, { day, tags });
     const keys = keyValues({ key: request, parent: request.parent });
     return [...keys, day, tagText(tags), ...budgetValues(bounds)].join(" ");
