@@ -26,10 +26,11 @@ const quoted = (name: string): string => `"${name}"`;
 const list = (names: readonly string[]): string => names.map(quoted).join(", ");
 
 /**
- * Returns the statement that commits a whole batch, in one transaction and one round trip.
- * Parameters: the batch's id, its time, the id of a batch whose mark is no longer needed, one JSON
- * array of rows for each insert and each sum that the commit changes itself, and the JSON of all
- * other growth. https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
+ * The whole batch as one statement, hence one transaction and one round trip. Parameters: the
+ * batch's id, its time, the id of a batch that needs no mark any more, whether it is to commit
+ * without waiting for the disk, one JSON array of rows for each insert and each sum that the commit
+ * changes itself, and JSON of what it makes grow beside them.
+ * https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
  */
 export function commitSql(
   { inserts, adds }: CommitStatements,
@@ -41,13 +42,23 @@ export function commitSql(
     (parameter: string) =>
       `insert into commit_growths (id, format, growths) select $1, '${format.id}', ${parameter}::jsonb where ${parameter}::jsonb <> '{}'`,
   ];
-  const named = parts.map((part, index) => `part_${index} as (${part(`$${index + 4}`)})`);
+  const named = parts.map((part, index) => `part_${index} as (${part(`$${index + 5}`)})`);
   return `${[
     "with mark as (insert into commit_batches (id, committed_at_ms) values ($1, $2))",
     "forgotten as (delete from commit_batches where id = $3)",
     ...named,
-  ].join(",\n")}\nselect 1`;
+  ].join(
+    ",\n",
+  )}\nselect case when $4::boolean then set_config('synchronous_commit', 'off', true) end`;
 }
+
+/**
+ * Finds the mark of a batch, by its id. It writes, so that its own commit makes the batch as durable
+ * as the session asks for, where the batch has committed without waiting for the disk.
+ * https://www.postgresql.org/docs/current/wal-async-commit.html
+ */
+export const confirmSql =
+  "update commit_batches set committed_at_ms = committed_at_ms where id = $1 returning id";
 
 type Part = (parameter: string) => string;
 

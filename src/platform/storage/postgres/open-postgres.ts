@@ -183,6 +183,7 @@ function postgresStorage<Schema>(
       format,
       typeOf,
       isGuarded: ({ guarded }) => severalGateways && guarded === true,
+      severalGateways,
       onCommitted: () => (fold.isBehind = true),
       clock,
       retryForMs: commitTimeoutMs,

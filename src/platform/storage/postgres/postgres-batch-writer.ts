@@ -5,7 +5,7 @@ import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue
 import type { GrowthFormat } from "../growths.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
-import { commitParameters, type ColumnTypes, commitSql } from "./commit-sql.ts";
+import { commitParameters, type ColumnTypes, commitSql, confirmSql } from "./commit-sql.ts";
 import type { CommitSession } from "./commit-session.ts";
 import {
   failureKindOf,
@@ -17,6 +17,14 @@ import {
 /** Milliseconds before a batch, or the query for its outcome, is sent again. */
 const askAgainMs = 50;
 
+/**
+ * From this duration of a commit on, most of it spent on the disk or on rows that another gateway
+ * has changed, rows are unlocked before the disk is waited for.
+ */
+const slowCommitMs = 3;
+/** Weight of the last commit in the mean duration. */
+const lastWeight = 0.2;
+
 /** The session that a batch is committed in, and how its statements are written. */
 export interface PostgresBatchWriterOptions {
   session: CommitSession;
@@ -25,7 +33,9 @@ export interface PostgresBatchWriterOptions {
   typeOf: ColumnTypes;
   /** Returns whether the commit itself changes a sum. */
   isGuarded(add: AddStatement): boolean;
-  /** Called for every committed batch. */
+  /** Whether other gateways may wait for the rows of a commit. */
+  severalGateways: boolean;
+  /** Told of every batch that stands. */
   onCommitted(): void;
   clock: Clock;
   /** Milliseconds for which a batch that the database did not take is retried. */
@@ -43,6 +53,8 @@ export class PostgresBatchWriter implements BatchWriter {
   #forgettableId = "";
   /** The mark of the last test write; the next one removes it. */
   #probeId = "";
+  /** Mean duration of a commit, in milliseconds. */
+  #durationMs = 0;
 
   constructor(options: PostgresBatchWriterOptions) {
     this.#options = options;
@@ -72,6 +84,7 @@ export class PostgresBatchWriter implements BatchWriter {
       id,
       nowMs,
       this.#probeId,
+      false,
       ...commitParameters(statements, { units: [], isGuarded }),
     ];
     await session.query({ name: "commit-batch", text: this.#text, values });
@@ -123,11 +136,16 @@ export class PostgresBatchWriter implements BatchWriter {
    * after the deadline.
    */
   async #attempt(parameters: readonly string[]): Promise<"committed" | "busy" | "lost"> {
-    const nowMs = this.#options.clock.nowMs();
+    const { clock, session, severalGateways } = this.#options;
+    const nowMs = clock.nowMs();
     const id = timeOrderedHex(nowMs);
+    const unlocksEarly = severalGateways && this.#durationMs > slowCommitMs;
+    const sentAtMs = clock.monotonicMs();
     try {
-      const values = [id, nowMs, this.#forgettableId, ...parameters];
-      await this.#options.session.query({ name: "commit-batch", text: this.#text, values });
+      const values = [id, nowMs, this.#forgettableId, unlocksEarly, ...parameters];
+      await session.query({ name: "commit-batch", text: this.#text, values });
+      if (unlocksEarly && !(await this.#becameDurable(id))) return "lost";
+      this.#durationMs += lastWeight * (clock.monotonicMs() - sentAtMs - this.#durationMs);
     } catch (error) {
       if (error instanceof SessionLostError && error.sent)
         return (await this.#wasCommitted(id)) ? "committed" : "lost";
@@ -140,15 +158,32 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Looks for the mark of a batch whose answer was lost. The result is final: the session that sent
-   * the batch has ended by the time the next one holds the gateway lock.
+   * Waits for the disk after a batch that did not: its rows are unlocked by then, so that gateways
+   * which change the same rows wait for one another's work and not for one another's disk.
+   */
+  async #becameDurable(id: string): Promise<boolean> {
+    try {
+      return await this.#wasCommitted(id);
+    } catch (error) {
+      if (error instanceof StorageUnavailableError) throw error;
+      // The database has taken the batch and takes no writes any more; it writes to its disk within
+      // a second what it has taken.
+      return true;
+    }
+  }
+
+  /**
+   * Asks for the mark of a batch whose answer was lost, or that did not wait for the disk; it is
+   * durable after this. The answer is final: a session that was lost with the batch has ended by the
+   * time that the next one holds the gateway lock.
    */
   async #wasCommitted(id: string): Promise<boolean> {
     for (;;) {
       await this.#options.session.whenOpen();
       try {
         const found = await this.#options.session.query({
-          text: "select 1 from commit_batches where id = $1",
+          name: "confirm-batch",
+          text: confirmSql,
           values: [id],
         });
         if (found.length > 0) this.#forgettableId = id;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
-import { freshDatabase } from "../../../../test/support/postgres.ts";
+import { Client } from "pg";
+import { freshDatabase, startPostgres } from "../../../../test/support/postgres.ts";
 import {
   entryUnit,
   sampleOptions,
@@ -113,4 +114,76 @@ test("what another release committed is folded by that release's own statements"
     { account: "acme", amount: 12, entries: 2 },
   ]);
   await storage.close();
+}, 60_000);
+
+/** A Postgres whose disk takes that long for a commit. */
+async function startSlowPostgres(milliseconds: number) {
+  const server = await startPostgres();
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  const settings = {
+    fsync: "on",
+    commit_delay: String(milliseconds * 1_000),
+    commit_siblings: "0",
+  };
+  for (const [name, value] of Object.entries(settings))
+    await client.query(`alter system set ${name} = ${value}`);
+  await client.query("select pg_reload_conf()");
+  await client.end();
+  return server;
+}
+
+test("on a slow disk a commit unlocks its rows before the disk is waited for", async () => {
+  const server = await startSlowPostgres(60);
+  const url = await server.freshDatabase();
+  const storage = await open(url, true);
+  const isVisible = async (id: string): Promise<boolean> =>
+    (await storage.database.selectFrom("entries").select("id").where("id", "=", id).execute())
+      .length > 0;
+  // A commit that waits for the disk first is seen by others once it is answered, or a moment before.
+  let wasSeenEarly = false;
+  for (let index = 0; !wasSeenEarly; index += 1) {
+    let isAnswered = false;
+    const committing = storage.commits.commit(entryUnit(`early-${index}`, 1)).then(() => {
+      isAnswered = true;
+    });
+    let seen = 0;
+    while (!isAnswered) if (await isVisible(`early-${index}`)) seen += 1;
+    await committing;
+    wasSeenEarly = seen > 3;
+  }
+  await storage.close();
+  await server.stop();
+}, 60_000);
+
+test("what was answered by a Postgres with a slow disk is there after it crashed, once", async () => {
+  const server = await startSlowPostgres(10);
+  const url = await server.freshDatabase();
+  const storages = await Promise.all([open(url, true), open(url, true)]);
+  const answered: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const before = answered.length;
+    const victim = new Client({ connectionString: url });
+    victim.on("error", () => undefined);
+    await victim.connect();
+    const { rows } = await victim.query<{ pid: number }>("select pg_backend_pid() as pid");
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        const id = `${round}-${index}`;
+        await storages[index % 2]!.commits.commit(entryUnit(id, 1));
+        answered.push(id);
+        // One killed backend makes the server forget what its log had not written yet.
+        if (answered.length === before + 5) process.kill(rows[0]!.pid, "SIGKILL");
+        if (index >= 20) return;
+        await storages[index % 2]!.commits.commit(entryUnit(`${id}-more`, 1));
+        answered.push(`${id}-more`);
+      }),
+    );
+  }
+  const found = await storages[0]!.database.selectFrom("entries").select("id").execute();
+  expect(found.map(({ id }) => id).toSorted()).toEqual(answered.toSorted());
+  const [total] = await storages[0]!.database.selectFrom("totals").selectAll().execute();
+  expect(total?.entries).toBe(answered.length);
+  await Promise.all(storages.map((storage) => storage.close()));
+  await server.stop();
 }, 60_000);
