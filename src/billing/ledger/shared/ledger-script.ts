@@ -1,23 +1,36 @@
 import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
 
 /**
- * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a
- * workspace there are
- * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
- * (`held|key|keyHeld|parent|parentHeld|byok|day|tags|node`), `c:` what was charged and is not known
- * to be committed (`monthly|topup|key|parent|byok|hour|day|tags|node`), `l:` until when each of
- * both is its owner's without a renewal, `v:` a mark that changes with everything that a reading of
- * the database may have missed, and `d:` with an id a charge that was settled without this server.
- * For a key there is `k:` its spend by the hour (`s` and `b` with the hour), a sum of them (`cw`,
- * `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are filled from the database where they
- * are absent. `b:` has what blocking budgets bound: for each sum (its tag with the days of its
- * period, `~` between) what is spent (`s` before it) and held (`h`); `r:` the charges that were
- * confirmed while such a sum is read. In `w:`, `k:` and `b:` a field `x` with the id of a hold (and
- * a sum) says that the figure was read with the charge of that hold in it, which is not reported
- * yet: it counts the charge and not the hold. Beside workspaces there are `nodes`, until when each gateway
- * counts as alive, and `grace`, until when nothing is taken from those that do not. Values: the
- * root of all names, the workspace, the wall time (0 for the server's own), how long a hold is its
- * owner's without a renewal, the gateway that asks, then those of the script.
+ * Functions and names that every script of the shared ledger has. Amounts are nano-USD, exact up to
+ * 2^53.
+ *
+ * Keys of a workspace:
+ * - `w:` balances: `m` monthly, `t` top-ups, `fm` and `fn` the month and the amount of this month's
+ *   grants, `h` held, `q` when lapsed holds were last looked for, `d` when those of dead gateways
+ *   were. Filled from the database where it is absent.
+ * - `h:` holds by id: `held|key|keyHeld|parent|parentHeld|byok|day|tags|node`
+ * - `c:` charges by id that are not known to be committed:
+ *   `monthly|topup|key|parent|byok|hour|day|tags|node`
+ * - `l:` when the lease of each hold (`h` and its id) and charge (`c` and its id) ends
+ * - `b:` what blocking budgets bound: what is spent (`s`) and held (`h`), each followed by the name of
+ *   the sum, which is its tag and the days of its period (`tag~first~last`)
+ * - `r:` charges that were confirmed while such a sum is read
+ * - `v:` a mark that changes with everything that a reading of the database may have missed
+ * - `d:` followed by an id: a charge that was settled without this server
+ *
+ * `k:` followed by the id of a key has its spend by the hour (`s` and `b` with the hour), a sum over
+ * a window of hours (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). It is filled from the database,
+ * too.
+ *
+ * A field `x` in `w:`, `k:` or `b:`, followed by the id of a hold (and a sum), says that the figure
+ * was read from the database with the charge of that hold, which is not reported yet: the figure
+ * counts the charge and not the hold.
+ *
+ * `nodes` says until when each gateway counts as alive, and `grace` until when nothing is taken from
+ * those that do not.
+ *
+ * Values of each script: the root of all names, the workspace, the wall time (0 for the server's
+ * own), the length of a lease, the gateway that asks, and then those that the script names.
  */
 const prelude = `
 local root, ws, now, lease, node = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]

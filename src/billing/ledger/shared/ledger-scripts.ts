@@ -300,6 +300,7 @@ for at = 6, #ARGV, 8 do
   ids[#ids + 1], marks[#marks + 1], members[#members + 1] = id, root .. 'd:' .. id, 'h' .. id
 end
 local entries, hasSettled = redis.call('HMGET', H, unpack(ids)), redis.call('EXISTS', unpack(marks)) > 0
+-- Which charges replace a hold, and which keys they count for.
 local heldBefore, unheld, keysUsed = {}, {}, {}
 for index, parts in ipairs(charges) do
   if hasSettled and isSettled(ids[index]) then
@@ -321,6 +322,7 @@ local function forgetRead(key, read, offset)
     if read[index + offset] then redis.call('HDEL', key, name) end
   end
 end
+-- The workspace: its balances, and sums of budgets.
 local balances, isReading, hasSums = redis.call('HMGET', W, 'h', 'm', 't', unpack(names)), known(R), known(B)
 local growths, gone, isUnknown = {m = 0, t = 0, h = 0}, {}, not balances[1]
 for index, parts in ipairs(charges) do
@@ -338,6 +340,7 @@ for index, parts in ipairs(charges) do
     end
   end
 end
+-- Each key: what was spent by the hour, and what is held.
 for id in pairs(keysUsed) do
   local key = root .. 'k:' .. id
   local sums = redis.call('HMGET', key, 'h', 'ch', unpack(names))
