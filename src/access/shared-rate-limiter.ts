@@ -37,9 +37,10 @@ interface SharedAnswer {
 }
 
 /**
- * Rate windows on the server that several gateways share, all by its clock: one round trip a
- * request, and none for most requests of a caller that sends many (`AdvanceCounts`). While the server is away each process counts for itself, so no request goes uncounted,
- * but each process has the whole window.
+ * Counts requests in rate windows on the server that several gateways share, all by its clock. A
+ * request costs one round trip, and most requests of a caller that sends many cost none
+ * (`AdvanceCounts`). While the server is away each process counts for itself, so that no request
+ * goes uncounted, but each process has the whole window.
  */
 export class SharedRateLimiter implements RequestLimits {
   private readonly shared: Pick<SharedState, "run">;

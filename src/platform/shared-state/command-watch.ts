@@ -1,7 +1,7 @@
 /** A command whose answer is waited for. */
 interface SentCommand {
-  /** When its answer is late, by `performance.now()`. */
-  lateAtMs: number;
+  /** The check at which its answer is late. */
+  lateAtCheck: number;
   isAnswered: boolean;
   reject(error: Error): void;
 }
@@ -11,14 +11,16 @@ const checksPerTimeout = 10;
 
 /**
  * Rejects commands that are not answered in time. One timer checks all of them, since a gateway
- * sends several commands for each request and nearly none of them is late.
+ * sends many commands and nearly none of them is late. Time is counted in checks, of which a process
+ * that stands still misses all but one: answers that arrive meanwhile are read before the next one,
+ * and are not late.
  */
 export class CommandWatch {
   private readonly timeoutMs: number;
   /** In the order in which they were sent, and so in which they become late. */
-  private sent: SentCommand[] = [];
+  private readonly sent: SentCommand[] = [];
+  private checks = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
-  private checkedAtMs = 0;
 
   constructor(timeoutMs: number) {
     this.timeoutMs = timeoutMs;
@@ -27,9 +29,8 @@ export class CommandWatch {
   /** Sends a command and returns its answer; rejects if none comes in time. */
   answerOf<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const nowMs = performance.now();
-      const lateAtMs = nowMs + this.timeoutMs;
-      const command: SentCommand = { lateAtMs, isAnswered: false, reject };
+      const lateAtCheck = this.checks + checksPerTimeout + 1;
+      const command: SentCommand = { lateAtCheck, isAnswered: false, reject };
       send().then(
         (answer) => {
           command.isAnswered = true;
@@ -41,30 +42,21 @@ export class CommandWatch {
         },
       );
       this.sent.push(command);
-      if (this.timer === undefined) this.startChecks(nowMs);
+      this.timer ??= setInterval(() => this.check(), this.timeoutMs / checksPerTimeout).unref();
     });
   }
 
-  private startChecks(nowMs: number): void {
-    this.checkedAtMs = nowMs;
-    this.timer = setInterval(() => this.check(), this.timeoutMs / checksPerTimeout).unref();
-  }
-
   private check(): void {
-    const nowMs = performance.now();
+    this.checks += 1;
     const firstPending = this.sent.findIndex(({ isAnswered }) => !isAnswered);
     this.sent.splice(0, firstPending === -1 ? this.sent.length : firstPending);
     if (this.sent.length === 0) {
       clearInterval(this.timer);
       this.timer = undefined;
     }
-    // A process that stood still reads the answers that arrived meanwhile before the next check.
-    const stoodStill = nowMs - this.checkedAtMs > (2 * this.timeoutMs) / checksPerTimeout;
-    this.checkedAtMs = nowMs;
-    if (stoodStill) return;
-    for (const { isAnswered, lateAtMs, reject } of this.sent) {
-      if (!isAnswered && lateAtMs <= nowMs)
-        reject(new Error(`no answer came within ${this.timeoutMs} milliseconds`));
+    for (const { isAnswered, lateAtCheck, reject } of this.sent) {
+      if (lateAtCheck > this.checks) break;
+      if (!isAnswered) reject(new Error(`no answer came within ${this.timeoutMs} milliseconds`));
     }
   }
 }

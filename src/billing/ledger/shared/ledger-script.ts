@@ -74,11 +74,17 @@ end
 local figures, spends = {}, {}
 local function look(keys)
   local read = redis.call('HMGET', W, 'h', 'm', 't', 'q')
-  figures = {held = tonumber(read[1]), m = tonumber(read[2]) or 0, t = tonumber(read[3]) or 0, sweptAt = tonumber(read[4]) or 0}
+  figures = {
+    held = tonumber(read[1]), m = tonumber(read[2]) or 0, t = tonumber(read[3]) or 0,
+    sweptAt = tonumber(read[4]) or 0,
+  }
   for _, key in ipairs(keys) do
     if key ~= '' then
       local sums = redis.call('HMGET', root .. 'k:' .. key, 'h', 'cw', 'ch', 'cs', 'cb')
-      spends[key] = {held = tonumber(sums[1]), window = sums[2], hour = sums[3], spent = tonumber(sums[4]) or 0, byok = tonumber(sums[5]) or 0}
+      spends[key] = {
+        held = tonumber(sums[1]), window = sums[2], hour = sums[3],
+        spent = tonumber(sums[4]) or 0, byok = tonumber(sums[5]) or 0,
+      }
     end
   end
 end

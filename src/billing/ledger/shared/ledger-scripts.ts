@@ -4,56 +4,6 @@ import type { SpendingKey } from "../ledger.ts";
 import { ledgerScript } from "./ledger-script.ts";
 
 /**
- * Fills what is absent from a reading of the database, unless something happened since that it may
- * have missed. Values: the mark of before the reading; the balances as `m|t|fm|fn`; JSON of the
- * charges, and of the holds whose charge, the reading had in it already; then for each key its id and JSON of hours and
- * amounts.
- */
-export const seedScript = ledgerScript(
-  "Seed",
-  `
-if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
-local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
-local stands = {}
-for _, id in ipairs(standing) do stands[id] = true end
-local open, holds, reads = {}, {}, {}
-local held = redis.call('HGETALL', H)
-for at = 1, #held, 2 do
-  if stands[held[at]] then reads[#reads + 1] = held[at] else holds[#holds + 1] = split(held[at + 1]) end
-end
-local charges = redis.call('HGETALL', C)
-for at = 1, #charges, 2 do
-  if not stands[charges[at]] then open[#open + 1] = split(charges[at + 1]) end
-end
-if not known(W) then
-  local m, t, h = tonumber(read[1]), tonumber(read[2]), 0
-  for _, parts in ipairs(open) do m, t = m - parts[1], t - parts[2] end
-  for _, parts in ipairs(holds) do h = h + tonumber(parts[1]) end
-  redis.call('HSET', W, 'm', text(m), 't', text(t), 'fm', read[3], 'fn', read[4], 'h', text(h))
-  for _, id in ipairs(reads) do redis.call('HSET', W, 'x' .. id, '') end
-  redis.call('PEXPIRE', W, hour_ms)
-end
-for at = 9, #ARGV, 2 do
-  local id, key = ARGV[at], root .. 'k:' .. ARGV[at]
-  if not known(key) then
-    redis.call('HSET', key, 'h', 0)
-    redis.call('PEXPIRE', key, hour_ms)
-    local hours = cjson.decode(ARGV[at + 1])
-    for index = 1, #hours, 2 do redis.call('HSET', key, hours[index], hours[index + 1]) end
-    for _, parts in ipairs(open) do
-      if parts[3] == id or parts[4] == id then spend(id, parts[6], parts[1] + parts[2], tonumber(parts[5])) end
-    end
-    for _, each in ipairs(reads) do redis.call('HSET', key, 'x' .. each, '') end
-    for _, parts in ipairs(holds) do
-      if parts[2] == id then add(key, 'h', tonumber(parts[3])) end
-      if parts[4] == id then add(key, 'h', tonumber(parts[5])) end
-    end
-  end
-end
-return 1`,
-);
-
-/**
  * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where
  * it takes an eighth, then the same at list price; then for the key and for the one that made it
  * the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider
@@ -399,17 +349,6 @@ end
 return {}`,
 );
 
-/**
- * Tells how long ago it was asked this first, as what is left of a time. Values: that time, in
- * milliseconds.
- */
-export const runBegunScript = ledgerScript(
-  "RunBegun",
-  `
-redis.call('SET', root .. 'begun', now, 'NX')
-return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`,
-);
-
 /** The keys of a hold as scripts take them. */
 export const keyValues = ({
   key,
@@ -449,82 +388,3 @@ export function tightValues(
 /** Tags as the scripts find them. */
 export const tagText = (tags: readonly string[]): string =>
   tags.length === 0 ? "" : `,${tags.join(",")},`;
-
-/**
- * Begins a reading of sums of budgets: from now on charges that are confirmed are kept beside those
- * that are open, so that the reading can tell which of them it has. Answers a mark, which another
- * reading under way shares.
- */
-export const beginSumsScript = ledgerScript(
-  "BeginSums",
-  `
-local begun = redis.call('HGET', R, '')
-if not begun then
-  begun = time[1] .. '.' .. time[2]
-  redis.call('HSET', R, '', begun)
-end
-redis.call('PEXPIRE', R, 30000)
-return {begun}`,
-);
-
-/**
- * The charges that a reading of sums may have missed: ids and entries in turn, of holds ids and
- * nothing.
- */
-export const chargesSinceScript = ledgerScript(
-  "ChargesSince",
-  `
-local found = redis.call('HGETALL', C)
-local confirmed = redis.call('HGETALL', R)
-for at = 1, #confirmed, 2 do
-  if confirmed[at] ~= '' then
-    found[#found + 1] = confirmed[at]
-    found[#found + 1] = confirmed[at + 1]
-  end
-end
-for _, id in ipairs(redis.call('HKEYS', H)) do
-  found[#found + 1] = id
-  found[#found + 1] = ''
-end
-return found`,
-);
-
-/**
- * Fills sums of budgets from a reading. Values: its mark, JSON of the charges, and of the holds
- * whose charge, it had in it already; then for each sum its name and what was spent. Does nothing where the mark is another
- * one.
- */
-export const seedSumsScript = ledgerScript(
-  "SeedSums",
-  `
-if redis.call('HGET', R, '') ~= ARGV[6] then return {} end
-local stands, open = {}, {}
-for _, id in ipairs(cjson.decode(ARGV[7])) do stands[id] = true end
-for _, key in ipairs({C, R}) do
-  local charges = redis.call('HGETALL', key)
-  for at = 1, #charges, 2 do
-    if charges[at] ~= '' and not stands[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
-  end
-end
-local holds = redis.call('HGETALL', H)
-for at = 8, #ARGV, 2 do
-  local name, spent, held = ARGV[at], tonumber(ARGV[at + 1]), 0
-  if redis.call('HEXISTS', B, 's' .. name) == 0 then
-    for _, parts in pairs(open) do
-      if parts[8] and counted(name, parts[7], parts[8]) then spent = spent + parts[1] + parts[2] end
-    end
-    local isNew = not known(B)
-    for each = 1, #holds, 2 do
-      local parts = split(holds[each + 1])
-      if stands[holds[each]] then
-        redis.call('HSET', B, 'x' .. holds[each] .. ' ' .. name, '')
-      elseif parts[8] and counted(name, parts[7], parts[8]) then
-        held = held + tonumber(parts[1])
-      end
-    end
-    redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))
-    if isNew then redis.call('PEXPIRE', B, hour_ms) end
-  end
-end
-return {}`,
-);

@@ -12,7 +12,7 @@ import {
   seedSumsScript,
   runBegunScript,
   seedScript,
-} from "./ledger-scripts.ts";
+} from "./reading-scripts.ts";
 
 /** How long a hold is its owner's without a renewal. */
 export const leaseMs = 30_000;
