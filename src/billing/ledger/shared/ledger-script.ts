@@ -48,7 +48,7 @@ local function split(entry)
 end
 local function field(key, name) return tonumber(redis.call('HGET', key, name)) or 0 end
 local function add(key, name, amount)
-  if amount ~= 0 then redis.call('HINCRBY', key, name, text(amount)) end
+  if amount ~= 0 then redis.call('HINCRBY', key, name, amount) end
 end
 local function known(key) return redis.call('EXISTS', key) == 1 end
 local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
