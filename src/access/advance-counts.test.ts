@@ -50,6 +50,17 @@ describe("requests that are counted in advance", () => {
     while (returned.length === 0) await Bun.sleep(1);
     expect(returned).toEqual([{ counters: ["key minute"], slot: 7, count: 18 }]);
   });
+
+  test("are kept for a bounded number of callers, so that a flood of addresses takes no memory", () => {
+    const { counts } = start();
+    const asked = Array.from({ length: 30_000 }, (_, index) => {
+      const name = `address ${index}`;
+      for (let request = 0; request < 5; request += 1) counts.take(name, () => [name]);
+      return counts.wanted(name);
+    });
+    expect(asked.every((wanted) => wanted === 0)).toBe(true);
+    expect(counts.size).toBe(20_000);
+  });
 });
 
 describe.skipIf(!hasRedis)(`windows that are counted in advance (on Valkey)${redisMissing}`, () => {

@@ -29,6 +29,8 @@ const requestsMin = 4;
 const advanceMax = 64;
 /** Periods without a request after which a caller is forgotten. */
 const idlePeriods = 8;
+/** Callers that are known at once; those beyond it are counted one by one. */
+const callersMax = 20_000;
 
 /**
  * Requests of callers that send many, counted ahead of them in the windows that several gateways
@@ -54,10 +56,16 @@ export class AdvanceCounts {
     this.giveBack = giveBack;
   }
 
+  /** Callers that are known. */
+  get size(): number {
+    return this.callers.size;
+  }
+
   /** Notes a request; true where its windows have counted it already. */
   take(name: string, counters: () => readonly string[]): boolean {
     const nowMs = this.clock.monotonicMs();
     const caller = this.callerOf(name, counters);
+    if (caller === undefined) return false;
     this.roll(caller, nowMs);
     caller.requests += 1;
     if (caller.left === 0 || nowMs >= caller.untilMs) return false;
@@ -110,9 +118,9 @@ export class AdvanceCounts {
     this.giveBack({ counters, slot, count });
   }
 
-  private callerOf(name: string, counters: () => readonly string[]): Caller {
+  private callerOf(name: string, counters: () => readonly string[]): Caller | undefined {
     let caller = this.callers.get(name);
-    if (caller === undefined) {
+    if (caller === undefined && this.callers.size < callersMax) {
       caller = {
         counters: counters(),
         slot: 0,
