@@ -56,6 +56,6 @@ export const catalogModelPage = (entry: CatalogEntry): Page => ({
   )}</div></div>
 <div class="card"><h2>Providers</h2><dl>${entry.providers.map(
     ({ id, inputPrice, outputPrice, zdr }) =>
-      html`<dt>${id}</dt><dd>In ${price(inputPrice)}, out ${price(outputPrice)}${zdr ? ", keeps nothing" : ""}</dd>`,
+      html`<dt>${id}</dt><dd>In ${price(inputPrice)}, out ${price(outputPrice)}${zdr ? ", zero data retention" : ""}</dd>`,
   )}</dl></div>`,
 });

@@ -72,7 +72,7 @@ const incidentHtml = ({
 
 const providersHtml = (providers: StatusFacts["providers"]): Html =>
   providers.length === 0
-    ? html`<p>No provider was asked yet.</p>`
+    ? html`<p>No provider has been called yet.</p>`
     : html`${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
 
 const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>

@@ -113,7 +113,7 @@ export const acceptReferral = defineEndpoint({
   idempotent: true,
   path: "/referrals/accept",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Name the referral code that brought this person, after signing up.",
+  summary: "Name the referral code that a person was given, after signing up.",
   description:
     "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
   body: acceptSchema,

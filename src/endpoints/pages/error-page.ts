@@ -20,7 +20,7 @@ const titles: Readonly<Partial<Record<number, string>>> = {
   401: "Sign in to see this page",
   403: "This was refused",
   404: "There is no such page",
-  405: "This page is used in another way",
+  405: "This page does not accept this request",
   413: "This is too large",
   429: "Too many requests",
   500: "Something failed in the service",
@@ -38,7 +38,7 @@ function sentencesOf({ status, message }: GatewayError, path: string): string[] 
   if (status === 404 && !isApi(path))
     return [`There is nothing at ${path}. Check the address, or go to the start page.`];
   if (status === 405 && !isApi(path))
-    return ["This address takes what a form sends. Go to the start page, and begin there."];
+    return ["This address only accepts a submitted form. Go to the start page, and start there."];
   if (status === 500)
     return [
       "The request could not be answered. Try again; if it fails again, report the trace id below.",

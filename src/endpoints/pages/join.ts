@@ -72,7 +72,7 @@ const identifyPage = (
 const closed = messagePage({
   title: "This invitation is not open",
   sentences: [
-    "It was used or withdrawn, or has expired. If you used it, you are a member. Else ask for another one.",
+    "It was used or withdrawn, or has expired. If you used it, you are a member. Otherwise ask for another one.",
   ],
   links: [{ href: "/", label: "Go to the start page" }],
 });
@@ -86,7 +86,7 @@ function joinPageOf(state: JoinState, token: string, typed: Typed = {}): Page {
     case "joined":
       return messagePage({
         title: `You are a member of ${state.organization.name}`,
-        sentences: ["Its workspace is one of yours now."],
+        sentences: ["You can use its workspace now."],
         links: [{ href: "/", label: "Go to the start page" }],
       });
     case "identify":
@@ -133,7 +133,7 @@ export const joinPage = defineEndpoint({
   summary: "Show the page that accepts an invitation.",
   query: z.object({
     token: z.string().optional(),
-    joined: z.string().optional().describe("Organisation that accepting ended at."),
+    joined: z.string().optional().describe("Organisation that the person has just joined."),
   }),
   async handle(context, deps: Dependencies) {
     const token = tokenOf(context.query);

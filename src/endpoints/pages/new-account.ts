@@ -113,7 +113,9 @@ const claimForm = (token: string, { problem, ...typed }: Typed): Page =>
 
 const claimed = messagePage({
   title: "This service has an owner",
-  sentences: ["The owner account was claimed. Sign in to it, or ask its owner for an invitation."],
+  sentences: [
+    "The owner account exists already. Sign in to it, or ask its owner for an invitation.",
+  ],
   links: [{ href: "/sign-in", label: "Sign in" }],
 });
 
@@ -122,7 +124,7 @@ const unclaimed = (isDead: boolean): Page =>
     title: isDead ? "This link does not work" : "Claim the owner account",
     sentences: [
       ...(isDead ? ["It has expired or was replaced by a newer one."] : []),
-      "The terminal in which the service runs shows a link that opens this page. Restart the service to have it print another.",
+      "The terminal in which the service runs shows a link that opens this page. Restart the service to print another.",
     ],
   });
 
@@ -179,7 +181,7 @@ const signUpForm = (
       ? {}
       : {
           sentences: [
-            "You came by a referral: with your account, both of you may be given credits.",
+            "You were referred: once you have an account, both of you may receive credits.",
           ],
         }),
     ...(problem === undefined ? {} : { problem }),
@@ -195,7 +197,7 @@ const signUpForm = (
 const byInvitation = messagePage({
   title: "Sign-up is by invitation",
   sentences: [
-    "Ask the person who runs this service, or an organisation that uses it, for an invitation. It comes as a link.",
+    "Ask the person who runs this service, or an organisation that uses it, for an invitation link.",
   ],
   links: [{ href: "/sign-in", label: "Sign in" }],
 });
@@ -203,8 +205,8 @@ const byInvitation = messagePage({
 const sentPage = messagePage({
   title: "Check your mail",
   sentences: [
-    "A link is on its way to your address. Open it within a day, and your account is made.",
-    "No mail after a few minutes? Look among unwanted mail, or sign up again.",
+    "A link is on its way to your address. Open it within a day to create your account.",
+    "No mail after a few minutes? Check your spam folder, or sign up again.",
   ],
   links: [{ href: "/sign-in", label: "Sign in", plain: true }],
 });
@@ -219,14 +221,13 @@ export const signUpPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-up",
-  summary: "Show the page that makes an account.",
+  summary: "Show the page that creates an account.",
   query: z.object({
-    ref: z.string().optional().describe("Referral code of the workspace that brought this person."),
-    return_to: z
+    ref: z
       .string()
-      .max(4_000)
       .optional()
-      .describe("Path to come back to, within this service."),
+      .describe("Referral code of the workspace that referred this person."),
+    return_to: z.string().max(4_000).optional().describe("Path to return to, within this service."),
     sent: z.string().optional(),
   }),
   async handle(context, deps: Dependencies) {
@@ -246,7 +247,7 @@ export const submitSignUp = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-up",
-  summary: "Make an account with the form of the page.",
+  summary: "Create an account with the form of the page.",
   rawBody: signUpFormSchema,
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>

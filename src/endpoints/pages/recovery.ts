@@ -55,7 +55,7 @@ const sentPage = messagePage({
   title: "Check your mail",
   sentences: [
     "If an account has this address, a link is on its way. It works once, within an hour.",
-    "No mail after a few minutes? Look among unwanted mail, or ask for another link.",
+    "No mail after a few minutes? Check your spam folder, or ask for another link.",
   ],
   links: [{ href: "/forgot-password", label: "Ask for another link", plain: true }],
 });
@@ -78,7 +78,7 @@ export const submitForgotPassword = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/forgot-password",
-  summary: "Have a link sent with the form of the page.",
+  summary: "Send a link with the form of the page.",
   rawBody: forgotSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -100,7 +100,7 @@ export const submitForgotPassword = defineEndpoint({
 const resetForm = (token: string, problem?: string): Page =>
   messagePage({
     title: "Choose another password",
-    sentences: ["Every session of the account ends with it."],
+    sentences: ["This ends every session of the account."],
     ...(problem === undefined ? {} : { problem }),
     form: {
       action: "/reset-password",
@@ -211,7 +211,7 @@ const deadVerification = (
   messagePage({
     title: "This link does not work",
     sentences: [
-      "It was used, has expired or was replaced by a newer one. If you have just confirmed your address, go on.",
+      "It was used, has expired or was replaced by a newer one. If you have just confirmed your address, there is nothing more to do.",
     ],
     ...(person === undefined || person.user.emailVerified || !recovery.sendsMail
       ? {}
@@ -257,7 +257,7 @@ export const submitVerification = defineEndpoint({
   path: "/verify-email",
   summary: "Confirm an address with the form of the page.",
   description:
-    "With again in place of token, another link goes to the address of the account that is signed in.",
+    "With `again` in place of `token`, sends another link to the address of the signed-in account.",
   rawBody: verifySchema.partial().extend({ again: z.string().optional() }),
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {

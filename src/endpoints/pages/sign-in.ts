@@ -39,13 +39,13 @@ const returnField = z
   .string()
   .max(4_000)
   .optional()
-  .describe("Path to come back to, within this service.");
+  .describe("Path to return to, within this service.");
 
 /** Notes for people who were sent here by another page. */
 const notes = {
   "signed-out": { done: "You are signed out." },
   password: { done: "The password is set, and every session has ended. Sign in with the new one." },
-  confirmed: { done: "Your address is confirmed, and your account is made. Sign in." },
+  confirmed: { done: "Your address is confirmed, and your account is created. Sign in." },
   late: { problem: "That took more than ten minutes. Start again with your password." },
 } as const;
 
@@ -100,7 +100,7 @@ const providerProblems: Readonly<Record<string, string>> = {
   access_denied: "You declined at the provider, or it refused. Try again, or sign in another way.",
   account_not_linked:
     "An account has this address already. Sign in to it another way; then link the provider there.",
-  signup_disabled: "There is no account for this person, and new ones are by invitation.",
+  signup_disabled: "There is no account for this person, and new accounts need an invitation.",
 };
 
 const providerProblem = (query: URLSearchParams): string | undefined => {
@@ -205,7 +205,7 @@ export const submitSecondFactor = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in/code",
-  summary: "Give the second factor with the form of the page.",
+  summary: "Enter the second factor with the form of the page.",
   rawBody: codeSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {

@@ -30,18 +30,18 @@ const operatorSteps: readonly Step[] = [
   },
   {
     title: "Invite the people you work with",
-    text: "Found an organisation with POST /organizations, then invite with POST /organizations/{id}/invitations. Each answer has a link.",
+    text: "Create an organisation with POST /organizations, then invite with POST /organizations/{id}/invitations. Each answer has a link.",
   },
 ];
 
 const memberSteps: readonly Step[] = [
   {
     title: "Connect an app or a device",
-    text: "Start it and have it show a code, or let it open the page on which you give it a key.",
+    text: "Start it, then enter the code that it shows, or give it a key on the page that it opens.",
   },
   {
     title: "Bring your own provider key",
-    text: "Requests that your own key serves cost no credits here: POST /auth/byok.",
+    text: "Requests that your own key serves cost no credits. Add a key with POST /auth/byok.",
   },
 ];
 

@@ -35,7 +35,7 @@ export const requestPasswordReset = defineEndpoint({
   method: "POST",
   path: "/api/auth/request-password-reset",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Have a link sent to choose another password.",
+  summary: "Send a link to choose another password.",
   description:
     "The answer is the same whether an account has this address or not. Where no mail is sent, operators make the link.",
   body: requestSchema,
@@ -79,7 +79,7 @@ export const sendVerification = defineEndpoint({
   base: "root",
   method: "POST",
   path: "/api/auth/send-verification-email",
-  summary: "Have a link sent that confirms the account's address.",
+  summary: "Send a link that confirms the account's address.",
   response: () => z.object({ requested: z.literal(true) }),
   async handle(context, { people: { recovery, throttle } }: Pick<Dependencies, "people">) {
     const { id: userId, email } = sessionOf(context).user;

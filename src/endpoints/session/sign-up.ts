@@ -36,7 +36,7 @@ const referralCodeFields = {
     .min(1)
     .optional()
     .describe(
-      "Code of the workspace that brought this person; it means nothing where no credits are given for that.",
+      "Code of the workspace that referred this person; ignored where referrals earn no credits.",
     ),
 };
 

@@ -48,7 +48,7 @@ export const signInWithCode = defineEndpoint({
   method: "POST",
   path: "/api/auth/sign-in/two-factor",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Give the second factor after the password.",
+  summary: "Enter the second factor after the password.",
   description:
     "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the " +
     "password set the cookie that this belongs to, for ten minutes.",

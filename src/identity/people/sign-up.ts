@@ -370,7 +370,7 @@ export class PendingSignUps {
         to: email,
         subject: `Confirm your address for ${brand.productName}`,
         text:
-          "Confirm that this address is yours, and your account is made. The link works once, within a day:\n\n" +
+          "Confirm that this address is yours to create your account. The link works once, within a day:\n\n" +
           `${publicUrl()}/verify-email?token=${token}\n\nIf it was not you, there is nothing to do.\n`,
       });
     });
