@@ -171,6 +171,21 @@ describe("a client that waits", () => {
   });
 
   test.each([[{ promises: false }], [{ promises: true }]])(
+    "receives an event that ends with the stream once, before the end waits for its charge: %p",
+    async (upstream) => {
+      const { stream, tell, settle } = await primedBy(upstream, ["data: a\n\n"]);
+      stream.ready();
+      tell("data: {}");
+      const waited = stream.next();
+      tell(undefined);
+      expect(await waited).toBe("{};");
+      const end = stream.next();
+      settle();
+      expect([await end, stream.isOver, await stream.next()]).toEqual(["end", true, undefined]);
+    },
+  );
+
+  test.each([[{ promises: false }], [{ promises: true }]])(
     "receives what breaks the stream: %p",
     async (upstream) => {
       const { stream, tell, settle, ends } = await primedBy(upstream, ["data: a\n\n"]);

@@ -258,7 +258,9 @@ export class RelayedStream implements FrameSource {
   }
 
   private async finish(): Promise<void> {
-    this.pending += await this.relay.finish();
+    // What is pending may be taken while the relay waits for its charge, so it is read afterwards.
+    const frames = await this.relay.finish();
+    this.pending += frames;
     this.end();
   }
 
