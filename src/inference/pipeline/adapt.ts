@@ -248,8 +248,7 @@ function withReasoning(
 function readAnswer(
   response: CanonicalResponse,
   { client, answering }: { client: ClientDialect; answering: ResponseContext },
-): WholeAnswer | undefined {
-  if (response.choices.length === 0) return undefined;
+): WholeAnswer {
   const meter = new SpokenMeter();
   meter.observeWhole(response);
   const answerLosses = new AnswerLosses(client, answering);

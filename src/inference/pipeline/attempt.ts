@@ -285,7 +285,7 @@ function judgeWhole(text: string, body: unknown, { status, adapter }: Judging): 
     return { ok: false, failure: { ...unreadable(read, status), ...(consumed && { consumed }) } };
   }
   const answer = read instanceof GatewayError ? undefined : read;
-  if (error !== undefined && error !== null && answer === undefined) {
+  if (error !== undefined && error !== null && answer?.hasContent !== true) {
     const details = errorDetails(text);
     const said = statusOfErrorObject(typeof error === "object" ? error : {});
     return {

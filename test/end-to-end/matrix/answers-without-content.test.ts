@@ -190,3 +190,31 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     },
   );
 });
+
+const noChoices = { id: "c1", object: "chat.completion", created: 7, model: "m", choices: [] };
+const chatPairs = pairs.filter(({ upstream }) => upstream === "openai-chat");
+
+describe.each(chatPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
+  const failureOf = async (answer: Fields): Promise<unknown[]> => {
+    const reply = await ask(pair, {
+      answers: { ...nothing, "openai-chat": answer },
+      manner: "whole",
+    });
+    const [error] = reply.errors;
+    return [reply.status, error?.code, error?.metadata["upstream_message"], reply.breaches];
+  };
+
+  test("a completion without choices is one without content", async () => {
+    expect(await failureOf(noChoices)).toEqual([502, "empty_stream", undefined, []]);
+  });
+
+  test("a completion without choices fails in its provider's words where it has any", async () => {
+    const error = { message: "The cache is full.", code: 503 };
+    expect(await failureOf({ ...noChoices, error })).toEqual([
+      502,
+      "upstream_error",
+      "The cache is full.",
+      [],
+    ]);
+  });
+});
