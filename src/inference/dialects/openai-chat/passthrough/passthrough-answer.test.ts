@@ -171,10 +171,10 @@ describe("a finish reason is one of the contract's five", () => {
     expect(whole({ choices: [{ ...choice, message: said }] }).choices).toEqual([
       expect.objectContaining({ finish_reason: "function_call" }),
     ]);
-    const chunks = await streamed([{ choices: [{ ...choice, delta: said }] }], {
-      functions: [{ name: "f" }],
-    });
-    expect(reasonsOf(chunks)).toEqual(["function_call"]);
+    for (const asked of [{ functions: [{ name: "f" }] }, {}]) {
+      const chunks = await streamed([{ choices: [{ ...choice, delta: said }] }], asked);
+      expect(reasonsOf(chunks)).toEqual(["function_call"]);
+    }
   });
 
   test.each(["error", "abort", "insufficient_system_resource"])(
@@ -274,6 +274,117 @@ describe("an answer is repaired to the contract's shape", () => {
       { choices: [], usage: told },
     ]);
     expect(chunks.at(-1)?.usage).toMatchObject(usage);
+  });
+});
+
+describe("calls can be put together and parsed by strict clients", () => {
+  const called = (id: string | undefined, said: Fields, place: Fields = {}): Fields => ({
+    ...place,
+    ...(id !== undefined && { id, type: "function" }),
+    function: said,
+  });
+  const delta = (...calls: Fields[]): Fields => ({
+    choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }],
+  });
+  /** Names and arguments of each place, as a client adds them up. */
+  const addedUp = (chunks: readonly Fields[]): [unknown, string, string][] => {
+    const seen = new Map<unknown, [string, string]>();
+    for (const entry of chunks.flatMap(entriesOf)) {
+      for (const each of ((entry.delta as Fields).tool_calls ?? []) as Fields[]) {
+        const { name = "", arguments: said = "" } = each.function as Record<string, string>;
+        const [names, text] = seen.get(each.index) ?? ["", ""];
+        seen.set(each.index, [names + name, text + said]);
+      }
+    }
+    return [...seen].map(([place, [name, text]]) => [place, name, text]);
+  };
+  const both: [unknown, string, string][] = [
+    [0, "f", '{"a":1}'],
+    [1, "g", "{}"],
+  ];
+
+  test.each<[what: string, deltas: Fields[]]>([
+    [
+      "left out",
+      [
+        delta(called("a", { name: "f", arguments: '{"a"' })),
+        delta(called(undefined, { arguments: ":1}" })),
+        delta(called("b", { name: "g", arguments: "{}" })),
+      ],
+    ],
+    [
+      "the same for all",
+      [
+        delta(called("a", { name: "f", arguments: '{"a":1}' }, { index: 0 })),
+        delta(called("b", { name: "g", arguments: "{}" }, { index: 0 })),
+      ],
+    ],
+    [
+      "counted from 1",
+      [
+        delta(called("a", { name: "f", arguments: "" }, { index: 1 })),
+        delta(called("b", { name: "g", arguments: "" }, { index: 2 })),
+        delta(called(undefined, { arguments: '{"a":1}' }, { index: 1 })),
+        delta(called(undefined, { arguments: "{}" }, { index: 2 })),
+      ],
+    ],
+    [
+      "left out, with arguments that are no text",
+      [
+        delta(
+          called("a", { name: "f", arguments: { a: 1 } }),
+          called("b", { name: "g", arguments: {} }),
+        ),
+      ],
+    ],
+  ])("places that are %s", async (_, deltas) => {
+    const chunks = await streamed([
+      ...deltas,
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+    ]);
+    expect(addedUp(chunks)).toEqual(both);
+    expect(reasonsOf(chunks)).toEqual(["tool_calls"]);
+  });
+
+  test("places that are right leave their events as they came", async () => {
+    const sent = delta(called("a", { name: "f", arguments: "{}" }, { index: 0, x: 1 }));
+    const [first] = await streamed([sent]);
+    expect(first?.choices).toEqual([
+      {
+        index: 0,
+        delta: { role: "assistant", ...(entriesOf(sent)[0]?.delta as Fields) },
+        finish_reason: null,
+      },
+    ]);
+  });
+
+  test.each<[unknown, string]>([
+    ["", "{}"],
+    [" ", "{}"],
+    [null, "{}"],
+    [undefined, "{}"],
+    [{ a: 1 }, '{"a":1}'],
+    ['{"a": 1}', '{"a": 1}'],
+    ["{broken", "{broken"],
+  ])("arguments %p of a whole answer are %p", (came, seen) => {
+    const message = {
+      role: "assistant",
+      content: null,
+      tool_calls: [called("a", { name: "f", arguments: came })],
+    };
+    expect(
+      whole({ choices: [{ index: 0, message, finish_reason: "tool_calls" }] }).choices,
+    ).toMatchObject([
+      { message: { tool_calls: [{ id: "a", function: { name: "f", arguments: seen } }] } },
+    ]);
+    const older = {
+      role: "assistant",
+      content: null,
+      function_call: { name: "f", arguments: came },
+    };
+    expect(
+      whole({ choices: [{ index: 0, message: older, finish_reason: "function_call" }] }).choices,
+    ).toMatchObject([{ message: { function_call: { name: "f", arguments: seen } } }]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   reasoningFields,
 } from "../answer-fields.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
+import { CallPlaces, type Fields, fieldsOf, withArguments } from "./kept-calls.ts";
 
 interface ChoiceMessage {
   content?: unknown;
@@ -171,9 +172,7 @@ function renderUnusual(
   return editScanned(text, members, edits);
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** The form of the answer that the request asks for. */
+/** What the request says of the answer's shape. */
 export interface AnswerShape {
   /**
    * Whether the client calls functions by the older field, whose finish reason is `function_call`.
@@ -190,12 +189,7 @@ export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerSh
   hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
 });
 
-const fieldsOf = (value: unknown): Fields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : undefined;
-
-/** Returns the value as Unix seconds; some servers send milliseconds, fractions, 0 or nothing. */
+/** The value as Unix seconds: some servers tell milliseconds, fractions, 0 or nothing. */
 function unixSeconds(created: unknown): number | undefined {
   if (typeof created !== "number" || !(created >= 1)) return undefined;
   return Math.floor(created > latestSeconds ? created / 1_000 : created);
@@ -273,12 +267,21 @@ function shapedChoice(
 
 function shapedMessage(value: unknown, { hidesReasoning }: AnswerShape): Fields {
   const message = fieldsOf(value) ?? {};
-  const shown = hidesReasoning ? withoutThoughts(message) : message;
+  const shown = withArguments(hidesReasoning ? withoutThoughts(message) : message);
   if (shown.role === "assistant" && shown.content !== undefined) return shown;
   return { ...shown, role: "assistant", content: shown.content ?? null };
 }
 
-/** The members of a chunk that are read for its form. */
+/** What is known of a choice of a stream. */
+interface ChoiceState {
+  calls: boolean;
+  /** It calls functions by the older field alone. */
+  legacyCalls: boolean;
+  finished: boolean;
+  places: CallPlaces;
+}
+
+/** A chunk as far as its shape is read. */
 interface ShapedChunk {
   object?: unknown;
   created?: unknown;
@@ -297,14 +300,14 @@ interface ShownChunk {
 const chunkObject = "chat.completion.chunk";
 
 /**
- * Brings the chunks of a stream into the contract's form: `object`, `created` in seconds, a role in
- * the first delta of each choice, `finish_reason` in each entry, one of five words and once. Chunks
- * that have it already stay as they are.
+ * Brings the chunks of a stream into the contract's shape, and says nothing of those that have it:
+ * `object`, `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
+ * entry, one of five words and once, and the place of each tool call.
  */
 export class ChunkShape {
   private readonly shape: AnswerShape;
   private readonly nowSeconds: () => number;
-  private readonly choices = new Map<number, { calls: boolean; finished: boolean }>();
+  private readonly choices = new Map<number, ChoiceState>();
   private firstCreated: number | undefined;
 
   constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
@@ -348,26 +351,41 @@ export class ChunkShape {
 
   private shapedEntry(entry: Fields): Fields {
     const index = indexOf(entry);
-    const delta = this.shapedDelta(entry.delta, { isFirst: !this.choices.has(index) });
-    const state = this.choices.get(index) ?? { calls: false, finished: false };
+    const known = this.choices.get(index);
+    const state = known ?? {
+      calls: false,
+      legacyCalls: false,
+      finished: false,
+      places: new CallPlaces(),
+    };
+    const delta = this.shapedDelta(entry.delta, { isFirst: known === undefined, state });
     this.choices.set(index, state);
-    state.calls ||= callsTools(delta);
+    if (callsTools(delta)) {
+      state.legacyCalls = !Array.isArray(delta.tool_calls) && (state.legacyCalls || !state.calls);
+      state.calls = true;
+    }
     const ends = !state.finished && hasFinished(entry as JsonObject);
-    const finish = ends
-      ? finishWord(entry, { calls: state.calls, legacyFunctions: this.shape.legacyFunctions })
-      : null;
+    const legacyFunctions = this.shape.legacyFunctions || state.legacyCalls;
+    const finish = ends ? finishWord(entry, { calls: state.calls, legacyFunctions }) : null;
     state.finished ||= ends;
     if (index === entry.index && delta === entry.delta && finish === entry.finish_reason)
       return entry;
     return { ...entry, index, delta, finish_reason: finish };
   }
 
-  private shapedDelta(value: unknown, { isFirst }: { isFirst: boolean }): Fields {
+  private shapedDelta(
+    value: unknown,
+    { isFirst, state }: { isFirst: boolean; state: ChoiceState },
+  ): Fields {
     const delta = fieldsOf(value) ?? emptyDelta;
     let shown = this.shape.hidesReasoning ? withoutThoughts(delta) : delta;
     if (shown.tool_calls === null) {
       const { tool_calls: _none, ...rest } = shown;
       shown = rest;
+    }
+    if (Array.isArray(shown.tool_calls)) {
+      const calls = state.places.placed(shown.tool_calls);
+      if (calls !== shown.tool_calls) shown = { ...shown, tool_calls: calls };
     }
     if (isFirst && shown.role !== "assistant") {
       const { role: _other, ...rest } = shown;
@@ -402,7 +420,12 @@ function addRole(
   ) {
     return undefined;
   }
-  if (Object.keys(deltaAfter).length !== Object.keys(deltaBefore).length + 1) return undefined;
+  const kept = Object.keys(deltaBefore);
+  if (
+    Object.keys(deltaAfter).length !== kept.length + 1 ||
+    kept.some((name) => deltaBefore[name] !== deltaAfter[name])
+  )
+    return undefined;
   const role = `"role":"assistant"${Object.keys(deltaBefore).length === 0 ? "" : ","}`;
   const place = /"delta"\s*:\s*\{/.exec(text);
   return place === null
