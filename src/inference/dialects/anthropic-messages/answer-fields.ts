@@ -301,3 +301,13 @@ const quietEnds: ReadonlySet<string> = new Set(["end_turn", "stop_sequence", "to
 
 /** Returns whether an end needs content before it. */
 export const isQuietEnd = (stopReason: string): boolean => quietEnds.has(stopReason);
+
+/**
+ * The end as it fits what was said: servers that imitate Anthropic's end turns that call tools as
+ * if they called none, or say nothing, and clients would not run the tools.
+ */
+export function fittingEnd(stopReason: string | null, callsTools: boolean): string {
+  if (stopReason === null || stopReason === "") return callsTools ? "tool_use" : "end_turn";
+  if (callsTools && stopReason === "end_turn") return "tool_use";
+  return !callsTools && stopReason === "tool_use" ? "end_turn" : stopReason;
+}

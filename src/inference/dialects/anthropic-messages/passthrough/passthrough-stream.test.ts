@@ -306,3 +306,56 @@ test("a stream that is ended at its cap closes its block and says max_tokens, wi
     true,
   ]);
 });
+
+describe("an imitation of Anthropic's stream reads as one of theirs", () => {
+  const usage = { input_tokens: 9, output_tokens: 2 };
+  const call = event({
+    type: "content_block_start",
+    index: 0,
+    content_block: { type: "tool_use", id: "a", name: "f", input: {} },
+  });
+  const rows: [what: string, block: SseEvent[], reason: string, seen: string][] = [
+    ["a turn that calls tools", [call, close], "end_turn", "tool_use"],
+    ["a turn that calls tools, said rightly", [call, close], "tool_use", "tool_use"],
+    ["a cut call", [call, close], "max_tokens", "max_tokens"],
+    ["a turn that calls none", [open, hello, close], "tool_use", "end_turn"],
+    ["a turn without a reason", [open, hello, close], "", "end_turn"],
+    ["a reason of later years", [open, hello, close], "weariness", "weariness"],
+  ];
+
+  test.each(rows)("%s", async (_, block, reason, seen) => {
+    for (const apart of [false, true]) {
+      const { relay } = relayFor();
+      const end = apart
+        ? [ending(undefined, reason), event({ type: "message_delta", delta: {}, usage })]
+        : [ending(usage, reason)];
+      const frames = await relayed(relay, [start, ...block, ...end, stop]);
+      const { stop_reason: stopReason } = await sdkRead(frames);
+      expect([stopReason, relay.finishReason]).toEqual([seen, seen] as never);
+    }
+  });
+
+  test("a second start is dropped, and its usage with it", async () => {
+    const counted = (tokens: number): SseEvent =>
+      event({
+        type: "message_start",
+        message: {
+          ...(JSON.parse(start.data) as { message: object }).message,
+          usage: { input_tokens: tokens, output_tokens: 1 },
+        },
+      });
+    const { relay } = relayFor();
+    const frames = await relayed(relay, [
+      counted(10),
+      counted(1),
+      open,
+      hello,
+      close,
+      ending({ output_tokens: 2 }),
+      stop,
+    ]);
+    expect(frames.split("event: message_start")).toHaveLength(2);
+    expect((await sdkRead(frames)).content).toMatchObject([{ type: "text", text: "Hello" }]);
+    expect(relay.metered().usage).toMatchObject({ inputTokens: 10, outputTokens: 2 });
+  });
+});

@@ -13,7 +13,7 @@ import {
   unfinishedStream,
 } from "../../passthrough.ts";
 import { fallbackMembers } from "../../gateway-facts.ts";
-import { isQuietEnd, pingFrame } from "../answer-fields.ts";
+import { fittingEnd, isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
@@ -61,6 +61,8 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     if (type === "error" || (type === undefined && "error" in event))
       throw reportedFault(readStreamError(event as JsonObject));
     event.type = type;
+    // Clients throw at a second start, and its usage is none of this answer's.
+    if (type === "message_start" && this.meter.started) return "";
     this.meter.observe(event);
     switch (type) {
       case undefined:
@@ -68,7 +70,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
       case "message_start":
         return this.startFrame(data);
       case "message_delta":
-        return this.ending(data, event);
+        return this.ending(this.withFittingEnd(data, event), event);
       case "message_stop":
         return this.stop(data);
       default:
@@ -130,6 +132,17 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     );
   }
 
+  /** The event with the reason that fits what was said; most have it already. */
+  private withFittingEnd(data: string, { delta }: MessagesEvent): string {
+    const { finishReason } = this.meter;
+    if (typeof delta?.stop_reason !== "string" || delta.stop_reason === finishReason) return data;
+    const fitting = editMembers(
+      memberText(data, "delta") ?? "{}",
+      new Map([["stop_reason", JSON.stringify(finishReason)]]),
+    );
+    return editMembers(data, new Map([["delta", fitting]]));
+  }
+
   /**
    * Adds the charge to the usage that accompanies the finish reason; the two may come in separate
    * events.
@@ -171,7 +184,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
 
   private async stop(data: string): Promise<string> {
     this.assertContent();
-    this.meter.finishReason ??= this.meter.inferredReason;
+    this.meter.finishReason ??= this.meter.fitting(null);
     const ending = this.costShown ? "" : await this.withCharge(this.ownEnding(), undefined);
     this.ended = true;
     const edits = new Map([[brand.metadataKey as string, this.options.metadataText()]]);
@@ -213,6 +226,8 @@ class MessagesStreamMeter {
   private readonly tally = new UsageTally();
   outputCharacters = 0;
   private calledTools = false;
+  /** `message_start` has come. */
+  started = false;
 
   /**
    * `inputTokens` is the estimate for a provider that reports none, `windowTokens` the model's
@@ -226,6 +241,7 @@ class MessagesStreamMeter {
   observe(event: MessagesEvent): void {
     switch (event.type) {
       case "message_start":
+        this.started = true;
         this.tally.start(event.message?.usage);
         if (typeof event.message?.id === "string") this.upstreamId ??= event.message.id;
         break;
@@ -242,7 +258,7 @@ class MessagesStreamMeter {
       case "message_delta":
         this.tally.end(event.usage);
         if (typeof event.delta?.stop_reason === "string")
-          this.finishReason ??= event.delta.stop_reason;
+          this.finishReason ??= this.fitting(event.delta.stop_reason);
         break;
     }
   }
@@ -257,9 +273,9 @@ class MessagesStreamMeter {
     );
   }
 
-  /** The reason for a stream that ended without one. */
-  get inferredReason(): string {
-    return this.calledTools ? "tool_use" : "end_turn";
+  /** The reason that fits what was said. */
+  fitting(reason: string | null): string {
+    return fittingEnd(reason, this.calledTools);
   }
 
   /** Returns the provider's usage, or an estimate from what was delivered. */

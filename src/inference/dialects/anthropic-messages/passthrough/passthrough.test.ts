@@ -232,10 +232,10 @@ describe("a whole message", () => {
   test("goes on as it came, with the gateway's id, model and charge", () => {
     const text =
       '{"id":"msg_1", "x_foo" : [1e2],"model":"m","content":[{"type":"text","text":"\\u0041"}],' +
-      '"usage":{"input_tokens":3,"output_tokens":2,"x":{}}}';
+      '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{}}}';
     expect(readMessage(text, JSON.parse(text) as object)?.render(shown)).toBe(
       '{"id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude","content":[{"type":"text","text":"\\u0041"}],' +
-        '"usage":{"input_tokens":3,"output_tokens":2,"x":{},"cost":0.000005}}',
+        '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{},"cost":0.000005}}',
     );
   });
 
@@ -291,6 +291,20 @@ describe("a whole message", () => {
   ];
   test.each(contents)("with %s", (_what, body, hasContent, spentOnReasoning) => {
     expect(read({ ...message, ...body })).toMatchObject({ hasContent, spentOnReasoning });
+  });
+
+  test.each<[reason: unknown, type: string, seen: string]>([
+    ["end_turn", "tool_use", "tool_use"],
+    ["tool_use", "text", "end_turn"],
+    [null, "tool_use", "tool_use"],
+    [undefined, "text", "end_turn"],
+    ["pause_turn", "tool_use", "pause_turn"],
+    ["weariness", "text", "weariness"],
+  ])("ended by %p, with a block of %s, ends by %s", (reason, type, seen) => {
+    const content = [{ type, text: "Hi", id: "a", name: "f", input: {} }];
+    const answer = read({ ...message, content, stop_reason: reason });
+    expect(answer?.finishReason).toBe(seen);
+    expect(JSON.parse(answer?.render(shown) ?? "")).toMatchObject({ stop_reason: seen });
   });
 
   test("is none without content", () => {

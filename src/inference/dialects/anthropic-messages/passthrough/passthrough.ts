@@ -18,7 +18,7 @@ import {
 } from "../../passthrough.ts";
 import { pricedUsageText, readUsage } from "../usage.ts";
 import { MessagesRelay } from "./passthrough-stream.ts";
-import { isQuietEnd } from "../answer-fields.ts";
+import { fittingEnd, isQuietEnd } from "../answer-fields.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 
 /**
@@ -242,13 +242,15 @@ export function readMessage(
   if (!Array.isArray(content)) return undefined;
   let visible = 0;
   let thought = 0;
+  let callsTools = false;
   for (const block of content as (Block | null)[]) {
+    if (block?.type === "tool_use") callsTools = true;
     if (block?.type === "thinking" || block?.type === "redacted_thinking")
       thought += Math.max(1, lengthOf(block.thinking));
     else if (block?.type === "text") visible += lengthOf(block.text);
     else visible += JSON.stringify(block).length;
   }
-  const finishReason = typeof reason === "string" ? reason : null;
+  const finishReason = fittingEnd(typeof reason === "string" ? reason : null, callsTools);
   const metered = readUsage(usage);
   const thinks = thought > 0 || (metered?.usage.reasoningTokens ?? 0) > 0;
   return {
@@ -256,19 +258,21 @@ export function readMessage(
     finishReason,
     metered,
     outputCharacters: visible + thought,
-    hasContent: visible > 0 || (finishReason !== null && !isQuietEnd(finishReason)),
+    hasContent: visible > 0 || !isQuietEnd(finishReason),
     spentOnReasoning: visible === 0 && finishReason === "max_tokens" && thinks,
-    render: (shown) => renderMessage(text, shown),
+    render: (shown) =>
+      renderMessage(text, shown, finishReason === reason ? undefined : finishReason),
   };
 }
 
 /**
- * Returns the answer for the client: the upstream's text with id, model, usage and fallback
- * replaced.
+ * The answer as the client gets it: the upstream's text with id, model, usage and fallback
+ * replaced, and the reason of its end where another fits what was said.
  */
 function renderMessage(
   text: string,
   { id, model, metered, chargedNano, fallback }: ShownAnswer,
+  otherEnd: string | undefined,
 ): string {
   const usage = pricedUsageText({ original: memberText(text, "usage"), metered, chargedNano });
   return editMembers(
@@ -277,6 +281,7 @@ function renderMessage(
       ["id", JSON.stringify(id)],
       ["model", JSON.stringify(model)],
       ["usage", usage],
+      ...(otherEnd === undefined ? [] : [["stop_reason", JSON.stringify(otherEnd)] as const]),
       ...(fallback === undefined ? [] : fallbackMembers(fallback)),
     ]),
   );
