@@ -6,6 +6,7 @@ import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/
 import type { LeftOut } from "../routing/candidate.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Provider } from "../catalog/model.ts";
+import { refusalOf } from "./provider-credentials.ts";
 
 /** An attempt that failed, with its judgement. */
 export interface FailedAttempt {
@@ -56,14 +57,15 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
 }
 
 /**
- * Returns whether the same request may succeed later: not where the code rules it out, where the
- * account has to be fixed first, or where every candidate was tried.
+ * Whether the same request may succeed later: never where the code says no, the account has to be
+ * mended, such as one whose quota is spent (OpenAI's 429), or all have been asked.
  */
-const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
+const mayRetry = (code: ErrorCode, failure: AttemptFailure): boolean =>
   errorCatalog[code].retry &&
-  failover &&
+  failure.failover &&
   code !== "upstream_exhausted" &&
-  reason !== "credential_error";
+  failure.reason !== "credential_error" &&
+  refusalOf(failure) === undefined;
 
 /** The facts for an error, beside its attempts. */
 export interface FailureContext {

@@ -271,11 +271,8 @@ const credentialCode = /api_key_invalid|invalid_api_key/i;
 const credentialWords =
   /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
 
-/**
- * Returns why a provider refused the key that was sent; undefined where the failure has another
- * cause.
- */
-function refusalOf({
+/** Why a provider refused the key that was sent; undefined where the failure is another. */
+export function refusalOf({
   upstreamStatus: status,
   upstreamMessage,
   upstreamCode,

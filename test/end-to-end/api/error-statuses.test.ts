@@ -141,6 +141,21 @@ test("every 429 says how long to wait: the upstream's own time where it named on
   expect((await errorOf(await chat())).headers.get("retry-after")).toBe("60");
 });
 
+test("a provider whose quota is spent, not its rate, is no reason to try again", async () => {
+  const spent = {
+    error: {
+      message: "You exceeded your current quota, please check your plan and billing details.",
+      type: "insufficient_quota",
+      param: null,
+      code: "insufficient_quota",
+    },
+  };
+  upstream.enqueue(json(spent, { status: 429 }));
+  const error = await errorOf(await chat());
+  expect(error).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
+  expect(error.headers.get("x-should-retry")).toBe("false");
+});
+
 test("a failure of the gateway itself: 500 with the trace id, and nothing of its inside", async () => {
   const broken = await startGateway();
   await broken.app.storage.database.schema.dropTable("llm_keys").execute();
