@@ -166,6 +166,7 @@ import {
   getStoredResponse,
 } from "./inference/responses/stored-response.ts";
 import { compactResponse } from "./inference/responses/compact-response.ts";
+import { countResponseTokens } from "./inference/responses/input-tokens.ts";
 import { countMessageTokens, messages } from "./inference/messages.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
@@ -229,6 +230,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   countMessageTokens,
   responses,
   compactResponse,
+  countResponseTokens,
   explainRouting,
   embeddings,
   cohereEmbedPath,

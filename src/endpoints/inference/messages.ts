@@ -79,7 +79,8 @@ export const messages = defineEndpoint<Dependencies>({
   },
 });
 
-const sourceHeader = brandHeader("Token-Count").toLowerCase();
+/** Says who counted: `native` or `estimated`. */
+export const tokenCountHeader = brandHeader("Token-Count").toLowerCase();
 
 /** Counts the input tokens of a Messages request. */
 export const countMessageTokens = defineEndpoint<Dependencies>({
@@ -103,7 +104,7 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
     const { inputTokens, source } = await inMessagesWords(call, dependencies, () =>
       countTokens(dependencies.inference, call),
     );
-    return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
+    return context.json({ input_tokens: inputTokens }, { headers: { [tokenCountHeader]: source } });
   },
 });
 

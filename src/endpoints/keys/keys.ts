@@ -49,6 +49,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/messages/count_tokens",
   "/responses",
   "/responses/compact",
+  "/responses/input_tokens",
   "/responses/:id",
   "/responses/:id/cancel",
   "/responses/:id/input_items",

@@ -10,7 +10,6 @@ import {
 import { failedHeaders } from "./answer-metadata.ts";
 import type { InputCount } from "../dialects/dialect.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import { assert } from "../../platform/kernel/assert.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
 import { planCall, type CallPlan } from "./plan-call.ts";
@@ -46,17 +45,17 @@ const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
   chatDialectOf(route) === dialect && route.provider.deviations.messagesPath === undefined;
 
 /**
- * Counts the input tokens of a request: by the provider that would serve it, where it can count, or
- * else by estimate. Nothing is charged or recorded. Throws `GatewayError` for requests that are not
- * allowed, and for what the provider finds wrong with the request.
+ * Counts the input tokens of a request: by the provider that would serve it where both speak a
+ * dialect that counts, else by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what may not be
+ * asked, and for what the provider says is wrong with the request.
  */
 export async function countTokens(
   deps: InferenceDependencies,
   call: ChatCall,
 ): Promise<TokenCount> {
   const { inputCount } = upstreamDialects[call.dialect];
-  assert(inputCount !== undefined, `${call.dialect} has no endpoint that counts`);
   const plan = planCall(deps, call);
+  if (inputCount === undefined) return { inputTokens: plan.inputTokens, source: "estimated" };
   const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
   if (candidate !== undefined && countsItself(candidate, call.dialect)) {

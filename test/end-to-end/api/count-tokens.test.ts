@@ -1,6 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import {
+  acme,
+  provider,
+  startGateway,
+  testLlmKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { json } from "../../support/upstream/steps.ts";
 
 let native: FaultUpstream;
@@ -95,4 +103,51 @@ test("nothing is charged, recorded or held", async () => {
     await gateway.app.storage.database.selectFrom("generations").selectAll().execute(),
   ).toEqual([]);
   expect(gateway.app.ledger.openHoldCount).toBe(0);
+});
+
+describe("OpenAI's client counts the input of a response", () => {
+  const client = (): OpenAI =>
+    new OpenAI({ baseURL: gateway.baseUrl, apiKey: testLlmKey, maxRetries: 0 });
+  const counted = async (body: Record<string, unknown>): Promise<number> => {
+    const { data, response } = await client()
+      .responses.inputTokens.count({ model: "acme/large", ...body })
+      .withResponse();
+    expect(data.object).toBe("response.input_tokens");
+    expect(response.headers.get("x-service-token-count")).toBe("estimated");
+    return data.input_tokens;
+  };
+
+  test("with instructions and tools, without asking or charging", async () => {
+    const asked = native.requests.length;
+    const bare = await counted({ input: "How many tokens is this?" });
+    expect(bare).toBeGreaterThan(5);
+    expect(bare).toBeLessThan(30);
+    expect(
+      await counted({ input: "How many tokens is this?", instructions: "Count. ".repeat(50) }),
+    ).toBeGreaterThan(bare + 50);
+    expect(native.requests.length).toBe(asked);
+    const credits: unknown = await (await gateway.get("/credits")).json();
+    expect(credits).toMatchObject({ used: 0 });
+  });
+
+  test("with the conversation that it continues", async () => {
+    native.enqueue((request) => chatAnswer(request, { text: "A long answer. ".repeat(40) }));
+    const { id } = await client().responses.create({ model: "acme/large", input: "Tell me." });
+    expect(await counted({ previous_response_id: id, input: "And then?" })).toBeGreaterThan(100);
+    expect(await counted({ previous_response_id: id })).toBeGreaterThan(100);
+  });
+
+  test.each<[body: Record<string, unknown>, status: number, code: string]>([
+    [{ model: "acme/large" }, 400, "bad_request"],
+    [{ model: "acme/none", input: "x" }, 404, "model_unavailable"],
+    [
+      { model: "acme/large", input: "x", previous_response_id: "resp_none" },
+      404,
+      "previous_response_not_found",
+    ],
+  ])("and is refused as a response would be: %p", async (body, status, code) => {
+    const response = await gateway.post("/responses/input_tokens", body);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ error: { code } });
+  });
 });

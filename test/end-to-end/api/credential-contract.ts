@@ -58,6 +58,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /messages": { llm: true, accepted: 400 },
   "POST /messages/count_tokens": { llm: true, accepted: 400 },
   "POST /responses/compact": { llm: true, accepted: 400 },
+  "POST /responses/input_tokens": { llm: true, accepted: 400 },
   "POST /routing/explain": { llm: true, scope: "inference", accepted: 400 },
   "POST /responses": { llm: true, accepted: 400 },
   "POST /embeddings": { llm: true, accepted: 400 },

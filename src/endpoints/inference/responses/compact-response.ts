@@ -21,7 +21,7 @@ import { responsesReader } from "./responses.ts";
  * Reads requests like those for responses, except that `input` may be omitted where
  * `previous_response_id` names the conversation.
  */
-const compactReader: CallReader = {
+export const conversationReader: CallReader = {
   ...responsesReader,
   validate(body) {
     const isStored =
@@ -29,6 +29,14 @@ const compactReader: CallReader = {
     responsesReader.validate(isStored ? { ...body, input: "" } : body);
   },
 };
+
+/** A conversation, as input or as what was stored of it. */
+export const conversationSchema = z.looseObject({
+  model: z.string(),
+  input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),
+  instructions: z.string().nullish(),
+  previous_response_id: z.string().nullish(),
+});
 
 const itemSchema = z.looseObject({ type: z.string() });
 
@@ -66,12 +74,7 @@ export const compactResponse = defineEndpoint<Dependencies>({
     "as the beginning of the next request's input, to any model.",
   tag: "Inference",
   bodyBytesMax: inferenceBodyBytesMax,
-  rawBody: z.looseObject({
-    model: z.string(),
-    input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),
-    instructions: z.string().nullish(),
-    previous_response_id: z.string().nullish(),
-  }),
+  rawBody: conversationSchema,
   response: () =>
     z.looseObject({
       id: z.string(),
@@ -83,7 +86,7 @@ export const compactResponse = defineEndpoint<Dependencies>({
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
     const { inference, responses } = dependencies;
-    const sent = await readCall(context, compactReader, dependencies);
+    const sent = await readCall(context, conversationReader, dependencies);
     const { workspace } = context.caller as LlmKeyCaller;
     const { conversation } = await readStoredRequest(responses, {
       body: { ...sent.body, input: sent.body["input"] ?? [], store: false, background: false },

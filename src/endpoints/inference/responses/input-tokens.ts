@@ -1,0 +1,44 @@
+import { z } from "zod";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import { defineEndpoint } from "../../../access/define-endpoint.ts";
+import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
+import { countTokens } from "../../../inference/pipeline/unbilled-requests.ts";
+import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { tokenCountHeader } from "../messages.ts";
+import { inferenceBodyBytesMax, readCall } from "../read-call.ts";
+import { conversationReader, conversationSchema } from "./compact-response.ts";
+import { withConversation } from "./responses.ts";
+
+/** How many input tokens a request for a response has, with the conversation that it continues. */
+export const countResponseTokens = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/responses/input_tokens",
+  base: "api",
+  access: { llmKey: true },
+  counting: "by-handler",
+  bodyBytesMax: inferenceBodyBytesMax,
+  summary: "Count the input tokens of a response.",
+  description:
+    "An estimate for any model, of what previous_response_id continues too; X-Service-Token-Count says `estimated`. " +
+    "Costs nothing.",
+  tag: "Inference",
+  rawBody: conversationSchema,
+  response: () => z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
+  encodeError: openaiResponses.encodeError,
+  async handle(context, dependencies) {
+    const { inference, responses } = dependencies;
+    const sent = await readCall(context, conversationReader, dependencies);
+    const { workspace } = context.caller as LlmKeyCaller;
+    const { expanded, conversation } = await readStoredRequest(responses, {
+      body: { ...sent.body, input: sent.body["input"] ?? [], store: false, background: false },
+      workspaceId: workspace.id,
+    });
+    const call = expanded ? withConversation(sent, conversation) : sent;
+    const { inputTokens, source } = await countTokens(inference, call);
+    return context.json(
+      { object: "response.input_tokens", input_tokens: inputTokens },
+      { headers: { [tokenCountHeader]: source } },
+    );
+  },
+});
