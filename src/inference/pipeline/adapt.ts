@@ -342,8 +342,12 @@ function eventsByCodec(upstream: UpstreamDialect, whole: string): string {
     const body: unknown = JSON.parse(text);
     const { type } = Object(body) as { type?: unknown };
     if (type === "error") return `event: error\ndata: ${text}\n\n`;
-    const encoder = clientSideOf(upstream).createStreamEncoder();
-    return responseParts(upstream.decodeResponse(body))
+    const response = upstream.decodeResponse(body);
+    const inputTokens = response.usage?.usage.inputTokens;
+    const encoder = clientSideOf(upstream).createStreamEncoder(
+      inputTokens === undefined ? {} : { inputTokens },
+    );
+    return responseParts(response)
       .flatMap((part) => encoder.encode(part))
       .join("");
   } catch {

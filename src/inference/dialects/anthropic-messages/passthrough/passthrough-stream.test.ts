@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../../test/support/cassettes.ts";
+import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
@@ -357,5 +358,28 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     expect(frames.split("event: message_start")).toHaveLength(2);
     expect((await sdkRead(frames)).content).toMatchObject([{ type: "text", text: "Hello" }]);
     expect(relay.metered().usage).toMatchObject({ inputTokens: 10, outputTokens: 2 });
+  });
+});
+
+test("a whole answer in place of a stream tells of its input at the start, where some clients read it", () => {
+  const { answerDeviations } = adaptIn("anthropic-messages", {
+    body: { model: "acme/large", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
+    route: routeIn("anthropic-messages"),
+  });
+  const whole = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [{ type: "text", text: "Hello" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 17, output_tokens: 2 },
+  };
+  const [first] = eventsOf(
+    Buffer.from(answerDeviations?.eventsOfWhole?.(JSON.stringify(whole)) ?? ""),
+  );
+  expect(JSON.parse(first?.data ?? "null")).toMatchObject({
+    type: "message_start",
+    message: { usage: { input_tokens: 17 } },
   });
 });
