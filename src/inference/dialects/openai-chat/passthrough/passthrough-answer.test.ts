@@ -215,6 +215,19 @@ describe("an answer is repaired to the contract's shape", () => {
     expect(new Set(chunks.map((chunk) => chunk.created))).toEqual(new Set([seen]));
   });
 
+  test("created is that of the first chunk that says it, in every chunk", async () => {
+    const saying = (created: number, content: string): Fields => ({
+      created,
+      choices: [{ index: 0, delta: { content }, finish_reason: null }],
+    });
+    const said = [saying(0, "So"), saying(7, " be"), saying(8, " it"), saying(9, ".")];
+    const stamps = async (chunks: readonly Fields[]): Promise<unknown[]> => [
+      ...new Set((await streamed(chunks)).map(({ created }) => created)),
+    ];
+    expect(await stamps(said.slice(1))).toEqual([7]);
+    expect(await stamps(said)).toEqual([1_763_700_000]);
+  });
+
   test("whole: role, content, index, object and system_fingerprint", () => {
     const answer = whole({
       object: undefined,

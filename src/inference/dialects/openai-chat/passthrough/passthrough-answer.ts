@@ -301,7 +301,7 @@ const chunkObject = "chat.completion.chunk";
 
 /**
  * Brings the chunks of a stream into the contract's shape, and says nothing of those that have it:
- * `object`, `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
+ * `object`, one `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
  * entry, one of five words and once, and the place of each tool call.
  */
 export class ChunkShape {
@@ -322,12 +322,11 @@ export class ChunkShape {
 
   /** Returns the chunk's text, changed where its form requires. */
   shown(text: string, chunk: ShapedChunk): ShownChunk {
-    const seconds = unixSeconds(chunk.created);
-    this.firstCreated ??= seconds;
+    this.firstCreated ??= unixSeconds(chunk.created);
     const edits = new Map<string, string | undefined>();
     if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
-    if (seconds === undefined || seconds !== chunk.created)
-      edits.set("created", String(this.created));
+    // One stamp for the whole stream, also where each chunk came with its own.
+    if (chunk.created !== this.created) edits.set("created", String(this.created));
     // OpenRouter's client refuses chunks with these members where they are null.
     if (chunk.system_fingerprint === null) edits.set("system_fingerprint", undefined);
     if (chunk.usage === null) edits.set("usage", undefined);
