@@ -212,7 +212,7 @@ function decodeCall(
  * Returns an id for a call that came without one: the same for the same answer, and different for
  * every call.
  */
-const mintedCallId = (responseId: string, ordinal: number): string =>
+export const mintedCallId = (responseId: string, ordinal: number): string =>
   `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${ordinal}`;
 
 interface CallState {

@@ -359,6 +359,47 @@ describe("calls can be put together and parsed by strict clients", () => {
     expect(reasonsOf(chunks)).toEqual(["tool_calls"]);
   });
 
+  test("calls without ids get some, told once, in streams and whole", async () => {
+    const nameless = called(undefined, { name: "f", arguments: '{"a":1}' });
+    const other = called(undefined, { name: "g", arguments: "{}" });
+    const chunks = await streamed([
+      delta({ ...nameless, id: "", index: 0 }),
+      delta({ ...called("late", { arguments: "" }), index: 0 }),
+      delta({ ...other, index: 1 }),
+      { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] },
+    ]);
+    const pieces = chunks
+      .flatMap(entriesOf)
+      .flatMap((entry) => ((entry.delta as Fields).tool_calls ?? []) as Fields[]);
+    const ids = ["call_c1_0", "call_c1_1"];
+    expect(pieces.flatMap(({ id }) => (id === undefined ? [] : [id]))).toEqual(ids);
+    expect(
+      pieces.flatMap(({ index, id, type }) => (id === undefined ? [] : [[index, type]])),
+    ).toEqual([
+      [0, "function"],
+      [1, "function"],
+    ]);
+    expect(addedUp(chunks)).toEqual(both);
+    const message = {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ ...nameless, id: "" }, other],
+    };
+    expect(
+      whole({ choices: [{ index: 0, message, finish_reason: "tool_calls" }] }).choices,
+    ).toMatchObject([{ message: { tool_calls: ids.map((id) => ({ id, type: "function" })) } }]);
+  });
+
+  test("calls without ids and places are told apart by their names", async () => {
+    const chunks = await streamed([
+      delta(
+        called(undefined, { name: "f", arguments: '{"a":1}' }),
+        called(undefined, { name: "g", arguments: "{}" }),
+      ),
+    ]);
+    expect(addedUp(chunks)).toEqual(both);
+  });
+
   test("places that are right leave their events as they came", async () => {
     const sent = delta(called("a", { name: "f", arguments: "{}" }, { index: 0, x: 1 }));
     const [first] = await streamed([sent]);

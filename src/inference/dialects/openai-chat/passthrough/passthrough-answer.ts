@@ -16,7 +16,7 @@ import {
   reasoningFields,
 } from "../answer-fields.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
-import { CallPlaces, type Fields, fieldsOf, withArguments } from "./kept-calls.ts";
+import { CallPlaces, type Fields, fieldsOf, withWholeCalls } from "./kept-calls.ts";
 
 interface ChoiceMessage {
   content?: unknown;
@@ -119,7 +119,8 @@ function lackingMembers(
   // OpenRouter's client (1.3.19) refuses a completion without this member.
   if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null)
     lacking.set("system_fingerprint", "null");
-  const shaped = shapedChoices(choices, shape);
+  const responseId = typeof body.id === "string" ? body.id : "";
+  const shaped = shapedChoices(choices, { ...shape, responseId });
   if (shaped !== undefined) lacking.set("choices", JSON.stringify(shaped));
   if (finish?.reason === "error" && (body.error ?? undefined) === undefined)
     lacking.set("error", JSON.stringify(errorOfFinish(finish)));
@@ -182,7 +183,12 @@ export interface AnswerShape {
   hidesReasoning: boolean;
 }
 
-/** Returns what a chat request says about the form of its answer. */
+/** The same of a whole answer, with the id that its provider gave it. */
+interface WholeShape extends AnswerShape {
+  responseId: string;
+}
+
+/** What a chat request says of the shape of its answer. */
 export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerShape => ({
   legacyFunctions:
     Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
@@ -235,7 +241,7 @@ const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking
  */
 function shapedChoices(
   choices: readonly unknown[],
-  shape: AnswerShape,
+  shape: WholeShape,
 ): readonly unknown[] | undefined {
   const shaped = choices.map((value, position) =>
     shapedChoice(fieldsOf(value) ?? {}, { position, shape }),
@@ -245,7 +251,7 @@ function shapedChoices(
 
 function shapedChoice(
   choice: Fields,
-  { position, shape }: { position: number; shape: AnswerShape },
+  { position, shape }: { position: number; shape: WholeShape },
 ): Fields {
   const message = shapedMessage(choice.message, shape);
   const calls = callsTools(message);
@@ -265,9 +271,9 @@ function shapedChoice(
   };
 }
 
-function shapedMessage(value: unknown, { hidesReasoning }: AnswerShape): Fields {
+function shapedMessage(value: unknown, { hidesReasoning, responseId }: WholeShape): Fields {
   const message = fieldsOf(value) ?? {};
-  const shown = withArguments(hidesReasoning ? withoutThoughts(message) : message);
+  const shown = withWholeCalls(hidesReasoning ? withoutThoughts(message) : message, responseId);
   if (shown.role === "assistant" && shown.content !== undefined) return shown;
   return { ...shown, role: "assistant", content: shown.content ?? null };
 }
@@ -283,6 +289,7 @@ interface ChoiceState {
 
 /** A chunk as far as its shape is read. */
 interface ShapedChunk {
+  id?: unknown;
   object?: unknown;
   created?: unknown;
   system_fingerprint?: unknown;
@@ -309,6 +316,7 @@ export class ChunkShape {
   private readonly nowSeconds: () => number;
   private readonly choices = new Map<number, ChoiceState>();
   private firstCreated: number | undefined;
+  private upstreamId: string | undefined;
 
   constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
     this.shape = shape;
@@ -323,6 +331,7 @@ export class ChunkShape {
   /** Returns the chunk's text, changed where its form requires. */
   shown(text: string, chunk: ShapedChunk): ShownChunk {
     this.firstCreated ??= unixSeconds(chunk.created);
+    this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : undefined;
     const edits = new Map<string, string | undefined>();
     if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
     // One stamp for the whole stream, also where each chunk came with its own.
@@ -383,7 +392,7 @@ export class ChunkShape {
       shown = rest;
     }
     if (Array.isArray(shown.tool_calls)) {
-      const calls = state.places.placed(shown.tool_calls);
+      const calls = state.places.placed(shown.tool_calls, this.upstreamId ?? "");
       if (calls !== shown.tool_calls) shown = { ...shown, tool_calls: calls };
     }
     if (isFirst && shown.role !== "assistant") {
