@@ -281,17 +281,39 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
   };
 }
 
-/** Returns the provider's usage as far as it is plausible, or an estimate from the content. */
-export const boundOrEstimated = (
-  reported: MeteredUsage | undefined,
-  said: { inputTokens: number; windowTokens: number; outputCharacters: number },
-): MeteredUsage =>
-  reported === undefined
-    ? estimateUsage({
-        inputCharacters: said.inputTokens * 4,
-        outputCharacters: said.outputCharacters,
-      })
-    : boundUsage(reported, said.windowTokens);
+/** What is known of the two sides of an answer without its provider's counts. */
+interface Said {
+  /** The estimate of what went in. */
+  inputTokens: number;
+  windowTokens: number;
+  outputCharacters: number;
+}
+
+/**
+ * The provider's usage as far as it can be true, or an estimate of what was said: of all of it, or
+ * of the side that the provider did not count.
+ */
+export function boundOrEstimated(reported: MeteredUsage | undefined, said: Said): MeteredUsage {
+  const { inputTokens, windowTokens, outputCharacters } = said;
+  if (reported === undefined)
+    return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters });
+  const bound = boundUsage(reported, windowTokens);
+  const lacks = (parts: readonly UsagePart[]): boolean =>
+    parts.every((part) => bound.usage[part] === undefined);
+  const lacksOutput = outputCharacters > 0 && lacks(outputParts);
+  if (!lacksOutput && !lacks(inputParts)) return bound;
+  const { usage } = estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters });
+  const { inputTokens: input, outputTokens: output } = usage;
+  return {
+    ...bound,
+    usage: {
+      ...bound.usage,
+      ...(lacks(inputParts) && { inputTokens: input ?? 0 }),
+      ...(lacksOutput && { outputTokens: output ?? 0 }),
+    },
+    estimated: true,
+  };
+}
 
 /** Returns the parts of one side, cut so that together they fit; absent ones stay absent. */
 function cut(usage: Usage, parts: readonly UsagePart[], most: number): Usage {

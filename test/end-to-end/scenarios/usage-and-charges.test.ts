@@ -91,6 +91,8 @@ const expected: Record<UsageFixtureName, Expected> = {
     costNano: 500 + 10_000,
     trust: "clamped",
   },
+  promptOnly: { usage: { inputTokens: 11 }, costNano: 0, trust: "estimated" },
+  completionOnly: { usage: { outputTokens: 7 }, costNano: 0, trust: "estimated" },
   missing: { usage: {}, costNano: 0, trust: "estimated" },
 };
 
@@ -148,6 +150,10 @@ for (const name of Object.keys(expected) as UsageFixtureName[]) {
         if (trust !== "estimated") {
           expect(row?.detail.usage).toEqual(usage);
           expect(Number(row?.costNano)).toBe(costNano);
+        } else {
+          expect(row?.detail.usage).toMatchObject(usage);
+          expect(row?.promptTokens).toBeGreaterThan(0);
+          expect(row?.completionTokens).toBeGreaterThan(0);
         }
         // One vector: its parts add up to what is shown and recorded, and the charge is shown once.
         expect(sum(row?.detail.usage ?? {}, /^(input|cache)/)).toBe(row?.promptTokens ?? -1);
