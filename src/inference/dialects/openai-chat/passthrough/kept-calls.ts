@@ -3,6 +3,7 @@ import { mintedCallId } from "../decode-response.ts";
 /** An object of an answer, whose members are looked at one by one. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** The value as an object; undefined where it is none. */
 export const fieldsOf = (value: unknown): Fields | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Fields)
@@ -99,7 +100,7 @@ export class CallPlaces {
     return {
       ...(isMinted ? rest : fields),
       index,
-      // Clients add up what they are told of an id, so ours is told once.
+      // Clients concatenate the pieces of an id, so ours is sent once.
       ...(isMinted && index === began && { id: known.id, type: kindOf(fields) }),
       ...(named && isWhole && { function: argued(named) }),
     };
@@ -126,6 +127,6 @@ export class CallPlaces {
   }
 }
 
-/** Whether a piece with a name of its own begins a call, though it is told like one that is known. */
+/** Whether a piece with a name of its own begins a call, though its place or id is a known one's. */
 const isAnother = (known: KnownCall, { index, id }: { index: unknown; id: string }): boolean =>
   known.isNamed && (id === "" ? typeof index !== "number" : !known.isMinted && known.id !== id);
