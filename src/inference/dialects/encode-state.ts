@@ -125,14 +125,15 @@ export class EncodePlace {
   }
 
   /**
-   * Returns fields of this dialect that the canonical form kept aside; those of another dialect are
-   * lost.
+   * Fields of this dialect that the canonical form kept aside; those of another dialect are lost,
+   * unless they are null, which says nothing.
    */
   extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return nothing;
     if (extensions.dialect === this.state.dialect) return extensions.fields;
-    for (const key of Object.keys(extensions.fields)) {
-      this.state.lose(memberPath(this.path, key), `a field of ${extensions.dialect}`);
+    for (const [key, value] of Object.entries(extensions.fields)) {
+      if (value !== null)
+        this.state.lose(memberPath(this.path, key), `a field of ${extensions.dialect}`);
     }
     return {};
   }

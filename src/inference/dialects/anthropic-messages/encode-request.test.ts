@@ -324,7 +324,7 @@ describe("what cannot be said is declared", () => {
     ["prompt_cache_key", { promptCaching: { key: "k" } }],
     ["service_tier", { serviceTier: "flex" }],
     ["stop[1]", { stop: ["END", "\n"] }],
-    ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1 } } }],
+    ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1, x_bar: null } } }],
     [
       "tools[0]",
       { tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }] },
