@@ -96,12 +96,8 @@ const sdkRead = (body: string): Promise<Anthropic.Message> =>
     .finalMessage();
 
 describe("a whole stream", () => {
-  // Anthropic's client knows no block that is filled without being opened, which the decoder
-  // forgives.
   const rows = cassettes
-    .filter(
-      ({ name, parts }) => parts.at(-1)?.type === "response-end" && name !== "no-block-starts",
-    )
+    .filter(({ parts }) => parts.at(-1)?.type === "response-end")
     .map((cassette) => [cassette.name, cassette] as const);
 
   test.each(rows)("%s reads the same through the relay", async (_name, { bytes }) => {
@@ -141,6 +137,7 @@ describe("a whole stream", () => {
       data: '{ "type":"content_block_delta", "x_foo":1e2, "index":0,"delta":{"type":"text_delta","text":"\\u0041"} }',
     };
     const { relay } = relayFor();
+    for (const before of [start, open]) await relay.accept(before);
     expect(await relay.accept(odd)).toBe(`event: content_block_delta\ndata: ${odd.data}\n\n`);
     expect(await relay.accept({ data: '{"type":"vendor_news","a":\n1}' })).toBe(
       'event: vendor_news\ndata: {"type":"vendor_news","a": 1}\n\n',
@@ -334,6 +331,68 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
       const { stop_reason: stopReason } = await sdkRead(frames);
       expect([stopReason, relay.finishReason]).toEqual([seen, seen] as never);
     }
+  });
+
+  test.each<[what: string, events: SseEvent[]]>([
+    ["the start", [open, hello, close, ending(usage), stop]],
+    ["the starts of blocks", [start, hello, ending(usage), stop]],
+    ["all of them", [event({ type: "vendor_news" }), hello, close, ending(usage), stop]],
+    [
+      "the members of the start",
+      [
+        event({ type: "message_start", message: { id: "msg_1" } }),
+        open,
+        hello,
+        close,
+        ending(usage),
+        stop,
+      ],
+    ],
+  ])("where it leaves out %s", async (_, events) => {
+    const { relay } = relayFor();
+    const frames = await relayed(relay, events);
+    expect(await sdkRead(frames)).toMatchObject({
+      ...shown,
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "Hello" }],
+      stop_reason: "end_turn",
+      usage: { output_tokens: 2 },
+    });
+    expect(frames.split("event: content_block_start")).toHaveLength(2);
+    expect(frames.split("event: content_block_stop")).toHaveLength(2);
+  });
+
+  test("a block that was never opened is not closed, and another that is filled closes the one before", async () => {
+    const thought = event({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "thinking_delta", thinking: "Hm." },
+    });
+    const words = event({
+      type: "content_block_delta",
+      index: 1,
+      delta: { type: "text_delta", text: "Hello" },
+    });
+    const { relay } = relayFor();
+    const stray = event({ type: "content_block_stop", index: 7 });
+    const frames = await relayed(relay, [start, thought, words, stray, ending(usage), stop]);
+    expect((await sdkRead(frames)).content).toMatchObject([
+      { type: "thinking", thinking: "Hm." },
+      { type: "text", text: "Hello" },
+    ]);
+    expect(frames.split("event: content_block_stop")).toHaveLength(3);
+  });
+
+  test("a start that comes late is the start, after events of no message", async () => {
+    const { relay } = relayFor();
+    const begun = event({
+      type: "message_start",
+      message: { id: "msg_1", usage: { input_tokens: 10, output_tokens: 1 } },
+    });
+    const news = [event({ type: "vendor_news" }), event({ type: "ping" })];
+    await relayed(relay, [...news, begun, open, hello, close, ending({ output_tokens: 2 }), stop]);
+    expect(relay.metered().usage).toMatchObject({ inputTokens: 10, outputTokens: 2 });
   });
 
   test("a second start is dropped, and its usage with it", async () => {

@@ -62,11 +62,20 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
       throw reportedFault(readStreamError(event as JsonObject));
     event.type = type;
     // Clients throw at a second start, and its usage is none of this answer's.
-    if (type === "message_start" && this.meter.started) return "";
+    if (type === undefined || (type === "message_start" && this.meter.started)) return "";
+    const before = this.missingBefore(event);
+    const isUnopened = type === "content_block_stop" && !this.meter.isOpen(event.index);
     this.meter.observe(event);
+    const frames = isUnopened ? "" : this.framesOf(type, { data, event });
+    if (before === "") return frames;
+    return typeof frames === "string" ? before + frames : frames.then((rest) => before + rest);
+  }
+
+  private framesOf(
+    type: string,
+    { data, event }: { data: string; event: MessagesEvent },
+  ): string | Promise<string> {
     switch (type) {
-      case undefined:
-        return "";
       case "message_start":
         return this.startFrame(data);
       case "message_delta":
@@ -79,9 +88,27 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 
   /**
-   * Ends a stream whose upstream closed without `message_stop`: it is complete where it had said
-   * why it ended.
+   * What clients throw without, where a server that imitates Anthropic leaves it out: the start of
+   * the message, and that of a block of words.
    */
+  private missingBefore({ type, index, delta }: MessagesEvent): string {
+    const { meter } = this;
+    if (!followsStart.has(type)) return "";
+    let frames = "";
+    if (!meter.started) {
+      meter.started = true;
+      frames = this.startFrame('{"type":"message_start"}');
+    }
+    if (type !== "content_block_delta" || meter.isOpen(index)) return frames;
+    const block = blockOf(delta?.type);
+    if (block === undefined || typeof index !== "number") return frames;
+    frames += this.closeBlocks();
+    meter.openBlocks.add(index);
+    const start = { type: "content_block_start", index, content_block: block };
+    return frames + eventFrame(start.type, JSON.stringify(start));
+  }
+
+  /** The upstream went away without `message_stop`: whole where it had said why it ended. */
   finish(): Promise<string> {
     this.assertContent();
     if (!this.finished) throw unfinishedStream();
@@ -109,6 +136,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     const renamed = editMembers(
       message,
       new Map([
+        ...startMembers.filter(([name]) => memberText(message, name) === undefined),
         ["id", JSON.stringify(shown.id)],
         ["model", JSON.stringify(shown.model)],
         // Clients throw at a start without usage.
@@ -198,7 +226,33 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 }
 
-/** Returns an event as it came. */
+/** Events that clients take once the message has begun. */
+const followsStart: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+]);
+
+/** What a message has at its start, as JSON text. */
+const startMembers: readonly (readonly [name: string, text: string])[] = [
+  ["type", '"message"'],
+  ["role", '"assistant"'],
+  ["content", "[]"],
+  ["stop_reason", "null"],
+  ["stop_sequence", "null"],
+];
+
+/** The empty block that a delta of words belongs to; undefined for what has to be named. */
+function blockOf(deltaType: unknown): JsonObject | undefined {
+  if (deltaType === "text_delta") return { type: "text", text: "" };
+  return deltaType === "thinking_delta"
+    ? { type: "thinking", thinking: "", signature: "" }
+    : undefined;
+}
+
+/** An event as it came. */
 const eventFrame = (type: string, data: string): string =>
   `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
 
@@ -236,6 +290,11 @@ class MessagesStreamMeter {
   constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
     this.inputTokens = inputTokens;
     this.windowTokens = windowTokens;
+  }
+
+  /** Whether a block that was opened is not closed yet. */
+  isOpen(index: unknown): boolean {
+    return typeof index === "number" && this.openBlocks.has(index);
   }
 
   observe(event: MessagesEvent): void {

@@ -231,10 +231,10 @@ describe("a whole message", () => {
 
   test("goes on as it came, with the gateway's id, model and charge", () => {
     const text =
-      '{"id":"msg_1", "x_foo" : [1e2],"model":"m","content":[{"type":"text","text":"\\u0041"}],' +
+      '{"type":"message","role":"assistant","id":"msg_1", "x_foo" : [1e2],"model":"m","content":[{"type":"text","text":"\\u0041"}],' +
       '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{}}}';
     expect(readMessage(text, JSON.parse(text) as object)?.render(shown)).toBe(
-      '{"id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude","content":[{"type":"text","text":"\\u0041"}],' +
+      '{"type":"message","role":"assistant","id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude","content":[{"type":"text","text":"\\u0041"}],' +
         '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{},"cost":0.000005}}',
     );
   });
@@ -305,6 +305,12 @@ describe("a whole message", () => {
     const answer = read({ ...message, content, stop_reason: reason });
     expect(answer?.finishReason).toBe(seen);
     expect(JSON.parse(answer?.render(shown) ?? "")).toMatchObject({ stop_reason: seen });
+  });
+
+  test("has a type and a role, where its provider left them out", () => {
+    const { type: _type, role: _role, ...bare } = message;
+    const answer = JSON.parse(read(bare)?.render(shown) ?? "") as object;
+    expect(answer).toMatchObject({ type: "message", role: "assistant" });
   });
 
   test("is none without content", () => {

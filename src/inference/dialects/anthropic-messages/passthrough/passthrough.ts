@@ -229,15 +229,20 @@ interface Block {
 
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
-/** Reads what settlement needs from a message; undefined when the text is none. */
+/** What is read of a message. */
+interface MessageBody {
+  content?: unknown;
+  stop_reason?: unknown;
+  usage?: unknown;
+  id?: unknown;
+  type?: unknown;
+  role?: unknown;
+}
+
+/** Reads what settlement needs from a message; undefined when it is none. */
 export function readMessage(
   text: string,
-  {
-    content,
-    stop_reason: reason,
-    usage,
-    id,
-  }: { content?: unknown; stop_reason?: unknown; usage?: unknown; id?: unknown },
+  { content, stop_reason: reason, usage, id, type, role }: MessageBody,
 ): WholeAnswer | undefined {
   if (!Array.isArray(content)) return undefined;
   let visible = 0;
@@ -261,18 +266,26 @@ export function readMessage(
     hasContent: visible > 0 || !isQuietEnd(finishReason),
     spentOnReasoning: visible === 0 && finishReason === "max_tokens" && thinks,
     render: (shown) =>
-      renderMessage(text, shown, finishReason === reason ? undefined : finishReason),
+      renderMessage(
+        text,
+        shown,
+        new Map([
+          ...(finishReason === reason ? [] : [["stop_reason", finishReason] as const]),
+          ...(typeof type === "string" ? [] : [["type", "message"] as const]),
+          ...(typeof role === "string" ? [] : [["role", "assistant"] as const]),
+        ]),
+      ),
   };
 }
 
 /**
  * The answer as the client gets it: the upstream's text with id, model, usage and fallback
- * replaced, and the reason of its end where another fits what was said.
+ * replaced, and those members that it lacks or that do not fit what was said.
  */
 function renderMessage(
   text: string,
   { id, model, metered, chargedNano, fallback }: ShownAnswer,
-  otherEnd: string | undefined,
+  changed: ReadonlyMap<string, string>,
 ): string {
   const usage = pricedUsageText({ original: memberText(text, "usage"), metered, chargedNano });
   return editMembers(
@@ -281,7 +294,7 @@ function renderMessage(
       ["id", JSON.stringify(id)],
       ["model", JSON.stringify(model)],
       ["usage", usage],
-      ...(otherEnd === undefined ? [] : [["stop_reason", JSON.stringify(otherEnd)] as const]),
+      ...[...changed].map(([name, value]) => [name, JSON.stringify(value)] as const),
       ...(fallback === undefined ? [] : fallbackMembers(fallback)),
     ]),
   );
