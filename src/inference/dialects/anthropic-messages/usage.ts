@@ -1,4 +1,4 @@
-import { editMembers } from "../../../platform/kernel/json/json-members.ts";
+import { editMembers, memberText } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import {
   coveringDelivered,
@@ -84,6 +84,14 @@ function providerCost(fields: JsonObject): number | undefined {
   return cost !== undefined && cost >= 0 ? cost : undefined;
 }
 
+/** Counts that the last event of a stream repeats. */
+const repeatedCounts = [
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+  "output_tokens",
+] as const;
+
 /**
  * The usage of a stream so far. The start reports the input and hardly any output, and the end the
  * totals, so the latest of each count applies. Until the end, the output is what was delivered.
@@ -114,6 +122,21 @@ export class UsageTally {
     const reported = readUsage(this.fields);
     if (reported === undefined || this.isFinal) return reported;
     return coveringDelivered(reported, this.characters);
+  }
+
+  /**
+   * The last usage of a stream, as JSON text, with the counts that stand at its start alone: some
+   * clients read them here and nowhere else, as Anthropic repeats them.
+   */
+  complete(last: string): string {
+    const { fields } = this;
+    if (fields === undefined || !last.startsWith("{")) return last;
+    const lacking = repeatedCounts.filter(
+      (name) => fields[name] !== undefined && memberText(last, name) === undefined,
+    );
+    return lacking.length === 0
+      ? last
+      : editMembers(last, new Map(lacking.map((name) => [name, JSON.stringify(fields[name])])));
   }
 
   private merge(usage: unknown): void {

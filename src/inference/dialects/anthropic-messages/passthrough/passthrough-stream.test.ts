@@ -395,6 +395,38 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     expect(relay.metered().usage).toMatchObject({ inputTokens: 10, outputTokens: 2 });
   });
 
+  test.each<[what: string, last: object, seen: object]>([
+    [
+      "repeats what stood at the start alone",
+      { output_tokens: 2 },
+      { input_tokens: 9, cache_read_input_tokens: 4, cache_creation_input_tokens: 0 },
+    ],
+    [
+      "keeps its own counts",
+      { input_tokens: 11, cache_read_input_tokens: 5, output_tokens: 2 },
+      { input_tokens: 11, cache_read_input_tokens: 5, cache_creation_input_tokens: 0 },
+    ],
+  ])("the last usage %s", async (_, last, seen) => {
+    const begun = event({
+      type: "message_start",
+      message: {
+        id: "msg_1",
+        usage: {
+          input_tokens: 9,
+          cache_read_input_tokens: 4,
+          cache_creation_input_tokens: 0,
+          output_tokens: 1,
+        },
+      },
+    });
+    const { relay } = relayFor();
+    const frames = await relayed(relay, [begun, open, hello, close, ending(last), stop]);
+    const told = eventsOf(Buffer.from(frames)).find((each) => each.event === "message_delta");
+    expect(JSON.parse(told?.data ?? "null")).toMatchObject({
+      usage: { ...seen, output_tokens: 2, cost: 0.000005 },
+    });
+  });
+
   test("a second start is dropped, and its usage with it", async () => {
     const counted = (tokens: number): SseEvent =>
       event({

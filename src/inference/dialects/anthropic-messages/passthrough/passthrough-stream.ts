@@ -193,7 +193,14 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     const { chargedNano } = await this.options.settle();
     this.costShown = true;
     const edits = new Map([
-      ["usage", pricedUsageText({ original, metered: this.metered(), chargedNano })],
+      [
+        "usage",
+        pricedUsageText({
+          original: original && this.meter.tally.complete(original),
+          metered: this.metered(),
+          chargedNano,
+        }),
+      ],
     ]);
     if (this.heldEnding !== undefined) edits.set("delta", this.heldEnding);
     return this.closeBlocks() + eventFrame("message_delta", editMembers(data, edits));
@@ -277,7 +284,7 @@ class MessagesStreamMeter {
   readonly openBlocks = new Set<number>();
   readonly inputTokens: number;
   readonly windowTokens: number;
-  private readonly tally = new UsageTally();
+  readonly tally = new UsageTally();
   outputCharacters = 0;
   private calledTools = false;
   /** `message_start` has come. */
