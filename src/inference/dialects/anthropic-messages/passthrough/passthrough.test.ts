@@ -231,10 +231,12 @@ describe("a whole message", () => {
 
   test("goes on as it came, with the gateway's id, model and charge", () => {
     const text =
-      '{"type":"message","role":"assistant","id":"msg_1", "x_foo" : [1e2],"model":"m","content":[{"type":"text","text":"\\u0041"}],' +
+      '{"type":"message","role":"assistant","id":"msg_1", "x_foo" : [1e2],"model":"m",' +
+      '"content":[{"type":"text","text":"\\u0041"}],' +
       '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{}}}';
     expect(readMessage(text, JSON.parse(text) as object)?.render(shown)).toBe(
-      '{"type":"message","role":"assistant","id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude","content":[{"type":"text","text":"\\u0041"}],' +
+      '{"type":"message","role":"assistant","id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude",' +
+        '"content":[{"type":"text","text":"\\u0041"}],' +
         '"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"x":{},"cost":0.000005}}',
     );
   });
