@@ -56,6 +56,17 @@ describe("a whole response", () => {
     usage,
   };
 
+  test("has arguments that can be parsed in each of its calls", () => {
+    const call = { type: "function_call", id: "fc_1", call_id: "c", name: "f", x_foo: 1 };
+    const output = [message, { ...call, arguments: "" }, { ...call, arguments: '{"a": 1}' }];
+    const metadata = { arguments: "" };
+    const answer = read({ ...whole, output, metadata });
+    expect(JSON.parse(answer?.render(shown(answer)) ?? "")).toMatchObject({
+      output: [message, { ...call, arguments: "{}" }, { ...call, arguments: '{"a": 1}' }],
+      metadata,
+    });
+  });
+
   test("goes on with the client's id, model and storage, the charge, and its seals marked", () => {
     const answer = read(whole, { previous_response_id: "resp_before" });
     expect(answer).toMatchObject({

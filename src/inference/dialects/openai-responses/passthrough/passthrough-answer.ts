@@ -1,4 +1,8 @@
-import { editScanned, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import {
+  editMembers,
+  editScanned,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
 import {
   reconcileFinish,
   coveringDelivered,
@@ -80,7 +84,7 @@ function renderResponse(
 ): string {
   const { id, model, metered } = shown;
   const gateway = asGatewayFacts({ ...shown, metadataText: shown.metadataText() });
-  return responseText(text, {
+  return responseText(withArguments(text, response.output), {
     id,
     model,
     providerId,
@@ -89,7 +93,18 @@ function renderResponse(
   });
 }
 
-/** The members of a response object that are read. */
+/** The text whose function calls all have arguments, which clients parse: `{}` where they are empty. */
+function withArguments(text: string, output: unknown): string {
+  const lacksArguments = (item: ItemFields | null): boolean =>
+    item?.type === "function_call" && item.arguments === "";
+  if (!Array.isArray(output) || !output.some(lacksArguments)) return text;
+  const items = (output as (ItemFields | null)[]).map((item) =>
+    lacksArguments(item) ? { ...item, arguments: "{}" } : item,
+  );
+  return editMembers(text, new Map([["output", JSON.stringify(items)]]));
+}
+
+/** A response object as far as it is read. */
 export interface ResponseFields {
   id?: unknown;
   status?: unknown;
