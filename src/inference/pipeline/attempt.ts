@@ -124,6 +124,7 @@ async function readFailure(
     status,
     ...errorDetails(text),
     retryAfter: response.headers["retry-after"],
+    date: response.headers["date"],
   });
 }
 

@@ -119,6 +119,8 @@ export function classifyStatus(answer: {
   upstreamCode: string | null;
   upstreamError?: UpstreamError | null;
   retryAfter: string | undefined;
+  /** The `Date` of the answer, which a `Retry-After` that names a moment is measured from. */
+  date?: string | undefined;
 }): AttemptFailure {
   const { status } = answer;
   let judgement = byStatus[status] ?? judgeOther(status);
@@ -126,7 +128,7 @@ export function classifyStatus(answer: {
     answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
   if (context && status >= 400 && status < 500 && status !== 429)
     judgement = judge("context_length_exceeded", "upstream_error", final);
-  const retryAfterSeconds = Number(answer.retryAfter);
+  const retryAfterSeconds = secondsOf(answer);
   return {
     ...judgement,
     upstreamStatus: status,
@@ -138,6 +140,21 @@ export function classifyStatus(answer: {
       ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) }
       : {}),
   };
+}
+
+/**
+ * Returns the seconds that a `Retry-After` asks for, as a number or as a moment after the answer's
+ * `Date`; NaN where it says neither. (RFC 9110, section 10.2.3)
+ */
+function secondsOf({
+  retryAfter = "",
+  date = "",
+}: {
+  retryAfter?: string | undefined;
+  date?: string | undefined;
+}): number {
+  const seconds = Number(retryAfter);
+  return Number.isFinite(seconds) ? seconds : (Date.parse(retryAfter) - Date.parse(date)) / 1_000;
 }
 
 /**
