@@ -14,12 +14,12 @@ export const pageParameters = {
     .string()
     .regex(/^[1-9]\d{0,2}$/, "must be a whole number from 1 to 999")
     .optional()
-    .describe("Entries on a page; all unless it is given."),
+    .describe("Maximum number of entries on a page. Default: all."),
   cursor: z
     .string()
     .max(200)
     .optional()
-    .describe("next_cursor of the page before, with the same filters and order."),
+    .describe("The `next_cursor` of the previous page, with the same filters and order."),
 };
 
 /** The query of a list that has no filters. */
@@ -27,12 +27,15 @@ export const pageQuery = z.object(pageParameters);
 
 /** The members of an answer that is one page; absent where the list is answered whole. */
 export const placeFields = lazily(() => ({
-  has_more: z.boolean().optional().describe("Whether another page follows; absent without limit."),
+  has_more: z
+    .boolean()
+    .optional()
+    .describe("Whether another page follows; absent without `limit`."),
   next_cursor: z
     .string()
     .nullable()
     .optional()
-    .describe("Sent as cursor, gives the next page; absent without limit."),
+    .describe("Cursor of the next page, to send as `cursor`; absent without `limit`."),
 }));
 
 interface PageQuery {

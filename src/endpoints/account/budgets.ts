@@ -61,14 +61,15 @@ const newBudgetSchema = z.strictObject({
   action: actionField
     .default("alert")
     .describe(
-      "`alert` reports what is spent; `block` also refuses, with 402, what would cost more than is left.",
+      "`alert` only reports the spending. `block` also refuses, with 402, requests that would cost more than what is " +
+        "left.",
     ),
-  limit: limitField.describe("USD for a period."),
+  limit: limitField.describe("Limit in USD for one period."),
   thresholds: thresholdsField
     .default([50, 80, 100])
-    .describe("Percent of the limit at which an alert is sent."),
-  emails: emailsField.default([]).describe("Addresses of people in the workspace."),
-  webhook_url: webhookField.default(null).describe("An https URL; messages are signed."),
+    .describe("Percentages of the limit at which an alert is sent."),
+  emails: emailsField.default([]).describe("E-mail addresses of people in the workspace."),
+  webhook_url: webhookField.default(null).describe("An https URL; its messages are signed."),
 });
 
 /** The body of a change. The budget's subject cannot be changed. */
@@ -265,13 +266,14 @@ export const createBudget = defineEndpoint({
   method: "POST",
   idempotent: true,
   path: "/budgets",
-  summary: "Make a budget that reports when it is spent, or blocks what would cost more.",
+  summary: "Create a budget.",
   description:
-    "Of the workspace, a key, a user, a model or a provider, by calendar periods (UTC). " +
-    "With action `block` it bounds what requests may " +
-    "cost as a key's limit does: none is served past it, and the refusal is 402 with metadata.reason budget_reached and the budget's id. " +
-    "Each threshold is reported once a period, by mail to people of the workspace and by a webhook whose messages are signed " +
-    "(X-Service-Signature: t=seconds, v1=HMAC-SHA256 of `t.body` with webhook_secret) and tried again for some nine hours.",
+    "A budget limits the spending of the workspace, or of one key, user, model or provider, in calendar periods (UTC). " +
+    "With action `alert` it only reports the spending. With action `block` it also limits what requests may cost, as a " +
+    "key's limit does: a request beyond it is refused with 402, metadata.reason budget_reached and the budget's id. " +
+    "Each threshold is reported once per period, by mail to people of the workspace and by webhook. Webhook messages " +
+    "are signed (X-Service-Signature: t=seconds, v1=HMAC-SHA256 of `t.body` with webhook_secret) and retried for about " +
+    "nine hours.",
   body: newBudgetSchema,
   response: secretSchema,
   async handle(context, deps: Dependencies) {
@@ -290,9 +292,10 @@ export const listBudgets = defineEndpoint({
   ...reading,
   method: "GET",
   path: "/budgets",
-  summary: "List budgets with what is spent of them.",
+  summary: "List budgets.",
   description:
-    "All of them, the newest first, unless limit is given; next_cursor, sent as cursor, gives the next page.",
+    "Returns each budget with its spending, newest first. Without limit, returns all; with limit, returns next_cursor, " +
+    "to send as cursor for the next page.",
   query: pageQuery,
   response: () =>
     z.object({
@@ -320,7 +323,7 @@ export const getBudget = defineEndpoint({
   ...reading,
   method: "GET",
   path: "/budgets/:id",
-  summary: "Show a budget with what is spent of it.",
+  summary: "Show a budget.",
   response: budgetSchema,
   async handle(context, deps: Dependencies) {
     return context.json(await shown(deps, await deps.budgets.editor.find(referenceOf(context))));
@@ -335,7 +338,7 @@ export const changeBudget = defineEndpoint({
   path: "/budgets/:id",
   summary: "Change a budget.",
   description:
-    "With another limit its thresholds are reported again. A change of action holds for the next request.",
+    "If the limit changes, its thresholds are reported again. A new action applies from the next request.",
   body: budgetChangesSchema,
   response: budgetSchema,
   async handle(context, deps: Dependencies) {
@@ -354,7 +357,7 @@ export const deleteBudget = defineEndpoint({
   ...writing,
   method: "DELETE",
   path: "/budgets/:id",
-  summary: "Delete a budget with its alerts.",
+  summary: "Delete a budget and its alerts.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const reference = referenceOf(context);
@@ -370,8 +373,8 @@ export const rotateBudgetSecret = defineEndpoint({
   method: "POST",
   idempotent: true,
   path: "/budgets/:id/rotate-secret",
-  summary: "Give a budget's webhook another secret.",
-  description: "Messages are signed with the new one from now on.",
+  summary: "Rotate the webhook secret of a budget.",
+  description: "Messages are signed with the new secret from now on.",
   response: secretSchema,
   async handle(context, deps: Dependencies) {
     return withSecret(context, deps, await deps.budgets.editor.rotateSecret(referenceOf(context)));
@@ -384,8 +387,8 @@ export const listBudgetAlerts = defineEndpoint({
   ...reading,
   method: "GET",
   path: "/budgets/:id/alerts",
-  summary: "List a budget's alerts and what became of their messages.",
-  description: `The newest ${alertsMax}.`,
+  summary: "List the alerts of a budget.",
+  description: `Returns the newest ${alertsMax} with the delivery state of their messages.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(alertSchema()) }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const { id } = await budgets.editor.find(referenceOf(context));
@@ -402,8 +405,8 @@ export const listAlerts = defineEndpoint({
   ...reading,
   method: "GET",
   path: "/budgets/alerts",
-  summary: "List the alerts of all budgets and what became of their messages.",
-  description: `The newest ${alertsMax}.`,
+  summary: "List the alerts of all budgets.",
+  description: `Returns the newest ${alertsMax} with the delivery state of their messages.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(alertSchema()) }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const ids = (await budgets.editor.list(workspaceOf(context).id)).map(({ id }) => id);
@@ -436,10 +439,10 @@ export const testBudgetAlert = defineEndpoint({
   method: "POST",
   path: "/budgets/:id/test",
   idempotent: true,
-  summary: "Send a test alert of a budget.",
+  summary: "Send a test alert for a budget.",
   description:
-    "To its mail addresses and its webhook, as an event budget.test, signed as every other; once, without another try. " +
-    "The answer tells what became of each.",
+    "Sends an event budget.test to the budget's mail addresses and its webhook, signed like every other event, without " +
+    "retries. Returns the outcome of each delivery.",
   response: testedSchema,
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const budget = await budgets.editor.find(referenceOf(context));

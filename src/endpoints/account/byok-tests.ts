@@ -57,9 +57,10 @@ export const testNewProviderKey = defineEndpoint({
   path: "/auth/byok/test",
   idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Ask a provider whether it accepts a key, without storing it.",
+  summary: "Test a provider key without storing it.",
   description:
-    "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
+    "Lists the provider's models with the key, which costs nothing. The result is unknown if the provider could not be " +
+    "reached.",
   body: secretSchema,
   async handle(context, deps: Dependencies) {
     const { provider_id: id, api_key: secret } = context.body;
@@ -77,9 +78,10 @@ export const testProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/keys/:key_id/test",
   idempotent: true,
-  summary: "Ask the provider whether it accepts a stored key.",
+  summary: "Test a stored provider key.",
   description:
-    "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
+    "Tests the key as POST /auth/byok/test does, and applies the result: a key that was refused earlier and is accepted " +
+    "now is used again.",
   async handle(context, deps: Dependencies) {
     const { workspace } = context.caller;
     const key = deps.providerKeyEditor.find({

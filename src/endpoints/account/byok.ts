@@ -33,8 +33,10 @@ const keyField = z
 const labelField = plainText(200).trim();
 
 const quotaField = z.strictObject({
-  limit: limitField.describe("USD at list price."),
-  reset: limitResetField.nullish().describe("Rolling window; null or left out never starts again."),
+  limit: limitField.describe("Limit in USD at list price."),
+  reset: limitResetField
+    .nullish()
+    .describe("Rolling window of the limit; null or omitted means that it never resets."),
 });
 
 /**
@@ -48,7 +50,7 @@ const noAddress = z
 const keyFields = {
   label: labelField.optional(),
   enabled: z.boolean().optional(),
-  quota: quotaField.nullish().describe("What may be used of the key; null means no bound."),
+  quota: quotaField.nullish().describe("Quota of the key; null means no limit."),
 };
 
 /** The body of a new key. */
@@ -76,7 +78,7 @@ const providerKeyChangesSchema = z.strictObject({
 /** The daily limit of a donation, in USD at list price. */
 const dailyLimitField = limitField
   .nullish()
-  .describe("USD at list price that others may use within 24 hours.");
+  .describe("USD at list price that other workspaces may use within 24 hours.");
 
 /** Returns the quota of a body; undefined where it names none. */
 function quotaOf(quota: z.infer<typeof quotaField> | null | undefined): Quota | null | undefined {
@@ -192,7 +194,7 @@ export const listProviderKeys = defineEndpoint({
   method: "GET",
   path: "/auth/byok",
   access: { managementScope: "read:byok", session: true },
-  summary: "List your own provider keys, grouped by provider.",
+  summary: "List provider keys, grouped by provider.",
   response: () =>
     z.object({
       object: z.literal("list"),
@@ -228,9 +230,10 @@ export const createProviderKey = defineEndpoint({
   path: "/auth/byok",
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Add a provider key of your own.",
+  summary: "Add a provider key.",
   description:
-    "It is stored encrypted and never shown again. Requests for models of its provider use it first, and are charged 0.",
+    "The key is stored encrypted and never shown again. Requests for the provider's models use it first and are not " +
+    "charged here.",
   body: newProviderKeySchema,
   response: providerKeyObjectSchema,
   async handle(context, deps: Dependencies) {
@@ -264,7 +267,7 @@ export const changeProviderKey = defineEndpoint({
   path: "/auth/byok/keys/:key_id",
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Change a provider key of your own, or rotate it in place.",
+  summary: "Change or rotate a provider key.",
   body: providerKeyChangesSchema,
   response: providerKeyObjectSchema,
   async handle(context, deps: Dependencies) {
@@ -294,7 +297,7 @@ export const deleteProviderKey = defineEndpoint({
   method: "DELETE",
   path: "/auth/byok/keys/:key_id",
   access: writes,
-  summary: "Delete a provider key of your own.",
+  summary: "Delete a provider key.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { providerKeyEditor }: Pick<Dependencies, "providerKeyEditor">) {
     const reference = referenceOf(context);
@@ -341,10 +344,10 @@ export const donateProviderKey = defineEndpoint({
   idempotent: true,
   path: "/byok/donated",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Donate a provider key of your own to the donating pool.",
+  summary: "Donate a provider key.",
   description:
-    "Others use it at your expense where the service has no key of its own for the provider, within daily_limit. " +
-    "Their prompts pass through your account at the provider.",
+    "Other workspaces use the key at your expense, within daily_limit, where the service has no key of its own for the " +
+    "provider. Their prompts pass through your account at the provider.",
   body: donateSchema,
   async handle(context, deps: Dependencies) {
     const { key_id: id, daily_limit: dailyLimit } = context.body;

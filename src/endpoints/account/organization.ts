@@ -54,7 +54,7 @@ export const createOrganization = defineEndpoint({
   idempotent: true,
   path: "/organizations",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Make an organisation with its workspace.",
+  summary: "Create an organisation.",
   body: nameSchema,
   response: organizationObjectSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {
@@ -73,7 +73,7 @@ export const listOrganizations = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/organizations",
-  summary: "List the organisations of the user.",
+  summary: "List organisations.",
   response: () =>
     z.object({ object: z.literal("list"), data: z.array(organizationObjectSchema()) }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
@@ -87,7 +87,7 @@ export const getOrganization = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/organizations/:id",
-  summary: "Show one organisation of the user.",
+  summary: "Show an organisation.",
   response: organizationObjectSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {
     return context.json(organizationObject(await people.organizations.find(standingOf(context))));
@@ -116,7 +116,7 @@ const deletionSchema = z.strictObject({
   confirm: z
     .boolean("must be true or false")
     .default(false)
-    .describe("Gives up what is left of the credits."),
+    .describe("Confirms that the remaining credits are given up."),
 });
 
 /** Deletes an organisation and closes its workspace. */
@@ -127,8 +127,8 @@ export const deleteOrganization = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Delete an organisation.",
   description:
-    "For owners. Members and invitations go with it, and its workspace is closed: keys are deleted, records stay, credits are " +
-    "given up, which needs confirm where there are any.",
+    "For owners only. Members and invitations are deleted with it, and its workspace is closed: its keys are deleted, " +
+    "its records remain, and its credits are given up. If credits remain, confirm is required.",
   body: deletionSchema,
   bodyOptional: true,
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
@@ -150,7 +150,8 @@ export const listMembers = defineEndpoint({
   path: "/organizations/:id/members",
   summary: "List the members of an organisation.",
   description:
-    "All of them, those who joined first in front, unless limit is given; next_cursor, sent as cursor, gives the next page.",
+    "Returns members by the time they joined, oldest first. Without limit, returns all; with limit, returns " +
+    "next_cursor, to send as cursor for the next page.",
   query: pageQuery,
   response: () =>
     z.object({
@@ -177,9 +178,9 @@ export const changeMember = defineEndpoint({
   method: "PATCH",
   path: "/organizations/:id/members/:user_id",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Change the role of a member.",
+  summary: "Change a member's role.",
   description:
-    "Admins make and unmake admins and members; owners alone make and unmake owners. The last owner stays one.",
+    "Admins can change admins and members; only owners can appoint or demote owners. The last owner cannot be demoted.",
   body: roleSchema,
   response: memberObjectSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {
@@ -195,7 +196,7 @@ const revokeField = z
   .enum(revokedKinds, `must be one of ${revokedKinds.join(", ")}`)
   .optional()
   .describe(
-    "Which keys that this person made in the organisation end: management keys, all of them, or none.",
+    "Keys that this person created in the organisation and that end: only management keys, all keys, or none.",
   );
 const removalSchema = z.object({ revoke_keys: revokeField });
 
@@ -203,7 +204,7 @@ const madeKeySchema = lazily(() =>
   z.object({
     object: z.enum(["llm_key", "management_key"]),
     id: z.string(),
-    hash: z.string().optional().describe("Of an LLM key: what its paths name."),
+    hash: z.string().optional().describe("The id by which paths name an LLM key."),
     name: z.string(),
     label: z.string(),
     created_at: z.string(),
@@ -281,10 +282,11 @@ export const removeMember = defineEndpoint({
   method: "DELETE",
   path: "/organizations/:id/members/:user_id",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Remove a member, or leave.",
+  summary: "Remove a member or leave an organisation.",
   description:
-    "Sessions are out of the workspace with their next request. Of the keys that the person made there, management keys are " +
-    "revoked unless revoke_keys, in the body or the query, says otherwise. keys_in_force lists what still works.",
+    "The member's sessions lose access to the workspace with their next request. Management keys that the person " +
+    "created there are revoked, unless revoke_keys, in the body or the query, says otherwise. keys_in_force lists the " +
+    "keys that still work.",
   query: removalSchema,
   body: removalSchema,
   bodyOptional: true,
@@ -331,9 +333,9 @@ export const inviteMember = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Invite a person to an organisation.",
   description:
-    "The link works once, for a week, and for this address alone. It replaces an open one for the same address. " +
-    "Where mail is configured it is sent to the address; mail says what became of that, and the link in url can be handed over " +
-    "in any case.",
+    "The link works once, for one week, and only for this address. It replaces an open invitation for the same address. " +
+    "If mail is configured, the link is mailed to the address, and mail reports the result. You can also hand over the " +
+    "link in url yourself.",
   body: inviteSchema,
   response: () =>
     z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema() }),
@@ -374,7 +376,7 @@ export const listInvitations = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/organizations/:id/invitations",
-  summary: "List the open invitations of an organisation.",
+  summary: "List open invitations.",
   response: () => z.object({ object: z.literal("list"), data: z.array(invitationObjectSchema()) }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { id } = await people.organizations.findManaged(standingOf(context));
@@ -417,9 +419,9 @@ export const acceptInvitation = defineEndpoint({
   idempotent: true,
   path: "/invitations/accept",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Accept an invitation with this account.",
+  summary: "Accept an invitation.",
   description:
-    "The token is that of the link. Invitations are for one address, which must be the account's.",
+    "Takes the token of the invitation's link. The account must have the e-mail address that was invited.",
   body: acceptSchema,
   response: organizationObjectSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {

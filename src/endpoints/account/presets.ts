@@ -43,12 +43,9 @@ const modelId = z
  * with presets that are created from whole requests (its reference, "Create a preset", 2026-04).
  */
 const presetConfigSchema = z.object({
-  model: modelId.nullish().describe("Model of requests that name the preset."),
+  model: modelId.nullish().describe("Model of requests that use the preset."),
   models: z.array(modelId).nullish().describe("Fallback models, in order."),
-  system: z
-    .string()
-    .nullish()
-    .describe("Put before the conversation of requests that have no system message."),
+  system: z.string().nullish().describe("System prompt for requests that have no system message."),
   temperature: z.number().min(0).max(2).nullish(),
   max_tokens: tokens.nullish(),
   max_completion_tokens: tokens.nullish(),
@@ -68,7 +65,7 @@ const presetConfigSchema = z.object({
   tools: z
     .array(fields)
     .nullish()
-    .describe("As chat spells them; other dialects get them translated."),
+    .describe("Parameters as in the chat dialect; translated for other dialects."),
   tool_choice: z.union([z.string(), fields], "must be a string or an object").nullish(),
   provider: providerPreferencesSchema.nullish().describe("Routing preferences."),
   reasoning: z
@@ -80,7 +77,7 @@ const presetConfigSchema = z.object({
     })
     .nullish(),
   stream_options: fields.extend({ include_usage: z.boolean().optional() }).nullish(),
-  require_params: names.nullish().describe("Older place of provider.require_params."),
+  require_params: names.nullish().describe("Former place of provider.require_params."),
   min_context: z.number().nonnegative().nullish(),
 });
 
@@ -114,10 +111,10 @@ const newPresetSchema = z.object({
 /** The body of a change, for documents; `readPresetChanges` checks it. */
 const presetChangesSchema = z.object({
   name: nameField.optional(),
-  description: descriptionField.describe("Left out it stays, null clears it."),
+  description: descriptionField.describe("Omitted: unchanged. null: removed."),
   config: presetConfigSchema
     .optional()
-    .describe("Merged field by field at the first level; null takes a field out."),
+    .describe("Merged field by field at the first level; null removes a field."),
 });
 
 const isObject = (value: unknown): boolean =>
@@ -201,7 +198,7 @@ export const presetObjectSchema = lazily(() =>
       name: z.string(),
       description: z.string().nullable(),
       config: presetConfigSchema,
-      version: z.int().describe("Begins with 1; each change makes the next one."),
+      version: z.int().describe("Version number; begins at 1 and grows by one with each change."),
       created_at: z.string(),
       updated_at: z.string(),
       last_used_at: z.string().nullable(),
@@ -236,7 +233,7 @@ const presetVersionSchema = lazily(() =>
         .string()
         .nullable()
         .describe(
-          "Id of the user or management key; null where it was made before versions were kept.",
+          "Id of the user or management key; null for versions from before authors were recorded.",
         ),
       created_at: z.string(),
     })
@@ -288,7 +285,8 @@ export const createPreset = defineEndpoint({
   access: writes,
   summary: "Create a preset.",
   description:
-    'Requests use it as model: "@preset/<slug>", and what they set themselves wins. Unknown fields of config are left out.',
+    'Requests use it as model: "@preset/<slug>". Settings in a request take precedence over the preset. Unknown fields ' +
+    "of config are ignored.",
   ...asItCame,
   rawBody: newPresetSchema,
   response: presetObjectSchema,
@@ -311,7 +309,7 @@ export const listPresets = defineEndpoint({
   access: reads,
   summary: "List presets.",
   description:
-    "All of them unless limit is given; next_cursor, sent as cursor, gives the next page.",
+    "Without limit, returns all; with limit, returns next_cursor, to send as cursor for the next page.",
   query: pageQuery,
   response: () =>
     z.object({
@@ -339,7 +337,7 @@ export const getPreset = defineEndpoint({
   method: "GET",
   path: "/presets/:slug",
   access: reads,
-  summary: "Show one preset.",
+  summary: "Show a preset.",
   response: presetObjectSchema,
   handle: (context, deps: Dependencies) =>
     context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
@@ -387,7 +385,7 @@ export const listPresetVersions = defineEndpoint({
   path: "/presets/:slug/versions",
   access: reads,
   summary: "List the versions of a preset.",
-  description: `The newest ${versionsMax}, the newest first. Each change of a preset makes one.`,
+  description: `Returns the newest ${versionsMax}, newest first. Each change of a preset creates a version.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(presetVersionSchema()) }),
   async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
     return context.json({
@@ -405,8 +403,7 @@ export const restorePresetVersion = defineEndpoint({
   path: "/presets/:slug/versions/:version/restore",
   access: writes,
   summary: "Restore a version of a preset.",
-  description:
-    "Name, description and configuration become those of the version again, as the next version.",
+  description: "Copies the name, description and configuration of the version into a new version.",
   response: presetObjectSchema,
   async handle(context, deps: Dependencies) {
     const reference = referenceOf(context);

@@ -75,9 +75,11 @@ export const getReferrals = defineEndpoint({
   access: { managementScope: "read:credits", session: true },
   counting: "at-door",
   tag: "Account",
-  summary: "Show the workspace's referral code, who came by it in numbers, and the credits earned.",
+  summary: "Show the referral program of the workspace.",
   description:
-    "A person who signs up with the code brings both workspaces monthly credits, once per person. 501 where the operator gives none.",
+    "Returns the workspace's referral code, the number of referrals and the credits earned. When a person signs up with " +
+    "the code, both workspaces receive monthly credits, once per person. Answers 501 if the operator grants no referral " +
+    "credits.",
   response: programSchema,
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
@@ -113,9 +115,10 @@ export const acceptReferral = defineEndpoint({
   idempotent: true,
   path: "/referrals/accept",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Name the referral code that a person was given, after signing up.",
+  summary: "Redeem a referral code after sign-up.",
   description:
-    "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
+    "For people who signed up with an OpenID provider; other sign-ups take referral_code directly. Possible within a " +
+    "week of signing up, before the first top-up.",
   body: acceptSchema,
   response: () => z.object({ accepted: z.literal(true) }),
   async handle(context, deps: Dependencies) {

@@ -29,10 +29,11 @@ export const errorsOverview = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/errors",
-  summary: "Show what went wrong, by provider, model and workspace (operators).",
+  summary: "Show failures by provider, model and workspace (operators).",
   description:
-    "The last days (UTC), today included, the worst first. errors are requests without a whole answer; failures are attempts " +
-    "that failed by the provider's own fault, also where another one served. upstreams are providers in trouble at this moment.",
+    "Covers the last `days` days (UTC), today included, most failures first. errors counts requests without a complete " +
+    "answer. failures counts attempts that failed through the provider's own fault, even if another provider then " +
+    "served the request. upstreams lists providers that are unhealthy now.",
   query: z.object({ days: daysParameter(1) }),
   response: () =>
     z.object({

@@ -17,8 +17,8 @@ import {
 import { forOperators } from "./admin-fields.ts";
 
 const workspaceFields = lazily(() => ({
-  workspace_id: z.string().describe("The workspace that asked."),
-  workspace_name: z.string().nullable().describe("Its name; null where the workspace is gone."),
+  workspace_id: z.string().describe("Id of the workspace that made the request."),
+  workspace_name: z.string().nullable().describe("Name of the workspace; null if it was deleted."),
 }));
 
 /** A request of any workspace, as operators see it. */
@@ -32,7 +32,7 @@ const documentedQuery = generationQueries.list.omit({ user_id: true, format: tru
   workspace_id: z
     .string()
     .optional()
-    .describe("Id of the workspace that asked; several with commas between them."),
+    .describe("Id of the workspace that made the request; separate several with commas."),
 });
 
 type Parts = Pick<Dependencies, "insights" | "llmKeys" | "directory" | "clock">;
@@ -61,11 +61,12 @@ export const listAllGenerations = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/generations",
-  summary: "List requests across workspaces, newest first (operators).",
+  summary: "List requests of all workspaces, newest first (operators).",
   description:
-    "Takes the filters of GET /analytics/generations, and workspace_id. Of the records that the database keeps; those that only an " +
-    "archive has are read within their workspace. next_cursor, sent as after, gives the requests before these; a page may have fewer " +
-    "than limit, or none, and still have a next_cursor: it continues the search.",
+    "Takes the filters of GET /analytics/generations, and workspace_id. Covers the records in the database; records " +
+    "that only the archive has are available within their workspace. next_cursor, sent as after, returns older " +
+    "requests. A page may have fewer entries than limit, or none, and still have a next_cursor that continues the " +
+    "search.",
   query: documentedQuery,
   response: () =>
     z.object({
@@ -102,7 +103,8 @@ export const explainAnyGeneration = defineEndpoint({
   path: "/admin/generations/:id",
   summary: "Explain a request of any workspace (operators).",
   description:
-    "The answer of GET /generation/{id}/explain, with the workspace that asked. Records have neither prompts nor answers.",
+    "Returns the answer of GET /generation/{id}/explain and the workspace that made the request. Records contain " +
+    "neither prompts nor answers.",
   response: () => chargeExplanationSchema().extend(workspaceFields()),
   async handle(context, deps: Pick<Dependencies, "insights" | "ledgerStore" | "directory">) {
     const id = context.param("id");

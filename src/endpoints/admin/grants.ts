@@ -33,11 +33,16 @@ const grantSchema = lazily(() =>
 );
 
 const newGrantSchema = z.strictObject({
-  workspace_id: plainText(100).min(1).optional().describe("The workspace that is given credits."),
+  workspace_id: plainText(100)
+    .min(1)
+    .optional()
+    .describe("Id of the workspace that receives the credits."),
   user_id: plainText(100)
     .min(1)
     .optional()
-    .describe("Whose personal workspace is given them, in place of workspace_id."),
+    .describe(
+      "Id of the user whose personal workspace receives the credits; an alternative to workspace_id.",
+    ),
   amount: z
     .number("is required: USD as a number")
     .positive("must be above 0")
@@ -98,11 +103,11 @@ export const grantCredits = defineEndpoint({
   method: "POST",
   idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Give a workspace credits (operators).",
+  summary: "Grant credits to a workspace (operators).",
   description:
-    "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. " +
-    "Those for a referral are monthly. " +
-    "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
+    "monthly credits, the default, are spent first and expire at the end of the month (UTC). topup credits never " +
+    "expire. Referral credits are monthly. A repeated request with the same idempotency_key grants nothing more; one " +
+    "that differs answers 409.",
   body: newGrantSchema,
   response: grantSchema,
   async handle(context, deps: Dependencies) {
@@ -150,7 +155,7 @@ export const listGrants = defineEndpoint({
   path: "/admin/grants",
   method: "GET",
   summary: "List granted credits (operators).",
-  description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
+  description: `Returns the newest ${listMax}, of one workspace if workspace_id names it.`,
   query: listSchema,
   response: () => z.object({ object: z.literal("list"), data: z.array(grantSchema()) }),
   async handle(context, deps: Pick<Dependencies, "grantStore">) {

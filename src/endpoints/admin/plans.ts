@@ -10,9 +10,10 @@ export const listPlans = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/plans",
-  summary: "List the plans with their limits, credits and workspaces (operators).",
+  summary: "List plans (operators).",
   description:
-    "What a plan gives is settled in the configuration; PATCH /admin/workspaces/{id} assigns one.",
+    "Returns each plan with its limits, its credits and the number of its workspaces. Plans are defined in the " +
+    "configuration; PATCH /admin/workspaces/{id} assigns one.",
   response: () =>
     z.object({
       object: z.literal("list"),

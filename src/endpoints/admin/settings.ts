@@ -8,13 +8,10 @@ import { forOperators } from "./admin-fields.ts";
 
 const settingSchema = lazily(() =>
   z.object({
-    key: z.string().describe("Its name in switchyard.yaml, where it has one."),
+    key: z.string().describe("Name in switchyard.yaml, if the setting has one."),
     value: z.string(),
     source: z.enum(["environment", "file", "default"]),
-    variable: z
-      .string()
-      .nullable()
-      .describe("The variable that it comes from, or that would set it."),
+    variable: z.string().nullable().describe("Environment variable that sets it, or would set it."),
   }),
 );
 
@@ -23,9 +20,10 @@ export const listSettings = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/settings",
-  summary: "Show the settings in force, and where each comes from (operators).",
+  summary: "Show the effective settings and their sources (operators).",
   description:
-    "As they were read at the start. Secrets show only whether they are set, addresses are shown without credentials.",
+    "Returns the settings as read at start-up. Secrets show only whether they are set; addresses are shown without " +
+    "credentials.",
   response: () =>
     z.object({
       object: z.literal("list"),
@@ -47,11 +45,11 @@ export const reloadSettings = defineEndpoint({
   path: "/admin/reload",
   idempotent: true,
   bodyOptional: true,
-  summary: "Read switchyard.yaml again, at every gateway (operators).",
+  summary: "Reload switchyard.yaml on every gateway (operators).",
   description:
-    "Models, providers, routing presets and prices come into force at once, here and within seconds at the other gateways on " +
-    "the database, as with SIGHUP; other sections with the next start, and needs_restart names those that were changed. 409 " +
-    "where the configuration cannot be used, and then nothing changes.",
+    "Models, providers, routing presets and prices take effect immediately on this gateway, and within seconds on the " +
+    "other gateways of the same database, as with SIGHUP. Other sections take effect at the next start; needs_restart " +
+    "names those that changed. Answers 409, and changes nothing, if the configuration is invalid.",
   response: () =>
     z.object({
       object: z.literal("reload"),

@@ -40,9 +40,10 @@ export const listSmokeTests = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/smoke-tests",
-  summary: "Show the last smoke test of each provider (operators).",
+  summary: "Show the latest smoke test of each provider (operators).",
   description:
-    "One real request a day to each provider with a platform credential; POST /admin/smoke-tests makes them at once.",
+    "Each provider with a platform credential receives one real request per day. POST /admin/smoke-tests runs the tests " +
+    "immediately.",
   response: listSchema,
   handle: async (context, { insights }: Pick<Dependencies, "insights">) =>
     context.json(listObject(await insights.health.smokeResults())),
@@ -52,7 +53,7 @@ const runSchema = z.strictObject({
   provider: plainText(100)
     .min(1)
     .optional()
-    .describe("The provider that is tested; absent means all with a platform credential."),
+    .describe("The provider to test. Default: all with a platform credential."),
 });
 
 /** Runs smoke tests now. */
@@ -63,10 +64,11 @@ export const runSmokeTests = defineEndpoint({
   idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   bodyOptional: true,
-  summary: "Send each provider a smallest real request now (operators).",
+  summary: "Run smoke tests now (operators).",
   description:
-    "At the platform's own cost, one provider after the other; answers when all are done. A provider that fails is excluded " +
-    "from routing as after a daily test. 409 while tests are under way.",
+    "Sends each provider a minimal real request at the platform's expense, one provider after the other, and answers " +
+    "when all are done. A provider that fails is excluded from routing, as after a daily test. Answers 409 while tests " +
+    "are running.",
   body: runSchema,
   response: listSchema,
   async handle(context, { insights }: Pick<Dependencies, "insights">) {

@@ -89,7 +89,8 @@ export const listUpstreams = defineEndpoint({
   path: "/admin/upstreams",
   summary: "Show the health of every provider (operators).",
   description:
-    "States, quarantine, the last hour, the day's budget and the last smoke test with what the provider said.",
+    "Returns each provider's states, quarantine, last hour, daily budget, and last smoke test with the provider's " +
+    "answer.",
   response: () => z.object({ object: z.literal("list"), data: z.array(upstreamSchema()) }),
   handle: (context, { insights }: Pick<Dependencies, "insights">) =>
     context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
@@ -101,8 +102,9 @@ export const clearUpstream = defineEndpoint({
   method: "POST",
   path: "/admin/upstreams/:id/clear",
   idempotent: true,
-  summary: "Forget what failed at a provider (operators).",
-  description: "Ends its quarantine and its exclusion, so that it is asked in its turn again.",
+  summary: "Reset the failure state of a provider (operators).",
+  description:
+    "Ends the provider's quarantine and exclusion, so that requests are routed to it again.",
   response: upstreamSchema,
   handle(context, { insights: { health } }: Pick<Dependencies, "insights">) {
     const id = context.param("id");

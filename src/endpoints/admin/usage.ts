@@ -96,7 +96,8 @@ export const serviceUsage = defineEndpoint({
   path: "/admin/usage",
   summary: "Show the usage of the whole service (operators).",
   description:
-    "The last days (UTC), today included, by day, model, provider or workspace; attempts and failures are those of providers.",
+    "Covers the last `days` days (UTC), today included, by day, model, provider or workspace. attempts and failures are " +
+    "those of providers.",
   query: z.object({ days: daysParameter(30), group_by: z.enum(groups).optional() }),
   response: () =>
     z.object({
@@ -175,10 +176,11 @@ export const overview = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/overview",
-  summary: "Show the service at a glance (operators).",
+  summary: "Show an overview of the service (operators).",
   description:
-    "usage and uncollected cover the last days (UTC), today those of the day so far. uncollected is what was delivered and " +
-    "could not be charged: beyond what a balance bears, or refused by the database; the largest sums by workspace and model.",
+    "usage and uncollected cover the last `days` days (UTC); today covers the current day so far. uncollected is usage " +
+    "that was delivered but could not be charged, because it exceeded the balance or the database refused it. Its " +
+    "largest sums are listed by workspace and model.",
   query: z.object({ days: daysParameter(30) }),
   response: () =>
     z.object({
@@ -292,10 +294,11 @@ export const northStar = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/north-star",
-  summary: "Show how much the service is used, beside the days before (operators).",
+  summary: "Show the growth of the service (operators).",
   description:
-    "Workspaces and keys that asked for anything in the last days (UTC), today included, how many answers were whole, and what " +
-    "was used and spent; before has the same figures of as many days before these.",
+    "Returns, for the last `days` days (UTC), today included: the workspaces and keys that made requests, the number of " +
+    "complete answers, and what was used and spent. before has the same figures for the preceding period of equal " +
+    "length.",
   query: z.object({ days: daysParameter(30) }),
   response: () =>
     figuresSchema().extend({

@@ -115,10 +115,10 @@ export const listUsers = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/users",
-  summary: "List users, or look for some (operators).",
+  summary: "List or search users (operators).",
   description:
-    "The newest first. search is part of a name or an e-mail address, in any case. include_stale=false leaves out who has " +
-    `neither come nor signed in for ${staleDays} days.`,
+    "Newest first. search matches part of a name or an e-mail address, ignoring case. include_stale=false omits users " +
+    `who have neither visited nor signed in for ${staleDays} days.`,
   query: z.object({
     ...pageParameters,
     search: z.string().optional(),
@@ -163,11 +163,11 @@ const changeSchema = z.strictObject({
   operator: z
     .boolean("must be true or false")
     .optional()
-    .describe("Whether this person runs the service."),
+    .describe("Whether the user is an operator of the service."),
   blocked: z
     .boolean("must be true or false")
     .optional()
-    .describe("Whether this person and the keys of the personal workspace are shut out."),
+    .describe("Whether the user and the keys of the personal workspace are blocked."),
 });
 
 /** Blocks or unblocks a user, or makes them an operator or not. */
@@ -176,11 +176,12 @@ export const changeUser = defineEndpoint({
   method: "PATCH",
   path: "/admin/users/:id",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Block a user or let them in, make or unmake an operator (operators).",
+  summary: "Change a user's access (operators).",
   description:
-    "In force with the next request. Blocking ends every session and every app that the user connected, and refuses the keys " +
-    "of the personal workspace until the user is let in again; keys of organisations belong to these. There is always an operator who " +
-    "is not blocked.",
+    "Blocks or unblocks a user, or grants or withdraws operator rights. Takes effect with the next request. Blocking " +
+    "ends every session of the user and every app that the user connected, and refuses the keys of the personal " +
+    "workspace until the user is unblocked. Keys of organisations are not affected. The last operator who is not " +
+    "blocked cannot be blocked or withdrawn.",
   body: changeSchema,
   response: adminUserSchema,
   async handle(context, deps: Dependencies) {
@@ -200,7 +201,7 @@ export const endUserSessions = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/users/:id/sessions",
-  summary: "End every session of a user (operators).",
+  summary: "End all sessions of a user (operators).",
   response: () => z.object({ deleted: z.literal(true), count: z.int() }),
   async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id } = await userEditor.find(context.param("id"));
@@ -213,10 +214,11 @@ export const removeSecondFactor = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/users/:id/two-factor",
-  summary: "Remove a user's lost second factor (operators).",
+  summary: "Remove a user's second factor (operators).",
   description:
-    "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. " +
-    "Sessions go on. Make sure who asks. 404 where the user has none.",
+    "Removes the authenticator app and its backup codes. The user then signs in with the password alone until another " +
+    "app is set up. Sessions continue. Verify the identity of the user first. Answers 404 if the user has no second " +
+    "factor.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { userEditor }: Pick<Dependencies, "userEditor">) {
     const id = context.param("id");
@@ -231,9 +233,10 @@ export const issuePasswordReset = defineEndpoint({
   method: "POST",
   idempotent: true,
   path: "/admin/users/:id/password-reset",
-  summary: "Make a link by which a user chooses another password (operators).",
+  summary: "Create a password reset link for a user (operators).",
   description:
-    "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
+    "The link is shown once, works once, for one day, and replaces the previous link. Hand it over yourself. Using it " +
+    "ends every session of the user.",
   response: () => z.object({ url: z.string(), expires_at: z.string() }),
   async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id: userId, email } = await userEditor.find(context.param("id"));
@@ -252,8 +255,8 @@ export const deleteUser = defineEndpoint({
   path: "/admin/users/:id",
   summary: "Delete a user (operators).",
   description:
-    "Sessions, ways to sign in and memberships go with the user. The personal workspace, and organisations without any other " +
-    "member, are closed: their keys are deleted, records and balances stay.",
+    "Deletes the user's sessions, sign-in methods and memberships. The personal workspace, and organisations without " +
+    "another member, are closed: their keys are deleted; records and balances remain.",
   response: () =>
     z.object({
       deleted: z.literal(true),

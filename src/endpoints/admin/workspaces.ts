@@ -89,7 +89,7 @@ export const listAllWorkspaces = defineEndpoint({
   method: "GET",
   path: "/admin/workspaces",
   summary: "List workspaces with their balances (operators).",
-  description: "The newest first. search is part of a name, or an id.",
+  description: "Newest first. search matches part of a name, or an id.",
   query: z.object({
     ...pageParameters,
     search: z.string().optional(),
@@ -144,11 +144,13 @@ export const getWorkspace = defineEndpoint({
 const changeSchema = z.strictObject({
   plan: planField
     .optional()
-    .describe("In force with the next request; the plan's credits come with the next month."),
+    .describe(
+      "Plan of the workspace. Takes effect with the next request; the plan's credits begin next month.",
+    ),
   blocked: z
     .boolean("must be true or false")
     .optional()
-    .describe("Shuts out every credential of an organisation's workspace."),
+    .describe("Whether every credential of an organisation's workspace is blocked."),
 });
 
 /** Assigns a plan, or blocks the workspace of an organisation. */
@@ -157,8 +159,8 @@ export const changeAnyWorkspace = defineEndpoint({
   method: "PATCH",
   path: "/admin/workspaces/:id",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Assign a plan, or block an organisation's workspace (operators).",
-  description: "Personal workspaces are blocked with their owners.",
+  summary: "Assign a plan or block an organisation's workspace (operators).",
+  description: "To block a personal workspace, block its owner.",
   body: changeSchema,
   response: adminWorkspaceSchema,
   async handle(context, deps: Dependencies) {
@@ -177,9 +179,10 @@ export const clearAllowlist = defineEndpoint({
   method: "DELETE",
   path: "/admin/workspaces/:id/ip-allowlist",
   anywhere: true,
-  summary: "Take everything off a workspace's IP allowlist (operators).",
+  summary: "Clear a workspace's IP allowlist (operators).",
   description:
-    "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
+    "For people who locked themselves out. Signed-in operators can do this from any address, even for their own " +
+    "workspace.",
   response: () =>
     z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
   async handle(

@@ -83,8 +83,9 @@ const metrics: Telling = async (model, deps) => ({
 const shared = {
   ...catalogEndpoint,
   description:
-    "Percentiles over the last five minutes at each provider: milliseconds to the first token that a share of the " +
-    "answers kept, and tokens a second that a share of them reached. Null without traffic.",
+    "Percentiles over the last five minutes at each provider. For latency, the time to the first token in milliseconds " +
+    "that the given share of answers stayed within; for throughput, the tokens per second that the given share reached. " +
+    "Null without traffic.",
   response,
 };
 
@@ -96,23 +97,26 @@ export const metricsRoutes = [
     path: "/models/metrics",
     summary: "Show usage, latency and throughput of all models.",
     description:
-      "Of the models that the caller can reach those with traffic, the most used first: requests of the last seven days with their rank, " +
-      "and the measures of the last five minutes at each provider, as GET /models/{owner}/{model}/metrics has them.",
+      "Returns the models with traffic that the caller can use, most used first: their requests in the last seven days " +
+      "with their rank, and the measures of the last five minutes at each provider, as in GET " +
+      "/models/{owner}/{model}/metrics.",
     response: () =>
       z.object({
         object: z.literal("list"),
-        window_seconds: z.int().describe("Seconds that the measures reach back."),
+        window_seconds: z.int().describe("Length of the measured window in seconds."),
         data: z.array(
           z.object({
             model: z.string().describe("Id of the model."),
-            weekly_requests: z.int().describe("Requests that it served in the last seven days."),
+            weekly_requests: z
+              .int()
+              .describe("Requests that the model served in the last seven days."),
             weekly_rank: z
               .int()
               .nullable()
-              .describe("Its place among the models of this list by these; null without any."),
+              .describe("Rank in this list by these requests; null without any."),
             providers: z
               .array(routeSchema())
-              .describe("Its providers with requests in the window."),
+              .describe("Providers of the model with requests in the window."),
           }),
         ),
       }),
@@ -149,14 +153,14 @@ export const metricsRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:owner/:model/metrics",
-    summary: "Show latency and throughput of a model.",
+    summary: "Show the latency and throughput of a model.",
     handle: subRoute(metrics),
   }),
   // The same by a percent-encoded slug.
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:id/metrics",
-    summary: "Show latency and throughput of a model (slug percent-encoded in one segment).",
+    summary: "Show the latency and throughput of a model (percent-encoded id).",
     handle: subRoute(metrics, modelByEncodedId("metrics")),
   }),
 ];

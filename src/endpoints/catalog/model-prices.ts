@@ -17,13 +17,17 @@ const response = lazily(() =>
           model: z.string(),
           at: z
             .string()
-            .describe("From when on, UTC; of the first, when the gateway first saw it."),
+            .describe(
+              "Time from which the price applies (UTC); for the first entry, when the gateway first read it.",
+            ),
           prices: z
             .record(z.string(), z.number())
-            .describe("USD per million tokens by part, such as input_per_1m; per_request in USD."),
+            .describe(
+              "USD per million tokens by part, such as input_per_1m; per_request is USD per request.",
+            ),
         }),
       )
-      .describe("What each provider asked, the newest first."),
+      .describe("Prices of each provider, newest first."),
   }),
 );
 
@@ -52,8 +56,8 @@ const prices: Telling = async (model, { priceHistory }) => {
 const shared = {
   ...catalogEndpoint,
   description:
-    "The prices of the model's providers since the gateway knows them, the newest first: a provider has another entry for each time " +
-    "that the catalog or the configuration brought other prices. A routing preset shows its members' together.",
+    "Prices of the model's providers since the gateway first read them, newest first. A provider has one entry for each " +
+    "change in the catalog or the configuration. A routing preset shows the prices of all its members.",
   response,
 };
 
@@ -62,14 +66,14 @@ export const pricesRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:owner/:model/prices",
-    summary: "Show when a model's prices changed.",
+    summary: "Show the price history of a model.",
     handle: subRoute(prices),
   }),
   // The same by a percent-encoded slug.
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:id/prices",
-    summary: "Show when a model's prices changed (slug percent-encoded in one segment).",
+    summary: "Show the price history of a model (percent-encoded id).",
     handle: subRoute(prices, modelByEncodedId("prices")),
   }),
 ];

@@ -42,8 +42,8 @@ const privacy: Telling = async (model) => ({
 const shared = {
   ...catalogEndpoint,
   description:
-    "What each provider of the model does with what it is sent. Null is not known, and counts as the less private answer " +
-    "wherever a request asks for privacy.",
+    "How each provider of the model handles the data it receives. Null means unknown, and counts as the less private " +
+    "answer when a request asks for privacy.",
   response,
 };
 
@@ -59,7 +59,7 @@ export const privacyRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:id/privacy",
-    summary: "Show the data policies of a model's providers (slug percent-encoded in one segment).",
+    summary: "Show the data policies of a model's providers (percent-encoded id).",
     handle: subRoute(privacy, modelByEncodedId("privacy")),
   }),
 ];

@@ -81,8 +81,8 @@ const uptime: Telling = async (model, { routeHistory }) => {
 const shared = {
   ...catalogEndpoint,
   description:
-    "Attempts at each provider by day (UTC) over 90 days, the oldest first, and how many failed by the provider's own " +
-    "fault; a routing preset shows its members' together. Null where none was tried.",
+    "Attempts at each provider by day (UTC) over 90 days, oldest first, and the number that failed through the " +
+    "provider's own fault. A routing preset shows all its members. Null without attempts.",
   response,
 };
 
@@ -92,24 +92,27 @@ export const uptimeRoutes = [
   defineEndpoint<Dependencies>({
     ...catalogEndpoint,
     path: "/models/uptime",
-    summary: "Show the uptime of all models' providers.",
+    summary: "Show the uptime of the providers of all models.",
     description:
-      "Attempts at each provider of the models that the caller can reach, over 90 days, and the share of them that found the provider " +
-      "there. Models that were not tried are left out; GET /models/{owner}/{model}/uptime has the days.",
+      "Returns, over 90 days, the attempts at each provider of the models that the caller can use, and the share that " +
+      "the provider answered. Models without attempts are omitted. GET /models/{owner}/{model}/uptime has the single " +
+      "days.",
     response: () =>
       z.object({
         object: z.literal("list"),
-        days: z.int().describe("Days that are counted, today among them."),
+        days: z.int().describe("Number of days, today included."),
         data: z.array(
           z.object({
             model: z.string().describe("Id of the model."),
             provider: z.string().describe("Id of the provider."),
-            attempts: z.int().describe("How often the provider was tried."),
-            failures: z.int().describe("How often it failed by its own fault."),
+            attempts: z.int().describe("Number of attempts at the provider."),
+            failures: z
+              .int()
+              .describe("Number of attempts that failed through the provider's own fault."),
             uptime: z
               .number()
               .nullable()
-              .describe("Share of the attempts that it answered, 0 to 1."),
+              .describe("Share of the attempts that the provider answered, 0 to 1."),
           }),
         ),
       }),
@@ -139,7 +142,7 @@ export const uptimeRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:id/uptime",
-    summary: "Show the uptime of a model's providers (slug percent-encoded in one segment).",
+    summary: "Show the uptime of a model's providers (percent-encoded id).",
     handle: subRoute(uptime, modelByEncodedId("uptime")),
   }),
 ];

@@ -33,7 +33,8 @@ const pricingSchema = lazily(() =>
       .enum(["byok", "member"])
       .optional()
       .describe(
-        "byok: the provider bills the caller's own key, so 0 is not free. member: the price is that of the member that serves.",
+        "byok: the provider bills the caller's own key, so 0 does not mean free. member: the price is that of the " +
+          "member that serves the request.",
       ),
     list_pricing: listPricingSchema.optional(),
     lowest: listPricingSchema.optional(),
@@ -48,29 +49,32 @@ const modelReasoningSchema = lazily(() =>
   reasoningSchema().extend({
     supported_efforts: z
       .array(z.string())
-      .describe("The levels again, where OpenRouter's clients look for them."),
+      .describe("Copy of the levels, for OpenRouter's clients."),
     default_effort: z
       .string()
       .nullable()
-      .describe("The default again; null where none is declared."),
+      .describe("Copy of the default, for OpenRouter's clients; null if none is declared."),
     mandatory: z
       .boolean()
       .describe(
-        "Whether nothing is known that turns thinking off: neither a level nor the dialect of a route.",
+        "Whether reasoning cannot be turned off, as far as the gateway knows: neither a level nor a route's dialect has " +
+          "a way.",
       ),
   }),
 );
 
 const architectureSchema = lazily(() =>
   z.object({
-    modality: z.string().describe("Input and output in one word, such as text+image->text."),
+    modality: z
+      .string()
+      .describe("Input and output modalities in short, such as text+image->text."),
     input_modalities: z
       .array(z.enum(["text", "image", "file", "audio"]))
-      .describe("What the model takes."),
+      .describe("Input modalities."),
     output_modalities: z
       .array(z.enum(["text", "embeddings", "rerank", "decisions"]))
-      .describe("What it gives."),
-    instruct_type: z.null().describe("Always null: not known."),
+      .describe("Output modalities."),
+    instruct_type: z.null().describe("Always null: unknown."),
   }),
 );
 
@@ -78,12 +82,14 @@ const upstreamSchema = lazily(() =>
   z
     .looseObject({
       provider: z.string(),
-      reasoning: reasoningSchema().optional().describe("Overrides the model's; absent inherits it"),
+      reasoning: reasoningSchema()
+        .optional()
+        .describe("Replaces the model's value; if absent, the model's value applies"),
       features: z.object({ reasoning: z.boolean().optional() }),
       supported_parameters: z
         .array(z.string())
         .optional()
-        .describe("Authoritative for this route; absent is permissive"),
+        .describe("Authoritative for this route; if absent, any parameter is allowed"),
       context: z.object({
         context_length: z.int().optional(),
         max_completion_tokens: z.int().optional(),
@@ -91,7 +97,7 @@ const upstreamSchema = lazily(() =>
       pricing: z
         .record(z.string(), z.number())
         .optional()
-        .describe("USD per million tokens, per_request in USD"),
+        .describe("USD per million tokens; per_request in USD"),
       quantization: z.string().optional(),
       data_policy: z.object({
         zdr: z.boolean().optional(),
@@ -113,41 +119,50 @@ const modelObjectSchema = lazily(() =>
       id: z.string(),
       object: z.literal("model"),
       display_name: z.string(),
-      name: z.string().describe("The display name again, where OpenRouter's clients look for it."),
-      canonical_slug: z.string().describe("The id again."),
-      provider: z.string().describe("The organization that owns the model"),
-      owned_by: z.string().describe("The same, under OpenAI's name"),
-      providers: z.array(z.string()).describe("Who can serve it"),
+      name: z.string().describe("Copy of the display name, for OpenRouter's clients."),
+      canonical_slug: z.string().describe("Copy of the id."),
+      provider: z.string().describe("Organisation that owns the model"),
+      owned_by: z.string().describe("Copy of the owner, under OpenAI's name"),
+      providers: z.array(z.string()).describe("Providers that can serve the model"),
       category: z.enum(["text", "image", "audio", "embedding"]),
       context_length: z.int(),
       pricing: pricingSchema(),
       capabilities: z.array(z.string()),
-      architecture: architectureSchema().describe("What the model takes and gives."),
+      architecture: architectureSchema().describe("Input and output modalities of the model."),
       links: z.object({ details: z.string(), metrics: z.string() }),
       reasoning: modelReasoningSchema()
         .optional()
-        .describe("Effort levels that the model takes; absent where none are declared."),
+        .describe("Effort levels of the model; absent if none are declared."),
       supported_parameters: z
         .array(z.string())
-        .describe("Parameters that any route declares; empty where none does, which allows all."),
+        .describe(
+          "Parameters that at least one route declares; empty if none does, which allows any parameter.",
+        ),
       default_parameters: z.null().describe("Always null: the gateway sets no defaults."),
-      per_request_limits: z.null().describe("Always null: there are none beside the lengths."),
+      per_request_limits: z
+        .null()
+        .describe("Always null: there are no limits other than the lengths."),
       supported_voices: z.null().describe("Always null: no voices are served."),
       top_provider: z.object({
         context_length: z.int().describe("The same as context_length of the model."),
         max_completion_tokens: z.int().nullable(),
         is_moderated: z
           .literal(false)
-          .describe("Always false: the gateway moderates nothing by itself."),
+          .describe("Always false: the gateway does not moderate requests by itself."),
       }),
       per_upstream: z.array(upstreamSchema()),
       members: z
         .array(z.string())
         .optional()
-        .describe("Of a routing preset, in the order in which it tries them"),
+        .describe("Members of a routing preset, in the order in which they are tried"),
       description: z.string().optional(),
-      created: z.int().describe("Unix seconds; 0 where it is not known"),
-      coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
+      created: z.int().describe("Unix time in seconds; 0 if unknown"),
+      coming_soon: z
+        .literal(true)
+        .optional()
+        .describe(
+          "Whether the model is announced but not yet available; requests for it answer 404",
+        ),
     })
     .meta({ id: "Model" }),
 );
@@ -162,12 +177,13 @@ const modelListQuerySchema = z.object({
   include: text("unavailable or all: the same as all=1."),
   provider: text("A provider's id or name, or the owner of models."),
   category: z.enum(["text", "image", "audio", "embedding"]).optional(),
-  min_context: z.int().describe("Context tokens at least.").optional(),
+  min_context: z.int().describe("Minimum context length in tokens.").optional(),
   capability: z
     .array(z.string())
     .optional()
     .describe(
-      "May be repeated; every one counts. function_calling and function-calling are the same.",
+      "Required capability. Repeatable; a model must have all of them. function_calling and function-calling are " +
+        "equivalent.",
     ),
   supported: text("The older form of capability, with commas."),
   privacy: text("0 or false: also models of providers that the caller blocks."),
@@ -185,16 +201,14 @@ const modelListQuerySchema = z.object({
       "name",
       "id",
     ])
-    .describe(
-      "added: the newest first. usage: by the requests of the last seven days. name: by id.",
-    )
+    .describe("added: newest first. usage: by the requests of the last seven days. name: by id.")
     .optional(),
   limit: z
     .int()
     .min(1)
-    .describe("Models that the answer has at most; all unless it is sent.")
+    .describe("Maximum number of models in the answer. Default: all.")
     .optional(),
-  offset: z.int().min(0).describe("Models that are passed over.").optional(),
+  offset: z.int().min(0).describe("Number of models to skip.").optional(),
 });
 
 /**
@@ -218,8 +232,8 @@ export const listModels = defineEndpoint<Dependencies>({
   path: "/models",
   summary: "List models.",
   description:
-    "What the caller can reach, and what is announced; filters narrow it. Clients that send `anthropic-version` get " +
-    "Anthropic's list, with `limit`, `after_id` and `before_id`.",
+    "Returns the models that the caller can use and those that are announced; filters narrow the list. Clients that " +
+    "send `anthropic-version` receive Anthropic's list format, with `limit`, `after_id` and `before_id`.",
   query: modelListQuerySchema,
   response: () =>
     z.object({
@@ -228,13 +242,13 @@ export const listModels = defineEndpoint<Dependencies>({
       presets: z
         .array(presetObjectSchema())
         .optional()
-        .describe("Presets of the workspace; absent without a key, and with presets=0."),
-      total_count: z.int().describe("Models that pass the filters, on all pages."),
+        .describe("Presets of the workspace; absent without a key or with presets=0."),
+      total_count: z.int().describe("Number of models that pass the filters, on all pages."),
       links: z
         .object({
           next: z.string().nullable().describe("Path of the next page; null on the last one."),
         })
-        .describe("Where the list goes on, where `limit` was sent."),
+        .describe("Pagination links, if `limit` was sent."),
     }),
   async handle(context, deps) {
     const { inference, presets, routeHistory } = deps;
@@ -280,15 +294,15 @@ export const listModels = defineEndpoint<Dependencies>({
 export const countModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/count",
-  summary: "Count the models that can be reached.",
+  summary: "Count the available models.",
   response: () =>
     z.object({
-      count: z.int().describe("Models that every caller can reach."),
+      count: z.int().describe("Number of models that every caller can use."),
       data: z
         .object({
-          count: z.int().describe("The same number, where OpenRouter's clients look for it."),
+          count: z.int().describe("The count, for OpenRouter's clients."),
         })
-        .describe("The count again."),
+        .describe("Copy of the count."),
     }),
   handle(context, deps) {
     const count = countListed(
@@ -303,7 +317,7 @@ export const countModels = defineEndpoint<Dependencies>({
 export const getModel = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/:owner/:model",
-  summary: "Show one model.",
+  summary: "Show a model.",
   response: modelObjectSchema,
   handle: subRoute(viewModel),
 });
@@ -312,7 +326,7 @@ export const getModel = defineEndpoint<Dependencies>({
 export const getModelByEncodedId = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/:id",
-  summary: "Show one model (slug percent-encoded in one segment).",
+  summary: "Show a model (percent-encoded id).",
   response: modelObjectSchema,
   handle: subRoute(viewModel),
 });

@@ -36,7 +36,7 @@ const entrySchema = lazily(() =>
     website: z.string().optional(),
     status: z
       .enum(["active", "byok"])
-      .describe("byok: serves only callers with a key of their own at that provider"),
+      .describe("byok: serves only callers with their own key at this provider"),
     model_count: z.int(),
     endpoints: z.array(z.string()).describe("Surfaces that the provider offers"),
   }),
@@ -49,7 +49,7 @@ export const listProviders = defineEndpoint<Dependencies>({
   access: { open: true },
   summary: "List providers.",
   description:
-    "Always the whole list. Whether a provider answers at present is in the health snapshot.",
+    "Always returns the whole list. GET /health shows whether a provider answers at present.",
   response: () => z.object({ object: z.literal("list"), data: z.array(entrySchema()) }),
   handle: (context, { inference }) =>
     new Response(listText(inference.catalog()), {
@@ -69,7 +69,7 @@ export const providerLogo = defineEndpoint<Dependencies>({
   access: { open: true },
   counting: "at-door",
   tag: "Catalog",
-  summary: "Show the logo of a provider.",
+  summary: "Show a provider's logo.",
   otherResponseTypes: ["image/svg+xml"],
   encodeError: encodeContractError,
   handle(context, { inference }) {

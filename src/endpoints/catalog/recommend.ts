@@ -78,17 +78,17 @@ export const recommendModelsFor = defineEndpoint<Dependencies>({
   path: "/models/recommend",
   summary: "Recommend models for a task.",
   description:
-    "Ranks the chat models that the caller can reach by capabilities, price, context, health and measured latency, weighted by " +
-    "the task, and says why each has its place. Models in an outage are left out.",
+    "Ranks the chat models that the caller can use by capabilities, price, context, health and measured latency, " +
+    "weighted for the task, and gives the reasons for each rank. Models with an outage are omitted.",
   query: z.object({
     task: z
       .string()
-      .describe("translation, coding, reasoning, vision, cheap, or the task in words."),
+      .describe("translation, coding, reasoning, vision, cheap, or a description of the task."),
     free_only: z.enum(["true", "false"]).optional(),
     max_input_per_1m: z
       .number()
       .optional()
-      .describe("Highest input price in USD per million tokens."),
+      .describe("Maximum input price in USD per million tokens."),
     min_context: z.int().optional(),
     limit: z.int().min(1).max(50).default(5).optional(),
   }),
@@ -98,11 +98,11 @@ export const recommendModelsFor = defineEndpoint<Dependencies>({
       task: z.string(),
       understood_as: z
         .enum(["translation", "coding", "reasoning", "vision", "cheap", "general"])
-        .describe("general: the text names no task."),
+        .describe("The recognised task; general if the text names none."),
       considered: z.int(),
       left_out: z
         .object({ task: z.int(), price: z.int(), context: z.int(), down: z.int() })
-        .describe("How many models are not ranked, by reason."),
+        .describe("Number of models that are not ranked, by reason."),
       data: z.array(
         z.object({
           rank: z.int(),

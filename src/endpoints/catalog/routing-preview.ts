@@ -127,8 +127,8 @@ const preview: Telling = async (model, { inference }: Dependencies, { caller }) 
 const shared = {
   ...catalogEndpoint,
   description:
-    "Who would be tried for a request that asks for nothing in particular, in order. Public for routing presets, which " +
-    "show each member once; for other models an LLM key or a session is needed.",
+    "Returns the providers that would be tried, in order, for a request without special requirements. Public for " +
+    "routing presets, which show each member once; other models require an LLM key or a session.",
   response,
 };
 
@@ -144,7 +144,7 @@ export const previewRoutes = [
   defineEndpoint<Dependencies>({
     ...shared,
     path: "/models/:id/routing-preview",
-    summary: "Preview the routing of a model (slug percent-encoded in one segment).",
+    summary: "Preview the routing of a model (percent-encoded id).",
     handle: subRoute(preview, modelByEncodedId("routing-preview")),
   }),
 ];
