@@ -29,7 +29,7 @@ const parametersSchema = z.object({
   callback_url: z
     .string()
     .max(2_000)
-    .describe("Where the code is sent to: https, or http on a loopback address."),
+    .describe("Redirect address of the code: https, or http on a loopback address."),
   code_challenge: z.string().regex(pkcePattern).describe("PKCE challenge (RFC 7636)."),
   code_challenge_method: z.enum(["S256", "plain"]).default("S256"),
   key_label: z.string().trim().max(200).optional(),
@@ -38,10 +38,10 @@ const parametersSchema = z.object({
     .nonnegative()
     .max(9_000_000)
     .optional()
-    .describe("The cap that the app asks for, in USD."),
+    .describe("Spending cap that the app requests, in USD."),
   usage_limit_type: z.enum(["daily", "weekly", "monthly"]).optional(),
   expires_at: z.iso.datetime({ offset: true }).optional(),
-  state: z.string().max(1_000).optional().describe("Comes back with the code."),
+  state: z.string().max(1_000).optional().describe("Returned with the code, unchanged."),
 });
 
 type Parameters = z.infer<typeof parametersSchema>;
@@ -132,7 +132,7 @@ export const authPage = defineEndpoint({
   path: "/auth",
   summary: "Show the page that gives an app a key.",
   description:
-    "The browser comes back to callback_url with code, and state where it was sent. POST /auth/keys exchanges the code.",
+    "The browser returns to callback_url with code, and with state if it was sent. POST /auth/keys exchanges the code.",
   query: parametersSchema.partial(),
   async handle(context, deps: Dependencies) {
     const request = readRequest(context.query, deps.clock.nowMs());
@@ -156,7 +156,7 @@ export const submitAuth = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/auth",
-  summary: "Give an app a key with the form of the page.",
+  summary: "Give an app a key (form of the page).",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
   async handle(context, deps: Dependencies) {

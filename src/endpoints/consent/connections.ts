@@ -27,24 +27,26 @@ const connectionSchema = lazily(() =>
     origin: z
       .enum(["device", "oauth", "key", "playground"])
       .describe(
-        "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the " +
-          "dashboard's own.",
+        "How the app was connected: device by a device code, oauth in a browser, key by the page at /auth, with a key of its own; " +
+          "playground is the dashboard itself.",
       ),
     scopes: z.array(z.string()),
     bundle: z
       .enum(["read_only", "standard"])
       .nullable()
-      .describe("The consent bundle that the scopes are; null where they are none."),
+      .describe("Consent bundle that equals the scopes; null if none does."),
     resource: z.string().nullable(),
     workspace_id: z.string(),
     user_id: z.string(),
     key_id: z
       .string()
-      .describe("The key that carries limits and spend; records and usage name it."),
+      .describe(
+        "The LLM key of the connection. It carries limits and spend, and records and usage name it.",
+      ),
     limit: z.number().nullable(),
     limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
     limit_remaining: z.number().nullable(),
-    usage: z.number().describe("What was spent with it, in USD."),
+    usage: z.number().describe("Spend of the connection in USD."),
     allowed_models: z.array(z.string()).nullable(),
     created_at: z.string(),
     created_from: z.object({ address: z.string(), user_agent: z.string() }),
@@ -136,7 +138,7 @@ export const listConnections = defineEndpoint({
   access: { managementScope: "read:connections", session: true },
   summary: "List connected apps.",
   description:
-    "Members see the apps that they connected, owners, admins and management keys all of the workspace.",
+    "Members see the apps that they connected. Owners, admins and management keys see all of the workspace.",
   response: listSchema,
   async handle(context, deps: Dependencies) {
     const connections = await deps.consent.connections.list(visibleTo(context.caller));
@@ -189,8 +191,8 @@ export const listAllConnections = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/connections",
-  summary: "List the connected apps of every workspace.",
-  description: "The newest first.",
+  summary: "List the connected apps of all workspaces.",
+  description: "Newest first.",
   query: z.object({
     ...pageParameters,
     workspace_id: z.string().optional(),

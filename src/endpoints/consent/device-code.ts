@@ -12,15 +12,15 @@ const text = (charactersMax: number) =>
   z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
 
 const deviceSchema = z.looseObject({
-  client_id: text(300).describe("Of a registered client. May be left out."),
+  client_id: text(300).describe("Id of a registered client. Optional."),
   client_name: text(100).describe(
-    "Shown to the person who approves; ignored where client_id is sent.",
+    "Name shown to the person who approves; ignored if client_id is sent.",
   ),
   scope: text(1_000).describe(
-    "Scopes, separated by spaces; all that apps can be granted where it is left out.",
+    "Scopes, separated by spaces. Default: all that apps can be granted.",
   ),
   key_label: text(200).describe("Name of the connection's key."),
-  surface: text(100).describe("What the client is, as coding agents say it."),
+  surface: text(100).describe("Kind of the client, as coding agents send it."),
 });
 
 const responseSchema = lazily(() =>
@@ -31,7 +31,7 @@ const responseSchema = lazily(() =>
     verification_uri_complete: z.string(),
     expires_in: z.int(),
     interval: z.int(),
-    login_notice: z.string().optional().describe("Shown beside the code by agents that know it."),
+    login_notice: z.string().optional().describe("Shown beside the code, for agents that send it."),
   }),
 );
 
@@ -101,9 +101,10 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
 const declared = {
   ...oauthRoute,
   method: "POST",
-  summary: "Begin to connect a device.",
+  summary: "Start the connection of a device.",
   description:
-    "RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id nor a scope is needed.",
+    "The device flow of RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id " +
+    "nor a scope is required.",
   rawBody: deviceSchema,
   formBody: deviceSchema,
   bodyOptional: true,

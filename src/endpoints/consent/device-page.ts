@@ -129,7 +129,7 @@ export const submitDevice = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/device",
-  summary: "Connect a device with the form of the page.",
+  summary: "Connect a device (form of the page).",
   rawBody: z.object({ user_code: z.string(), decision: z.enum(["approve", "decline"]).optional() }),
   rawBodyType: "application/x-www-form-urlencoded",
   async handle(context, deps: Dependencies) {

@@ -43,17 +43,15 @@ const codeSchema = z.looseObject({
     .string("is required: the PKCE challenge (RFC 7636)")
     .regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.default("S256"),
-  expires_at: momentField.nullish().describe("When the new key ends."),
+  expires_at: momentField.nullish().describe("When the new key expires."),
   key_label: z
     .string()
     .trim()
     .max(...atMost(200))
     .nullish()
     .describe("Name of the new key."),
-  limit: limitField.nullish().describe("What the new key may spend, in USD."),
-  usage_limit_type: limitResetField
-    .nullish()
-    .describe("The window that the limit is measured over."),
+  limit: limitField.nullish().describe("Spending limit of the new key, in USD."),
+  usage_limit_type: limitResetField.nullish().describe("Window of the limit."),
 });
 
 type CodeBody = z.infer<typeof codeSchema>;
@@ -130,10 +128,10 @@ export const createAuthorizationCode = defineEndpoint({
   path: "/auth/keys/code",
   access: { llmKey: true, keyHeldDirectly: true },
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Create an authorization code that is exchanged for a key.",
+  summary: "Create an authorization code for a key.",
   description:
-    "The code works once, for ten minutes, and for the program that has the verifier of the challenge. The new key belongs to the " +
-    "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
+    "The code is valid once, for ten minutes, and only with the verifier of the challenge. The new key belongs to the personal " +
+    "workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
   body: codeSchema,
   response: () =>
     z.object({
@@ -286,8 +284,8 @@ export const exchangeAuthorizationCode = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Exchange an authorization code for a key.",
   description:
-    "Takes codes of POST /auth/keys/code and of the authorization page at /auth. The secret is shown in this answer and " +
-    "never again.",
+    "Accepts codes of POST /auth/keys/code and of the authorization page at /auth. The secret is in this answer only and is never " +
+    "shown again.",
   body: exchangeSchema,
   response: () => z.object({ key: z.string(), user_id: z.string() }),
   async handle(context, deps: Dependencies) {
@@ -320,12 +318,12 @@ export const createPlaygroundKey = defineEndpoint({
   method: "POST",
   path: "/session/playground-key",
   idempotent: true,
-  summary: "Get a key for the playground.",
+  summary: "Create a key for the playground.",
   description:
-    "For pages, which hold it in memory alone: sessions send no inference requests themselves. It lasts 12 hours, may cost " +
-    "5 USD a day, and is metered to one key record of the person in the workspace, named Playground. The key before it " +
-    "ends: a page whose key " +
-    "is refused with 401 asks again. GET /connections lists it, and DELETE /connections/{id} ends it.",
+    "For browser pages, since sessions cannot send inference requests. Pages keep the key in memory only. It expires after 12 " +
+    "hours, may spend 5 USD per day, and is metered to one key record of the person in the workspace, named Playground. The " +
+    "previous key ends; a page whose key is refused with 401 requests another. GET /connections lists it, and DELETE " +
+    "/connections/{id} ends it.",
   response: () =>
     z.object({
       object: z.literal("playground_key"),

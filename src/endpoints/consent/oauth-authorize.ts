@@ -282,7 +282,7 @@ export const submitAuthorize = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/mcp/oauth/authorize",
-  summary: "Connect an app with the form of the page.",
+  summary: "Connect an app (form of the page).",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
   async handle(context, deps: Dependencies) {

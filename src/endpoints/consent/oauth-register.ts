@@ -84,9 +84,9 @@ export const registerOauthClient = defineEndpoint({
   path: "/mcp/oauth/register",
   summary: "Register an OAuth client.",
   description:
-    "RFC 7591. Loopback redirects and custom schemes make a client native, also where it does not say so. A client whose " +
-    "grant_types hold the device flow's and no authorization_code needs no redirect_uris. Clients that no person connects " +
-    "are forgotten after 30 days.",
+    "Dynamic registration of RFC 7591. Loopback redirects and custom schemes make a client native, even if it does not declare " +
+    "that. A client whose grant_types include the device flow but not authorization_code needs no redirect_uris. Clients without a " +
+    "connection are deleted after 30 days.",
   rawBody: registrationSchema,
   response: clientSchema,
   async handle(context, { consent }: Pick<Dependencies, "consent">) {

@@ -51,7 +51,9 @@ const responseSchema = lazily(() =>
     email: z
       .string()
       .optional()
-      .describe("Who approved, for clients that have the person confirm it."),
+      .describe(
+        "E-mail address of the person who approved, for clients that let the person confirm it.",
+      ),
   }),
 );
 
@@ -303,8 +305,8 @@ const declared = {
   response: responseSchema,
   summary: "Obtain an access token.",
   description:
-    "Polls a device code (RFC 8628), exchanges an authorization code with PKCE (RFC 7636), or refreshes a token. Pending and " +
-    "terminal states are 400 with authorization_pending, slow_down, access_denied or expired_token.",
+    "Polls a device code (RFC 8628), exchanges an authorization code with PKCE (RFC 7636), or refreshes a token. Pending and final " +
+    "states are 400 with authorization_pending, slow_down, access_denied or expired_token.",
 } as const;
 
 /** Issues an access token (contract: "Device authorization"). */
@@ -354,7 +356,7 @@ const revocation = {
   formBody: revokeSchema,
   response: () => z.object({}),
   handle: revoke,
-  summary: "Give an access or refresh token back; its connection ends.",
+  summary: "Revoke an access or refresh token and end its connection.",
 } as const;
 
 /** Ends a connection by one of its tokens. */

@@ -43,9 +43,9 @@ export const getAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "GET",
   access: readsPayments,
-  summary: "Show automatic top-ups.",
+  summary: "Show the automatic top-ups.",
   description:
-    "stopped means that the card was refused, with the reason; nothing is tried until a person agrees again.",
+    "stopped means that the card was refused; the answer has the reason. The card is not charged again until a person agrees again.",
   handle: async (context, deps: Dependencies) =>
     context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
 });
@@ -69,11 +69,11 @@ export const agreeToAutomaticTopUps = defineEndpoint({
   access: changesPayments,
   bodyBytesMax: accountBodyBytesMax,
   idempotent: true,
-  summary: "Agree to automatic top-ups.",
+  summary: "Set up automatic top-ups.",
   description:
-    "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than " +
-    "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. " +
-    "Agreeing again replaces the terms, and starts again after a card was refused.",
+    "When the balance falls below threshold, the card that was saved last is charged for amount and its fee, never more than " +
+    "monthly_limit in a month (UTC), fees included, and never twice at once. The consent is stored with its time and its author. " +
+    "Agreeing again replaces the terms, and resumes top-ups that a refused card stopped.",
   body: agreementSchema,
   async handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
@@ -108,7 +108,7 @@ export const endAutomaticTopUps = defineEndpoint({
   method: "DELETE",
   access: changesPayments,
   summary: "End automatic top-ups.",
-  description: "A charge that is under way is still credited.",
+  description: "A charge in progress is still credited.",
   async handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
     const { id } = workspaceOf(context);

@@ -18,25 +18,25 @@ const creditsSchema = lazily(() =>
   z
     .object({
       balance: usd.describe(
-        "What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402.",
+        "Spendable amount: monthly_balance and topup_balance. At 0, paid inference answers 402.",
       ),
       monthly_balance: usd.describe(
-        "Credits of the plan, of referrals and of grants that lapse with their month; spent first.",
+        "Credits of the plan, of referrals and of monthly grants. They expire with their month and are spent first.",
       ),
       topup_balance: usd.describe(
-        "Credits that were bought or granted to stay; spent last, they never lapse.",
+        "Credits that were bought, or granted without expiry. They are spent last.",
       ),
-      used: usd.describe("Everything that was ever charged."),
-      today_cost: usd.describe("Charged since the day began, in UTC."),
+      used: usd.describe("USD charged since the workspace exists."),
+      today_cost: usd.describe("USD charged since the day began (UTC)."),
       currency: z.literal("usd"),
       data: z
         .object({
           total_credits: usd.describe(
-            "Everything that was given and has not lapsed: balance and used.",
+            "All credits that were given and have not expired: balance and used.",
           ),
-          total_usage: usd.describe("The same as used."),
+          total_usage: usd.describe("Copy of used."),
         })
-        .describe("The balance in OpenRouter's form."),
+        .describe("The balance in OpenRouter's format."),
     })
     .meta({ id: "Credits" }),
 );
@@ -91,15 +91,15 @@ const entrySchema = lazily(() =>
       kind: z
         .enum(["charges", "topup", "grant", "bootstrap", "refund", "expiry"])
         .describe(
-          "charges are those of a UTC day, at its end; expiry is what lapsed of monthly credits.",
+          "charges: the charges of a UTC day, at its end. expiry: monthly credits that expired.",
         ),
       bucket: z
         .enum(["monthly", "topup"])
         .nullable()
-        .describe("Null for charges, which are paid from both."),
-      amount: z.number().describe("USD, negative where credits went."),
-      balance: z.number().describe("USD after this entry."),
-      requests: z.int().nullable().describe("Requests that were charged for."),
+        .describe("Null for charges, which use both buckets."),
+      amount: z.number().describe("Amount in USD; negative for credits that left the balance."),
+      balance: z.number().describe("Balance after this entry, in USD."),
+      requests: z.int().nullable().describe("Number of requests that were charged."),
       reference: z.string().nullable(),
     })
     .meta({ id: "CreditTransaction" }),
@@ -155,17 +155,17 @@ export const listCreditTransactions = defineEndpoint({
   base: "api",
   access: { managementScope: "read:credits", session: true },
   counting: "at-door",
-  summary: "List what moved the balance: the statement.",
+  summary: "List the entries of the statement.",
   description:
-    "Newest first: top-ups, grants, refunds, monthly credits that lapsed, and what was charged on each UTC day. All amounts add " +
-    "up to the balance. next_cursor, sent as cursor, gives the entries before these.",
+    "Newest first: top-ups, grants, refunds, monthly credits that expired, and the charges of each UTC day. The amounts add up to " +
+    "the balance. next_cursor, sent as cursor, returns older entries.",
   tag: "Account",
   query: z.object({
     limit: z
       .string()
       .optional()
-      .describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
-    cursor: z.string().optional().describe("next_cursor of the page before."),
+      .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
+    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
   }),
   response: () =>
     z.object({

@@ -67,8 +67,8 @@ export const listInvoices = defineEndpoint({
   access: readsPayments,
   summary: "List invoices and credit notes.",
   description:
-    `Newest first: ${listMax} unless limit says otherwise. next_cursor, sent as cursor, gives the next page. ` +
-    "A paid top-up has an invoice, and each refund of it a credit note.",
+    `Newest first. Default limit: ${listMax}. next_cursor, sent as cursor, returns the next page. Each paid top-up has an invoice, ` +
+    "and each of its refunds a credit note.",
   query: pageQuery,
   response: () =>
     z.object({
@@ -96,8 +96,8 @@ export const getInvoice = defineEndpoint({
   method: "GET",
   path: "/credits/invoices/:id",
   access: readsPayments,
-  summary: "Show an invoice or a credit note, as a page to print.",
-  description: "HTML; nothing of it changes after it was issued.",
+  summary: "Show an invoice or a credit note as a printable page.",
+  description: "Returns HTML. Documents never change after they are issued.",
   otherResponseTypes: ["text/html"],
   async handle(context, deps: Dependencies) {
     const { store } = paymentsOf(deps);

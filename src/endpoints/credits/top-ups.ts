@@ -47,9 +47,8 @@ export const quoteTopUp = defineEndpoint({
   method: "GET",
   path: "/credits/quote",
   access: readsPayments,
-  summary: "Tell what a top-up costs.",
-  description:
-    "amount is in USD. The fee comes on top of the credits: total is what the card is charged.",
+  summary: "Show the price of a top-up.",
+  description: "amount is in USD. The fee is added to it: the card is charged total.",
   query: z.object({ amount: z.string() }),
   response: quoteSchema,
   handle(context, deps: Dependencies) {
@@ -76,9 +75,9 @@ export const createTopUp = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Buy credits by card.",
   description:
-    "Answers the address of a page of Stripe's on which the total is paid, fee included; the credits count as soon as Stripe " +
-    "says that it was. save_card keeps the card for automatic top-ups, which are agreed to apart. return_url, on this service, is where " +
-    "the browser goes afterwards.",
+    "Returns the address of a Stripe page on which the total, including the fee, is paid. The credits are available as soon as " +
+    "Stripe confirms the payment. save_card saves the card for automatic top-ups, which are set up separately. return_url, on this " +
+    "service, is where the browser returns afterwards.",
   body: newTopUpSchema,
   response: () => topUpSchema().extend({ url: z.string() }),
   async handle(context, deps: Dependencies) {
@@ -115,9 +114,7 @@ export const listTopUps = defineEndpoint({
   path: "/credits/top-ups",
   access: readsPayments,
   summary: "List top-ups by card.",
-  description:
-    `Newest first, automatic ones as well: ${listMax} unless limit says otherwise. ` +
-    "next_cursor, sent as cursor, gives the next page.",
+  description: `Newest first, automatic top-ups included. Default limit: ${listMax}. next_cursor, sent as cursor, returns the next page.`,
   query: pageQuery,
   response: () =>
     z.object({
@@ -161,7 +158,7 @@ export const topUpPage = defineEndpoint({
   path: returnPath,
   otherResponseTypes: ["text/html"],
   access: { open: true },
-  summary: "Say that a checkout has ended (a page for people).",
+  summary: "Show the page after a checkout.",
   query: z.object({ paid: z.string().optional() }),
   handle(context, deps: Dependencies) {
     paymentsOf(deps);
@@ -192,10 +189,10 @@ export const stripeWebhook = defineEndpoint({
   path: "/webhooks/stripe",
   access: { open: true },
   bodyBytesMax,
-  summary: "Take an event of Stripe.",
+  summary: "Receive a webhook event from Stripe.",
   description:
-    "Only events that Stripe signed within the last five minutes are looked at. They may come in any order and any number of " +
-    "times. 200 means that the event needs no repetition.",
+    "Accepts only events that Stripe signed within the last five minutes. Events may arrive in any order and more than once. 200 " +
+    "means that the event need not be repeated.",
   rawBody: z.looseObject({ id: z.string(), type: z.string() }),
   response: () => z.object({ received: z.literal(true), outcome: z.string() }),
   async handle(context, deps: Dependencies) {

@@ -35,7 +35,7 @@ const bodySchema = z.lazy(() =>
     page_ranges: z
       .array(pageRange)
       .optional()
-      .describe("One-based and inclusive; default all pages."),
+      .describe("Numbered from 1 and inclusive. Default: all pages."),
     parse_mode: z.enum(["low", "medium", "high"]).optional(),
     output: z.object({ formats: z.array(z.enum(["markdown", "text", "blocks"])) }).optional(),
     chunking: z.object({ strategy: z.enum(["none", "page", "section"]) }).optional(),
@@ -61,15 +61,15 @@ export const documentsParse = defineEndpoint<Dependencies>({
   bodyBytesMax: parseBodyBytesMax,
   summary: "Parse a document with your own provider key.",
   description:
-    "Answers 200 with the provider's result, or 202 with a job while it works: repeat the request with the same Idempotency-Key " +
-    "(or the job's id as the key, where none was sent) to pick the result up within a day. Costs nothing here.",
+    "Answers 200 with the provider's result, or 202 with a job while it is running. To fetch the result within a day, repeat the " +
+    "request with the same Idempotency-Key, or with the job's id as the key if none was sent. Not charged here.",
   tag: "Inference",
   query: z.object({
     wait_seconds: z
       .string()
       .regex(/^\d{1,2}$/)
       .optional()
-      .describe("0 to 60; how long to hold the request until the job is done."),
+      .describe("Seconds to wait for the job before answering, 0 to 60."),
   }),
   headers: z.object({
     "Idempotency-Key": z
@@ -77,9 +77,11 @@ export const documentsParse = defineEndpoint<Dependencies>({
       .min(1)
       .max(255)
       .optional()
-      .describe("The same key is the same job; with another body it is a conflict."),
+      .describe(
+        "The same key refers to the same job; with a different body the request answers 409.",
+      ),
   }),
-  answerHeaders: { [pagesHeader]: "Pages of the document, where they are known." },
+  answerHeaders: { [pagesHeader]: "Number of pages of the document, if known." },
   rawBody: bodySchema,
   response: () =>
     z.looseObject({

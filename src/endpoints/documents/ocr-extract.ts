@@ -142,19 +142,19 @@ const uploadSchema = z.object({
   filename: z
     .string()
     .optional()
-    .describe("A hint; what the file is, its bytes tell. Default image.png."),
+    .describe("A hint only; the type is detected from the bytes. Default image.png."),
 });
 
 const answerSchema = lazily(() =>
   z.object({
-    text: z.string().describe("Markdown."),
+    text: z.string().describe("The text as Markdown."),
     format: z.literal("markdown"),
     model: z
       .string()
-      .describe(
-        `What reads files here: ${converterModel}, or the model that the operator has configured.`,
-      ),
-    tokens: z.int().describe("The text's length in tokens, estimated at four characters each."),
+      .describe(`The converter: ${converterModel}, or the model that the operator has configured.`),
+    tokens: z
+      .int()
+      .describe("Length of the text in tokens, estimated at four characters per token."),
   }),
 );
 
@@ -166,11 +166,11 @@ export const ocrExtract = defineEndpoint<Dependencies>({
   access: { llmKey: true },
   counting: "at-door",
   bodyBytesMax: uploadBodyBytesMax,
-  summary: "Read a picture or a PDF as Markdown.",
+  summary: "Convert an image or a PDF to Markdown.",
   description:
-    "JSON, or a multipart/form-data body with the file in the field `image`. PNG, JPEG, GIF, WebP, BMP, TIFF and PDF, " +
-    "told apart by their bytes. Headings, lists and tables where the layout shows them. Costs nothing, unless the operator has " +
-    "configured a model that reads pages; then pages without text of their own cost what that model does.",
+    "Send JSON, or multipart/form-data with the file in the field `image`. Accepts PNG, JPEG, GIF, WebP, BMP, TIFF and PDF, " +
+    "detected from the bytes. Headings, lists and tables are kept if the layout shows them. Free of charge, unless the operator has " +
+    "configured a model that reads pages; then pages without embedded text cost what the model costs.",
   tag: "Inference",
   rawBody: uploadSchema,
   formBody: z.object({ image: z.string().meta({ format: "binary" }) }),

@@ -35,7 +35,7 @@ const conversationSchema = lazily(() =>
       starred: z.boolean(),
       source: z
         .enum(["playground", "responses"])
-        .describe("What keeps it: the playground, or responses that are stored."),
+        .describe("Origin: the playground, or stored responses."),
       model: z.string().nullable(),
       message_count: z.int(),
       created_at: z.string(),
@@ -50,7 +50,7 @@ const messageSchema = lazily(() =>
     role: z.string(),
     content: z.string(),
     model: z.string().nullable(),
-    response_id: z.string().nullable().describe("The stored response that it belongs to."),
+    response_id: z.string().nullable().describe("The stored response that the message belongs to."),
     created_at: z.string(),
   }),
 );
@@ -117,9 +117,10 @@ export const listConversations = defineEndpoint({
   method: "GET",
   path: "/conversations",
   access: reads,
-  summary: "List your conversations.",
+  summary: "List conversations.",
   description:
-    "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
+    "Returns only the conversations of the caller's person, without messages, the most recent message first. search matches titles " +
+    "and messages.",
   query: z.object({ ...pageParameters, starred: truthParameter }),
   response: () => listSchema(conversationSchema()),
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
@@ -144,9 +145,7 @@ const messagesField = z
   .max(1_000);
 
 const newConversationSchema = z.strictObject({
-  title: lineField(200)
-    .optional()
-    .describe("The beginning of the first message unless it is named."),
+  title: lineField(200).optional().describe("Default: the beginning of the first message."),
   model: plainText(200).min(1).optional(),
   messages: messagesField,
 });
@@ -159,8 +158,9 @@ export const createConversation = defineEndpoint({
   access: writes,
   idempotent: true,
   bodyBytesMax: conversationBytesMax,
-  summary: "Keep a conversation.",
-  description: "409 where the workspace keeps none, by its setting or under zero data retention.",
+  summary: "Store a conversation.",
+  description:
+    "Answers 409 if the workspace stores no conversations, by its setting or under zero data retention.",
   body: newConversationSchema,
   response: wholeSchema,
   async handle(context, dependencies: Dependencies) {
@@ -249,7 +249,8 @@ export const deleteConversation = defineEndpoint({
   path: "/conversations/:id",
   access: writes,
   summary: "Delete a conversation.",
-  description: "Responses that are stored stay; DELETE /responses/{id} deletes them, here as well.",
+  description:
+    "Stored responses remain; DELETE /responses/{id} deletes them, also from the conversation.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     await conversations.remove(personOf(context), context.param("id"));
@@ -271,7 +272,7 @@ export const getConversationSettings = defineEndpoint({
   method: "GET",
   path: "/conversations/settings",
   access: reads,
-  summary: "Show whether the workspace keeps conversations.",
+  summary: "Show whether the workspace stores conversations.",
   response: settingsSchema,
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     return context.json(settings(await conversations.keeps(workspaceOf(context).id)));
@@ -287,8 +288,8 @@ export const changeConversationSettings = defineEndpoint({
   path: "/conversations/settings",
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: conversationBytesMax,
-  summary: "Turn the keeping of conversations on or off.",
-  description: "Those that are there stay until they are deleted or their days are over.",
+  summary: "Turn the storage of conversations on or off.",
+  description: "Stored conversations remain until they are deleted or their retention ends.",
   body: settingsChangesSchema,
   response: settingsSchema,
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {

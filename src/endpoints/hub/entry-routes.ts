@@ -43,16 +43,16 @@ const sharedFields = lazily(() => ({
     .nullable()
     .optional()
     .describe(
-      "Left out in lists; null where a hub's items are too large together to be shown at once.",
+      "Omitted in lists; null if the items of a hub are together too large for one answer.",
     ),
   slug: z.string().nullable(),
-  hub: z.string().nullable().describe("Slug of the hub that holds it."),
+  hub: z.string().nullable().describe("Slug of the hub that contains it."),
   visibility: z.enum(visibilities),
   version: z.int(),
   published_version: z
     .int()
     .nullable()
-    .describe("The version that other workspaces see; null where they see none."),
+    .describe("Version that other workspaces see; null if they see none."),
   stars: z.int(),
   starred: z.boolean().describe("Whether the caller has starred it."),
   forks: z.int(),
@@ -60,7 +60,7 @@ const sharedFields = lazily(() => ({
   created_by: z
     .string()
     .nullable()
-    .describe("The person who made it; null for records of other workspaces."),
+    .describe("Id of the author; null for entries of other workspaces."),
   created_at: z.string(),
   updated_at: z.string(),
 }));
@@ -78,7 +78,9 @@ export const promptSchema = lazily(() =>
       status: z
         .enum(reviewStatuses)
         .nullable()
-        .describe("The review of the newest version; null for prompts that are not public."),
+        .describe(
+          "State of the review of the newest version; null for prompts that are not public.",
+        ),
       review: z.object({ note: z.string().nullable(), reviewed_at: z.string() }).nullable(),
       ...sharedFields(),
     })
@@ -87,7 +89,7 @@ export const promptSchema = lazily(() =>
 
 const documentFields = lazily(() => ({
   name: z.string(),
-  source_ref: z.string().nullable().describe("Where it was imported from."),
+  source_ref: z.string().nullable().describe("Address that it was imported from."),
   ...sharedFields(),
 }));
 
@@ -100,11 +102,11 @@ export const skillSchema = lazily(() =>
       files: z
         .array(
           z.object({
-            path: z.string().meta({ description: "Path below the skill's folder." }),
+            path: z.string().meta({ description: "Path relative to the skill's folder." }),
             bytes: z.int().meta({ description: "Size of the file in bytes." }),
           }),
         )
-        .describe("Files beside SKILL.md, such as scripts; the export has them."),
+        .describe("Files beside SKILL.md, such as scripts; included in the export."),
     })
     .meta({ id: "Skill" }),
 );
@@ -294,8 +296,8 @@ function readingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     access: readsHub,
     summary: `List ${kind}s.`,
     description:
-      "Newest first, without their bodies. scope=workspace, the default, has those of the workspace, public those that every " +
-      "workspace sees, starred those that the caller has starred.",
+      "Newest first, without bodies. scope=workspace, the default, lists those of the workspace; public those that every workspace " +
+      "sees; starred those that the caller has starred.",
     query: z.object({
       ...pageParameters,
       scope: z.enum(scopes).default("workspace").optional(),
@@ -335,7 +337,8 @@ function readingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     path: `${base}/:id/versions`,
     access: readsHub,
     summary: `List the versions of a ${kind}.`,
-    description: "Newest first; other workspaces see the published one. The last hundred are kept.",
+    description:
+      "Newest first, at most the last hundred. Other workspaces see only the published version.",
     response: versionListSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const found = await hub.entries.versions(hubCaller(context), idOf(context), kind);
@@ -355,8 +358,8 @@ function writingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     method: "DELETE",
     path: `${base}/:id`,
     access: writesHub,
-    summary: `Delete a ${kind} with its versions.`,
-    description: "Forks of it stay.",
+    summary: `Delete a ${kind} and its versions.`,
+    description: "Its forks remain.",
     response: deletedSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       await hub.entries.remove(hubCaller(context), idOf(context), kind);
@@ -371,8 +374,8 @@ function writingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
       path: `${base}/:id/star`,
       access: writesHub,
       ...(starred ? { idempotent: true } : {}),
-      summary: starred ? `Star a ${kind}.` : `Take the star of a ${kind} back.`,
-      description: "For the caller's person; the same twice is done once.",
+      summary: starred ? `Star a ${kind}.` : `Remove the star of a ${kind}.`,
+      description: "Applies to the caller's person. Repeating the request has no effect.",
       response: schema,
       async handle(context, { hub }: Pick<Dependencies, "hub">) {
         const caller = hubCaller(context);
@@ -391,7 +394,7 @@ function writingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     bodyBytesMax: hubBodyBytesMax,
     summary: `Copy a ${kind} into the workspace.`,
     description:
-      "Private unless visibility says otherwise. It has the version that the caller sees.",
+      "Copies the version that the caller sees. The copy is private unless visibility says otherwise.",
     body: forkSchema,
     bodyOptional: true,
     response: schema,

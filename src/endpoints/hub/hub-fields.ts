@@ -101,9 +101,12 @@ export const pageFields = {
 
 /** The same, as documents show it. */
 export const pageParameters = {
-  search: z.string().optional().describe("Words; each has to begin a word of the record."),
+  search: z
+    .string()
+    .optional()
+    .describe("Search words; each must match the beginning of a word in the record."),
   limit: z.int().min(1).max(100).default(50).optional(),
-  cursor: z.string().optional().describe("next_cursor of the page before."),
+  cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
 };
 
 /** The answer of a list. */

@@ -52,8 +52,8 @@ const newItemSchema = z.strictObject({
 
 const importSchema = z.strictObject({
   source_ref: lineField(2_000).describe(
-    "The https URL of a SKILL.md, of a public Git repository (https://host/path.git#ref:folder, or a forge's page of a folder), or " +
-      "<hub>/<item> of a hub of this service.",
+    "The https URL of a SKILL.md or of a public Git repository (https://host/path.git#ref:folder, or a forge's page of a folder), " +
+      "or <hub>/<item> of a hub of this service.",
   ),
 });
 
@@ -67,7 +67,7 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     path: "/hubs/:slug/items",
     access: readsHub,
     summary: "List the items of a hub.",
-    description: "Newest first, without their bodies.",
+    description: "Newest first, without bodies.",
     query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
     response: () => listSchema(itemSchema()),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -88,8 +88,8 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     bodyBytesMax: hubBodyBytesMax,
     summary: "Add an item to a hub.",
     description:
-      "kind is kb, a knowledge document, unless it is skill, prompt or plugin. Without a name it has that of its front matter or " +
-      "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
+      "kind defaults to kb, a knowledge document; skill, prompt and plugin are the others. The name defaults to that of the front " +
+      "matter or to the first heading. A skill must be a SKILL.md. A prompt in a public hub waits for approval.",
     body: newItemSchema,
     response: itemSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -105,7 +105,7 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     method: "GET",
     path: "/hubs/:slug/items/:item",
     access: readsHub,
-    summary: "Show an item of a hub, by its slug or id.",
+    summary: "Show an item of a hub.",
     response: itemSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
@@ -121,8 +121,8 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     bodyBytesMax: hubBodyBytesMax,
     summary: "Change an item of a hub.",
     description:
-      "Another document, name or other tags make a new version; of a prompt in a public hub it waits for approval, and others see " +
-      "the approved one until then. Its author may, and admins of the workspace.",
+      "A changed document, name or tags create a new version. In a public hub, the new version of a prompt waits for approval, and " +
+      "other workspaces see the approved one until then. Allowed for its author and for admins of the workspace.",
     body: itemChangesSchema,
     response: itemSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -141,7 +141,8 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     path: "/hubs/:slug/items/:item/versions",
     access: readsHub,
     summary: "List the versions of an item of a hub.",
-    description: "Newest first; other workspaces see the published one. The last hundred are kept.",
+    description:
+      "Newest first, at most the last hundred. Other workspaces see only the published version.",
     response: versionListSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
@@ -156,7 +157,8 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     path: "/hubs/:slug/items/:item",
     access: writesHub,
     summary: "Delete an item of a hub.",
-    description: "Its author may, that of the hub, and admins of the workspace.",
+    description:
+      "Allowed for its author, for the author of the hub, and for admins of the workspace.",
     response: () => z.object({ deleted: z.literal(true), id: z.string() }),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
@@ -175,8 +177,9 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     bodyBytesMax: hubBodyBytesMax,
     summary: "Import a skill into a hub.",
     description:
-      "A document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes. A folder of a Git repository " +
-      "brings its files, scripts/, references/ and assets/ along: at most 100 files and 2 MB, within 20 seconds.",
+      "Fetches documents over TLS, from public addresses only, within 10 seconds and up to 400,000 bytes. A folder of a Git " +
+      "repository is imported with its files below scripts/, references/ and assets/: at most 100 files and 2 MB, within 20 " +
+      "seconds.",
     body: importSchema,
     response: skillSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {

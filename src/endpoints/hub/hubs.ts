@@ -38,7 +38,7 @@ export const listHubs = defineEndpoint({
   access: readsHub,
   summary: "List hubs.",
   description:
-    "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
+    "Newest first. Returns the hubs of the workspace, or with scope=public those that every workspace sees.",
   query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
   response: () => listSchema(hubSchema()),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -54,7 +54,7 @@ export const listHubs = defineEndpoint({
 
 const newHubSchema = z.strictObject({
   name: lineField(200),
-  slug: slugField.optional().describe("Made from the name unless it is named."),
+  slug: slugField.optional().describe("Slug of the hub. Default: derived from the name."),
   description: descriptionField.nullish(),
   visibility: visibilityField.default("workspace").optional(),
 });
@@ -69,7 +69,8 @@ export const createHub = defineEndpoint({
   bodyBytesMax: hubBodyBytesMax,
   summary: "Create a hub.",
   description:
-    "A collection of skills, prompts, knowledge documents and plugins. Slugs are unique in a workspace, and among public hubs.",
+    "A hub is a collection of skills, prompts, knowledge documents and plugins. Slugs are unique within a workspace, and among " +
+    "public hubs.",
   body: newHubSchema,
   response: hubSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -111,8 +112,8 @@ export const getHub = defineEndpoint({
   access: readsHub,
   summary: "Show a hub with its items.",
   description:
-    `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies ` +
-    `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
+    `Accepts the slug or the id; a hub of the workspace takes precedence over a public one. Returns the ${shownItemsMax} newest ` +
+    `items, with bodies of up to ${shownCharactersMax} characters together. GET /hubs/{slug}/items lists all items.`,
   response: () =>
     hubSchema()
       .extend({ items: z.array(itemSchema()) })
@@ -149,7 +150,7 @@ export const changeHub = defineEndpoint({
   bodyBytesMax: hubBodyBytesMax,
   summary: "Change a hub.",
   description:
-    "Its items have its visibility; prompts of a hub that becomes public wait for approval.",
+    "Items have the visibility of their hub. Prompts of a hub that becomes public wait for approval.",
   body: hubChangesSchema,
   response: hubSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -171,7 +172,7 @@ export const deleteHub = defineEndpoint({
   method: "DELETE",
   path: "/hubs/:slug",
   access: writesHub,
-  summary: "Delete a hub with its items.",
+  summary: "Delete a hub and its items.",
   response: () => z.object({ deleted: z.literal(true), id: z.string(), slug: z.string() }),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const { id, slug } = await hub.hubs.remove(hubCaller(context), slugOf(context));
@@ -186,7 +187,7 @@ export const exportHub = defineEndpoint({
   path: "/hubs/:slug/export",
   access: readsHub,
   summary: "Export a hub as a zip archive.",
-  description: "Folders for skills, prompts, knowledge and plugins.",
+  description: "The archive has folders for skills, prompts, knowledge and plugins.",
   otherResponseTypes: ["application/zip"],
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);

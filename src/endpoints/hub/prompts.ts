@@ -36,7 +36,7 @@ const newPromptSchema = z.strictObject({
   visibility: visibilityField
     .default("public")
     .optional()
-    .describe("public, the default, waits for an operator's approval."),
+    .describe("public, the default, requires the approval of an operator."),
 });
 
 const promptChangesSchema = z.strictObject({
@@ -81,7 +81,8 @@ export const publishPrompt = defineEndpoint({
   bodyBytesMax: hubBodyBytesMax,
   summary: "Publish a prompt.",
   description:
-    "The workspace has it at once; others once an operator has approved it. Its text is kept as it is and never run here.",
+    "The workspace can use the prompt immediately, other workspaces after an operator has approved it. The text is stored unchanged " +
+    "and is never executed by the service.",
   body: newPromptSchema,
   response: promptSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -115,7 +116,8 @@ export const changePrompt = defineEndpoint({
   bodyBytesMax: hubBodyBytesMax,
   summary: "Change a prompt.",
   description:
-    "Other content makes a new version; of a public prompt it waits for approval, and others see the approved one until then.",
+    "Changed content creates a new version. The new version of a public prompt waits for approval, and other workspaces see the " +
+    "approved one until then.",
   body: promptChangesSchema,
   response: promptSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -139,8 +141,8 @@ export const listReviews = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/prompts",
-  summary: "List public prompts by the state of their review (operators).",
-  description: "The longest waiting first, in their newest version and with their bodies.",
+  summary: "List public prompts by review state (operators).",
+  description: "Returns the newest versions with their bodies, longest waiting first.",
   query: z.object({
     status: z.enum(reviewStatuses).default("pending_review").optional(),
     limit: z.int().min(1).max(100).default(20).optional(),
@@ -167,12 +169,12 @@ export const listReviews = defineEndpoint({
 });
 
 const reviewSchema = z.strictObject({
-  note: lineField(1_000).nullish().describe("Shown to the workspace of the prompt."),
+  note: lineField(1_000).nullish().describe("Note to the workspace of the prompt."),
   version: z
     .int("must be a whole number")
     .min(1)
     .optional()
-    .describe("The version that was read; 409 where there is a newer one."),
+    .describe("Version that was reviewed; answers 409 if there is a newer one."),
 });
 
 const reviewing = ({ approve }: { approve: boolean }) =>
@@ -184,7 +186,7 @@ const reviewing = ({ approve }: { approve: boolean }) =>
     bodyBytesMax: hubBodyBytesMax,
     summary: approve
       ? "Approve a public prompt (operators)."
-      : "Reject a public prompt, or withdraw it (operators).",
+      : "Reject or withdraw a public prompt (operators).",
     body: reviewSchema,
     bodyOptional: true,
     response: promptSchema,

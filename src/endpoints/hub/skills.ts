@@ -16,18 +16,18 @@ import {
 } from "./hub-fields.ts";
 
 const documentField = bodyField.describe(
-  "SKILL.md as Agent Skills have it: front matter with name and description, then Markdown.",
+  "The SKILL.md of an Agent Skill: front matter with name and description, then Markdown.",
 );
 
 const newSkillSchema = z.strictObject({
   body: documentField,
-  name: lineField(200).optional().describe("That of the front matter unless it is named."),
+  name: lineField(200).optional().describe("Default: the name in the front matter."),
   slug: slugField.optional(),
   tags: tagsField.optional(),
-  hub: slugField.optional().describe("Slug of the hub that gets it."),
+  hub: slugField.optional().describe("Slug of the hub to publish in."),
   visibility: visibilityField
     .optional()
-    .describe("workspace unless it is said otherwise; a skill of a hub has the hub's."),
+    .describe("Default workspace; a skill in a hub has the visibility of the hub."),
 });
 
 const skillChangesSchema = z.strictObject({
@@ -63,7 +63,8 @@ export const publishSkill = defineEndpoint({
   idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Publish a skill.",
-  description: "An Agent Skills document. Its text is kept as it is and never run here.",
+  description:
+    "Takes an Agent Skills document. The text is stored unchanged and is never executed by the service.",
   body: newSkillSchema,
   response: skillSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -82,7 +83,7 @@ export const changeSkill = defineEndpoint({
   access: writesHub,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Change a skill.",
-  description: "Another document, name or other tags make a new version.",
+  description: "A changed document, name or tags create a new version.",
   body: skillChangesSchema,
   response: skillSchema,
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -106,7 +107,8 @@ export const exportSkill = defineEndpoint({
   path: "/skills/:id/export",
   access: readsHub,
   summary: "Export a skill as a zip archive.",
-  description: "A folder with SKILL.md, to unpack where an agent looks for skills.",
+  description:
+    "The archive has a folder with SKILL.md, to unpack into the skills folder of an agent.",
   otherResponseTypes: ["application/zip"],
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const entry = await hub.entries.find(hubCaller(context), context.param("id"), "skill");

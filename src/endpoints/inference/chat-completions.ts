@@ -27,7 +27,7 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Create a chat completion, whole or streamed.",
   description:
-    "OpenAI's chat dialect with routing preferences in `provider`, fallback models in `models`, and the charge in `usage.cost`.",
+    "OpenAI's chat dialect, with routing preferences in `provider`, fallback models in `models`, and the charge in `usage.cost`.",
   tag: "Inference",
   rawBody: chatRequestSchema,
   otherResponseTypes: ["text/event-stream"],

@@ -37,17 +37,17 @@ function sortedJson(value: unknown): string {
 export const managedSettings = defineEndpoint<Dependencies>({
   ...forAgent,
   path: "/managed/settings",
-  summary: "Show the settings that Claude Code has to take over.",
-  description: "404 where the operator prescribes none (claude_code.managed_settings).",
+  summary: "Show the managed settings for Claude Code.",
+  description: "Answers 404 if the operator has configured none (claude_code.managed_settings).",
   response: () =>
     z.object({
-      uuid: z.string().describe("Changes with the settings."),
+      uuid: z.string().describe("Identifier that changes with the settings."),
       checksum: z
         .string()
-        .describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
+        .describe("SHA-256 of the settings as JSON with sorted keys; equal to the ETag."),
       settings: z
         .looseObject({})
-        .describe("Settings of Claude Code, as claude_code.managed_settings has them."),
+        .describe("Settings for Claude Code from claude_code.managed_settings."),
     }),
   handle(context, { claudeCode }) {
     const settings = claudeCode.managedSettings;
@@ -65,16 +65,20 @@ const usageSchema = lazily(() =>
   z.object({
     extra_usage: z
       .looseObject({
-        is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
+        is_enabled: z.boolean().describe("Always true: every request is billed by usage."),
         monthly_limit: z
           .number()
           .nullable()
-          .describe("The key's limit in cents; null where it has none."),
-        used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
+          .describe("Limit of the key in cents; null without a limit."),
+        used_credits: z
+          .number()
+          .describe(
+            "Cents spent of the limit; without a limit, cents spent in the current UTC month.",
+          ),
         utilization: z
           .number()
           .nullable()
-          .describe("Percent of the limit that is spent; null without a limit."),
+          .describe("Percentage of the limit that is spent; null without a limit."),
         currency: z.literal("USD"),
       })
       .describe("Spend of the key."),
@@ -83,13 +87,11 @@ const usageSchema = lazily(() =>
         z.looseObject({
           kind: z.literal("spend"),
           group: z.string().describe("Period of the limit, such as day or month."),
-          percent: z.number().describe("Percent of the limit that is spent."),
-          resets_at: z
-            .string()
-            .describe("When everything spent so far has left the period (ISO 8601)."),
+          percent: z.number().describe("Percentage of the limit that is spent."),
+          resets_at: z.string().describe("When all current spend has left the period (ISO 8601)."),
         }),
       )
-      .describe("The key's limit; empty where it has none."),
+      .describe("Limit of the key; empty without a limit."),
   }),
 );
 
@@ -101,9 +103,10 @@ const severityOf = (percent: number): string =>
 export const agentUsage = defineEndpoint<Dependencies>({
   ...forAgent,
   path: "/api/oauth/usage",
-  summary: "Show the spend of the key in Claude Code's form.",
+  summary: "Show the spend of the key in Claude Code's format.",
   description:
-    "Amounts in cents. `limits` is empty for a key without a limit; then spend of the UTC month, week and day is shown.",
+    "Amounts are in cents. For a key without a limit, `limits` is empty and the spend of the current UTC month, week and day is " +
+    "shown.",
   query: z.looseObject({}),
   response: usageSchema,
   async handle(context, deps) {
@@ -172,7 +175,7 @@ export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((sign
     method: "POST",
     unaudited: true,
     path: `/v1/${signal}`,
-    summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
+    summary: `Accept and discard OpenTelemetry ${signal} from Claude Code.`,
     bodyBytesMax: 4 * 1024 * 1024,
     rawBody: exported,
     response: () => exported,

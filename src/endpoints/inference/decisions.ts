@@ -39,8 +39,8 @@ const endpointAt = (path: string) =>
     bodyBytesMax: inferenceBodyBytesMax,
     summary: "Answer typed questions about a state with probabilities.",
     description:
-      "Questions are `noul` (yes or no), `choice` (one of some options) or `score` (a level of 2 to 10, counted from 0). " +
-      "Costs nothing on any plan; 60 requests a minute and key, counted by themselves.",
+      "Questions are `noul` (yes or no), `choice` (one of several options) or `score` (a level on a scale of 2 to 10 levels, " +
+      "counted from 0). Free on every plan. Limited to 60 requests per minute and key, counted separately.",
     tag: "Inference",
     rawBody: z.lazy(() =>
       z.looseObject({

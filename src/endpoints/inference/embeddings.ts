@@ -53,22 +53,24 @@ const headers = z.lazy(() =>
       .string()
       .regex(/^\d+$/)
       .optional()
-      .describe("Seconds for which the answer is kept; 3600 unless sent, 0 keeps nothing."),
+      .describe("Seconds for which the answer is cached. Default 3600; 0 disables storage."),
     "gw-skip-cache": z
       .enum(["true", "false"])
       .optional()
-      .describe("`true` passes the cache by, to read and to write."),
+      .describe("`true` skips the cache for reading and writing."),
     "gw-cache-key": z
       .string()
       .max(1_024)
       .optional()
-      .describe("Replaces the input and the other fields in the cache's key."),
+      .describe("Replaces the input and the other fields in the cache key."),
     "X-Routing-Strategy": z.enum(["cheapest", "fastest", "most-available"]).optional(),
     "x-session-id": z
       .string()
       .max(256)
       .optional()
-      .describe("A session's requests stay with one provider; `session_id` in the body wins."),
+      .describe(
+        "Id of a session. Its requests are sent to the same provider; `session_id` in the body takes precedence.",
+      ),
   }),
 );
 
@@ -96,11 +98,11 @@ export const embeddings = defineEndpoint<Dependencies>({
   ...shared,
   path: "/embeddings",
   base: "api",
-  summary: "Turn texts into vectors.",
+  summary: "Create embeddings.",
   description:
-    "OpenAI's dialect on every embedding model. Answers are kept for an hour (`gw-cache-ttl` in seconds; `gw-skip-cache: true` " +
-    "passes the cache by; `gw-cache-key` replaces the input) within the workspace, and a kept answer is not billed; " +
-    "`X-Service-Cache-Status` says HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
+    "OpenAI's dialect on every embedding model. Answers are cached within the workspace for an hour; a cached answer is not billed. " +
+    "`gw-cache-ttl` sets the seconds, `gw-skip-cache: true` skips the cache, and `gw-cache-key` replaces the input in the cache " +
+    "key. `X-Service-Cache-Status` is HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
   rawBody: z.lazy(() =>
     z.looseObject({
       model: z.string(),
@@ -145,11 +147,11 @@ export const cohereEmbedPath = defineEndpoint<Dependencies>({
   ...shared,
   path: "/v2/embed",
   base: "root",
-  summary:
-    "Turn texts and pictures into vectors, in the dialect and under the path of Cohere's clients.",
+  summary: "Create embeddings of texts and images, for Cohere's clients.",
   description:
-    "As `POST /embeddings`, on every embedding model, whichever dialect its provider speaks. One of `texts`, `images` and " +
-    "`inputs` is sent; `embedding_types` are float and base64. `X-Service-Translation-Loss` names what the provider has no field for.",
+    "Cohere's dialect and path, for every embedding model, whichever dialect its provider uses. Otherwise like `POST /embeddings`. " +
+    "Send one of `texts`, `images` and `inputs`; `embedding_types` are float and base64. `X-Service-Translation-Loss` names fields " +
+    "that the provider does not support.",
   rawBody: z.lazy(() =>
     z.looseObject({
       model: z.string(),

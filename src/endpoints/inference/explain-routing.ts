@@ -139,12 +139,12 @@ export const explainRouting = defineEndpoint<Dependencies>({
   unaudited: true,
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Explain how a chat request would be routed.",
+  summary: "Explain the routing of a chat request.",
   description:
-    "Takes the body of POST /chat/completions and sends nothing: the candidates in the order in which they would be " +
-    "tried, each with its reason, what it may cost and the output cap that it would be given where that can be paid alone, who was left " +
-    "out by which rule, what the request may cost at most, and what would be held at the moment. " +
-    "Management keys and people who signed in are answered for their workspace, as for a key without limits of its own.",
+    "Takes the body of POST /chat/completions and sends no request to a provider. Returns the candidates in the order in which they " +
+    "would be tried, each with its reason, its possible cost and, if the caller can pay it alone, its output cap; the routes that " +
+    "were excluded, each with the rule; the maximum cost of the request; and the amount that would be held now. For management keys " +
+    "and signed-in people, the answer applies to their workspace, as for a key without limits of its own.",
   tag: "Inference",
   rawBody: chatRequestSchema,
   response: () =>

@@ -43,8 +43,8 @@ export const messages = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Create a message, whole or streamed.",
   description:
-    "Anthropic's Messages dialect on any model: native upstreams receive the body unchanged, others a translation. " +
-    "The key travels as `x-api-key` or as `Authorization: Bearer`; the charge stands in `usage.cost`.",
+    "Anthropic's Messages dialect on any model. Providers of this dialect receive the body unchanged, others a translation. Send " +
+    "the key as `x-api-key` or as `Authorization: Bearer`. The charge is in `usage.cost`.",
   tag: "Inference",
   rawBody: messagesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
@@ -92,8 +92,8 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Count the input tokens of a message.",
   description:
-    "The provider's own count where it counts, else an estimate; X-Service-Token-Count says `native` or `estimated`. " +
-    "Costs nothing.",
+    "Returns the provider's own count if it offers one, otherwise an estimate. X-Service-Token-Count is `native` or `estimated`. " +
+    "Free of charge.",
   tag: "Inference",
   rawBody: countTokensRequestSchema,
   response: () => z.object({ input_tokens: z.int() }),

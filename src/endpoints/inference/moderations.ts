@@ -24,9 +24,9 @@ export const moderations = defineEndpoint<Dependencies>({
   access: { llmKey: true },
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Say of texts whether they are harmful, and in which of 13 ways.",
+  summary: "Classify texts as harmful or not in 13 categories.",
   description:
-    "Up to 32 texts of up to 32,000 characters each. Without a model, or with one of OpenAI's ids, a guard model is chosen. " +
+    "Up to 32 texts of up to 32,000 characters each. A guard model is chosen if no model or one of OpenAI's ids is sent. " +
     "`guard_categories` has the guard model's own labels.",
   tag: "Inference",
   rawBody: z.lazy(() =>

@@ -312,28 +312,30 @@ const text = (description: string) => z.string().optional().describe(description
 /** Request headers that every chat-like route reads, described for documents. */
 export const inferenceHeaders = z.object({
   [brandHeader("Provider")]: text(
-    "Slug of the provider that is to serve; several with commas are tried in that order.",
+    "Slug of the provider to use; several, separated by commas, are tried in that order.",
   ),
   [brandHeader("Balance-After-Debit")]: z
     .enum(["true"])
     .optional()
     .describe(
-      "Asks for the charge and the balance after it; the answer waits up to 500 ms for them.",
+      "Requests the charge and the balance after it in the answer, which waits up to 500 ms for them.",
     ),
   "x-session-id": z
     .string()
     .max(256)
     .optional()
-    .describe("Requests of one session stay with one provider; the body's session_id wins."),
-  "HTTP-Referer": text("Address of the app, kept with the request."),
-  "X-Title": text("Name of the app, kept with the request."),
+    .describe(
+      "Id of a session. Its requests are sent to the same provider; session_id in the body takes precedence.",
+    ),
+  "HTTP-Referer": text("URL of the app, recorded with the request."),
+  "X-Title": text("Name of the app, recorded with the request."),
   traceparent: text("Trace that the request belongs to (W3C Trace Context)."),
 });
 
 /** These and the headers of Messages. */
 export const messagesHeaders = inferenceHeaders.extend({
-  "anthropic-version": text("Version of the dialect, such as 2023-06-01; may be left out."),
-  "anthropic-beta": text("Betas of the dialect, passed to upstreams that know them."),
+  "anthropic-version": text("Version of the dialect, such as 2023-06-01. Optional."),
+  "anthropic-beta": text("Beta features of the dialect, passed to providers that support them."),
 });
 
 /** These and the headers of Responses. */
@@ -342,7 +344,7 @@ export const responsesHeaders = inferenceHeaders.extend({
     .enum(["event", "inline"])
     .optional()
     .describe(
-      "Where the stream tells its metadata: event sends an event of its own after the last one, inline puts it into the last one, " +
-        "for clients that break on events that they do not know.",
+      "How a stream carries its metadata: event sends an additional event after the last one; inline adds it to the last event, for " +
+        "clients that fail on unknown events.",
     ),
 });

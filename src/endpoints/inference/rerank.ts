@@ -21,8 +21,8 @@ const endpointAt = (place: Place) =>
     counting: "by-handler",
     bodyBytesMax: inferenceBodyBytesMax,
     description:
-      "At most 1,000 documents. Billed by the tokens of the query and all documents, at four characters a token; a search unit " +
-      "that the provider reports bills at least 1,000 tokens.",
+      "Accepts up to 1,000 documents. Billed by the tokens of the query and of all documents, at four characters per token. A " +
+      "search unit that the provider reports is billed as at least 1,000 tokens.",
     tag: "Inference",
     rawBody: z.lazy(() =>
       z.looseObject({
@@ -77,7 +77,7 @@ const endpointAt = (place: Place) =>
 export const rerank = endpointAt({
   path: "/rerank",
   base: "api",
-  summary: "Rerank documents by how well they fit a query.",
+  summary: "Rank documents by relevance to a query.",
   encodeError: surfaceErrors(names),
 });
 
@@ -87,6 +87,6 @@ export const rerank = endpointAt({
 export const cohereRerankPath = endpointAt({
   path: "/v2/rerank",
   base: "root",
-  summary: "Rerank documents, under the path of Cohere's clients.",
+  summary: "Rank documents by relevance to a query, for Cohere's clients.",
   encodeError: cohereErrors(names),
 });

@@ -17,10 +17,10 @@ const chatUsageSchema = lazily(() =>
         upstream_inference_cost: z
           .number()
           .nullish()
-          .describe("USD that the provider reported as its own cost."),
+          .describe("Cost in USD that the provider reported."),
       })
       .optional()
-      .describe("What the provider says of its cost."),
+      .describe("Cost as reported by the provider."),
   }),
 );
 
@@ -34,18 +34,15 @@ const toolCallSchema = lazily(() =>
 
 /** The description of a fallback to another model. */
 const fallbackFields = lazily(() => ({
-  requested_model: z
-    .string()
-    .optional()
-    .describe("The model that was asked for, where another one served."),
+  requested_model: z.string().optional().describe("The requested model, if another one served."),
   fallback: z
     .looseObject({
       used: z.boolean().describe("Whether another model served."),
-      reason: z.string().describe("Why."),
-      attempts: z.array(z.looseObject({})).describe("What was tried."),
+      reason: z.string().describe("Why the requested model did not serve."),
+      attempts: z.array(z.looseObject({})).describe("The attempts."),
     })
     .optional()
-    .describe("How another model came to serve."),
+    .describe("How the fallback was chosen."),
 }));
 
 /** A whole answer in the chat dialect. */
@@ -66,12 +63,12 @@ export const chatCompletionSchema = lazily(() =>
               content: z
                 .string()
                 .nullable()
-                .describe("Text of the answer; null where only tools are called."),
+                .describe("Text of the answer; null if it only calls tools."),
               tool_calls: z.array(toolCallSchema()).optional(),
-              reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
+              reasoning: z.string().nullish().describe("Reasoning text, if the model shows it."),
               refusal: z.string().nullish(),
             })
-            .describe("The answer."),
+            .describe("The message of the answer."),
         }),
       ),
       usage: chatUsageSchema(),
@@ -120,7 +117,7 @@ export const chatChunkSchema = lazily(() =>
       usage: chatUsageSchema()
         .partial({ cost: true })
         .nullish()
-        .describe("On the last chunk before `[DONE]`."),
+        .describe("Present on the last chunk before `[DONE]`."),
       ...fallbackFields(),
     })
     .meta({ id: "ChatCompletionChunk" }),
@@ -226,7 +223,7 @@ export const responseEventSchema = lazily(() =>
         type: z
           .string()
           .describe(
-            "Events of reasoning, refusals, annotations and other tools, and the routing facts.",
+            "Events of reasoning, refusals, annotations and other tools, and routing metadata.",
           ),
       }),
     ])

@@ -70,8 +70,8 @@ export const compactResponse = defineEndpoint<Dependencies>({
   counting: "by-handler",
   summary: "Compact a conversation.",
   description:
-    "The model summarises the conversation of input and previous_response_id, charged like any other request. Send output " +
-    "as the beginning of the next request's input, to any model.",
+    "The model summarises the conversation of input and previous_response_id; it is charged like any other request. Send output at " +
+    "the beginning of the next request's input, to any model.",
   tag: "Inference",
   bodyBytesMax: inferenceBodyBytesMax,
   rawBody: conversationSchema,

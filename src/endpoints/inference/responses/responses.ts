@@ -80,8 +80,8 @@ export const responses = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Create a response, whole or streamed.",
   description:
-    "OpenAI's Responses dialect on any model, with the charge in `usage.cost`. Responses are kept unless `store` is false, " +
-    "`previous_response_id` continues from one, and `background` queues one to be fetched or followed later.",
+    "OpenAI's Responses dialect on any model, with the charge in `usage.cost`. Responses are stored unless `store` is false. " +
+    "`previous_response_id` continues a stored response. `background` queues the response, to fetch or follow it later.",
   tag: "Inference",
   rawBody: responsesRequestSchema,
   otherResponseTypes: ["text/event-stream"],

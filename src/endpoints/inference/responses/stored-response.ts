@@ -44,7 +44,7 @@ const retrieveQuerySchema = z.object({
     .string()
     .optional()
     .describe(
-      "Accepted for OpenAI's clients (also as include[]); a response is kept with everything that its request included.",
+      "Accepted for OpenAI's clients (also as include[]). A stored response always contains everything that its request included.",
     ),
 });
 
@@ -80,8 +80,8 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
   path: "/responses/:id",
   summary: "Retrieve a stored response.",
   description:
-    "With `stream=true` the events of a background response, as they were sent: " +
-    "those after `starting_after`, then those that come.",
+    "With `stream=true`, returns the events of a background response as they were sent: first those after `starting_after`, then " +
+    "new ones as they arrive.",
   query: retrieveQuerySchema,
   otherResponseTypes: ["text/event-stream"],
   streamEvents: responseEventSchema,
@@ -179,7 +179,7 @@ const itemsQuerySchema = z.object({
     .string()
     .optional()
     .describe(
-      "Accepted for OpenAI's clients (also as include[]); items are listed with everything that was sent.",
+      "Accepted for OpenAI's clients (also as include[]). Items are always listed in full.",
     ),
 });
 
