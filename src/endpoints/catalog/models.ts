@@ -175,7 +175,7 @@ const modelListQuerySchema = z.object({
     "1, true or yes: also models that the caller cannot reach; of no effect without a key.",
   ),
   include: text("unavailable or all: the same as all=1."),
-  provider: text("A provider's id or name, or the owner of models."),
+  provider: text("Id or name of a provider, or owner of models."),
   category: z.enum(["text", "image", "audio", "embedding"]).optional(),
   min_context: z.int().describe("Minimum context length in tokens.").optional(),
   capability: z
@@ -185,7 +185,7 @@ const modelListQuerySchema = z.object({
       "Required capability. Repeatable; a model must have all of them. function_calling and function-calling are " +
         "equivalent.",
     ),
-  supported: text("The older form of capability, with commas."),
+  supported: text("Former name of capability; separate several with commas."),
   privacy: text("0 or false: also models of providers that the caller blocks."),
   presets: text("0 or false: without the presets array."),
   sort: z

@@ -173,8 +173,8 @@ const documentedZone = z
   .string()
   .optional()
   .describe(
-    "Time zone whose days are counted, such as Europe/Berlin; UTC unless it is given. At most 31 days at a time. " +
-      "An hour that midnight cuts counts for the day in which it begins.",
+    "Time zone whose days are counted, such as Europe/Berlin. Default: UTC. At most 31 days per request. An hour that midnight " +
+      "divides counts towards the day in which it begins.",
   );
 
 /** The query strings as documents show them. */
@@ -186,7 +186,7 @@ export const analyticsQueries = {
     group_by: z
       .string()
       .optional()
-      .describe("model, key and provider; several with commas between them."),
+      .describe("model, key or provider; separate several with commas."),
     time_zone: documentedZone,
   }),
   activity: z.object({

@@ -109,7 +109,7 @@ export const usageAnalytics = defineEndpoint({
       from: z.string(),
       to: z.string(),
       interval: z.enum(["hour", "day"]),
-      time_zone: z.string().describe("Whose days the buckets are."),
+      time_zone: z.string().describe("Time zone of the buckets."),
       data: z.array(sumsSchema().extend({ bucket: z.string() })),
     }),
   async handle(context, deps: Dependencies) {

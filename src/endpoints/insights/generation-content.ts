@@ -56,12 +56,11 @@ export const generationContent = defineEndpoint({
   access: { llmKey: true, managementScope: "read:security", session: true },
   counting: "at-door",
   tag: "Insights",
-  summary: "Show what one request asked and was answered.",
+  summary: "Show the content of a request and its answer.",
   description:
-    "Kept where PATCH /security/privacy asks for it with keep_contents, for the days that the operator settled, and never " +
-    "under zero data retention. A key reads what it asked itself. input is the body of the request, output.raw the answer as " +
-    "it was sent; each has at most 262,144 characters, and input_cut and output_cut say where that was too little. 404 where " +
-    "nothing is kept.",
+    "Contents are stored if PATCH /security/privacy enables keep_contents, for the number of days that the operator configured, and " +
+    "never under zero data retention. A key can read only its own requests. input is the body of the request, output.raw the answer " +
+    "as it was sent. Each is cut at 262,144 characters; input_cut and output_cut report that. Answers 404 if nothing is stored.",
   query: z.object({ id: z.string() }),
   response: contentSchema,
   encodeError: encodeContractError,

@@ -85,8 +85,8 @@ export const generationAnalytics = defineEndpoint({
   path: "/analytics/generations",
   summary: "List the requests of the workspace, newest first.",
   description:
-    "Every filter that is given has to be met. next_cursor, sent as after, gives the requests before these. Where few of many " +
-    "requests meet the filters, a page may have fewer than limit, or none, and still have a next_cursor: it continues the search.",
+    "Requests must match all filters. next_cursor, sent as after, returns older requests. If few requests match the filters, a page " +
+    "may have fewer entries than limit, or none, and still have a next_cursor that continues the search.",
   query: generationQueries.list,
   otherResponseTypes: ["text/csv"],
   response: () =>
@@ -192,7 +192,7 @@ function table(
 
 const bucketSchema = lazily(() =>
   z.object({
-    bucket: z.string().describe("Beginning of the bucket, UTC."),
+    bucket: z.string().describe("Beginning of the bucket (UTC)."),
     requests: z.int(),
     errors: z.int(),
     tokens: z.int(),
@@ -204,11 +204,11 @@ const bucketSchema = lazily(() =>
 export const generationHistogram = defineEndpoint({
   ...shared,
   path: "/analytics/generations/histogram",
-  summary: "Add the requests of a list up, over time.",
+  summary: "Sum up requests over time.",
   description:
-    "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 366, in at most " +
-    "120 buckets; buckets without requests are left out. By keys, models and providers every request is counted. With other filters the " +
-    "newest 60,000 requests are looked at: counted_from says from when on, where that is later than from.",
+    "Takes the filters of GET /analytics/generations. Default range: the last 7 days; at most 366 days and 120 buckets. Buckets " +
+    "without requests are omitted. With filters by key, model and provider, every request is counted. With other filters, only the " +
+    "newest 60,000 requests are; counted_from is then the time from which they are counted, if it is later than from.",
   query: generationQueries.figures,
   response: () =>
     z.object({
@@ -218,11 +218,11 @@ export const generationHistogram = defineEndpoint({
       bucket_seconds: z.int(),
       data: z.array(bucketSchema()),
       totals: bucketSchema().omit({ bucket: true }),
-      complete: z.boolean().describe("Whether every request of the range was looked at."),
+      complete: z.boolean().describe("Whether every request of the range was counted."),
       counted_from: z
         .string()
         .nullable()
-        .describe("From when on they were, where complete is false."),
+        .describe("Time from which requests were counted, if complete is false."),
     }),
   async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
@@ -280,11 +280,11 @@ const percentilesSchema = lazily(() =>
 export const latencyAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/latency",
-  summary: "Show how long requests take, over time.",
+  summary: "Show the latency of requests over time.",
   description:
-    "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 90, in at most " +
-    "60 buckets. Completed requests alone, in milliseconds: first_token until the first content of streams, total until the end. A " +
-    "bucket is sampled: up to 200 requests from each quarter of it.",
+    "Takes the filters of GET /analytics/generations. Default range: the last 7 days; at most 90 days and 60 buckets. Covers " +
+    "completed requests only, in milliseconds: first_token until the first content of a stream, total until the end of the answer. " +
+    "Each bucket is a sample of up to 200 requests from each of its quarters.",
   query: generationQueries.figures,
   response: () =>
     z.object({
@@ -329,11 +329,11 @@ export const latencyAnalytics = defineEndpoint({
 export const errorAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/errors",
-  summary: "Show what went wrong, by code, provider and model.",
+  summary: "Show failures by code, provider and model.",
   description:
-    "Takes the filters of GET /analytics/generations, of which refused requests know key_id and user_id alone. The last 7 days " +
-    "unless from and to say otherwise, at most 366. data has the requests that failed, were cut or were cancelled, the most frequent " +
-    "first, of the newest 60,000. refused counts requests that a limit, a budget or the balance refused: they leave no record.",
+    "Takes the filters of GET /analytics/generations; refused requests have only key_id and user_id. Default range: the last 7 " +
+    "days; at most 366. data has the requests that failed, were cut or were cancelled, most frequent first, among the newest " +
+    "60,000. refused counts requests that a limit, a budget or the balance refused; these have no record.",
   query: generationQueries.figures,
   response: () =>
     z.object({

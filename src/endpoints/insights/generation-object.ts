@@ -55,25 +55,28 @@ const timesOf = ({ latencyMs, firstTokenMs }: GenerationRecord) => ({
   total_time: latencyMs,
 });
 
-const unknown = z.null().describe("Always null: the gateway does not keep it.");
+const unknown = z.null().describe("Always null: not recorded.");
 
 const attemptSchema = lazily(() =>
   z
     .object({
-      provider: z.string().describe("The provider that was asked."),
-      model: z.string().describe("Id of the model that it was asked for."),
-      upstream_model: z.string().describe("What the provider calls the model."),
-      status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
-      outcome: z.enum(["served", "failed", "cancelled"]).describe("How the attempt ended."),
+      provider: z.string().describe("Provider of the attempt."),
+      model: z.string().describe("Id of the requested model."),
+      upstream_model: z.string().describe("The provider's name for the model."),
+      status: z
+        .int()
+        .nullable()
+        .describe("HTTP status of the provider's answer; null if none arrived."),
+      outcome: z.enum(["served", "failed", "cancelled"]).describe("Outcome of the attempt."),
       reason: z
         .string()
         .nullable()
         .describe(
-          "Why the next candidate was tried, such as rate_limited or timeout; null where it served.",
+          "Why the next candidate was tried, such as rate_limited or timeout; null if the attempt succeeded.",
         ),
-      duration_ms: z.number().describe("Milliseconds that the attempt took."),
+      duration_ms: z.number().describe("Duration of the attempt in milliseconds."),
     })
-    .describe("One attempt at one provider."),
+    .describe("An attempt at a provider."),
 );
 
 const priceSchema = lazily(() =>
@@ -82,61 +85,59 @@ const priceSchema = lazily(() =>
       version: z
         .string()
         .nullable()
-        .describe("Version of the price row, such as the date of the catalog."),
+        .describe("Version of the prices, such as the date of the catalog."),
       usd_per_million: z
         .record(z.string(), z.string())
-        .describe("USD per million tokens by part of the usage, as decimal text."),
+        .describe("USD per million tokens by part of the usage, as decimal strings."),
       lines: z
         .array(
           z.object({
             part: z
               .string()
               .describe("Part of the usage, such as input_tokens or cache_read_tokens."),
-            quantity: z.number().describe("Tokens, or requests."),
-            usd_per_million: z.number().describe("Price of a million of them in USD."),
-            amount_usd: z.number().describe("What they cost in USD."),
+            quantity: z.number().describe("Number of tokens or requests."),
+            usd_per_million: z.number().describe("Price in USD per million."),
+            amount_usd: z.number().describe("Cost in USD."),
           }),
         )
         .describe("The charge, one line for each part of the usage."),
     })
-    .describe("What the request was priced with."),
+    .describe("Prices that were applied to the request."),
 );
 
 const holdSchema = lazily(() =>
   z
     .object({
-      reserved_usd: z.number().describe("USD that were held before a provider was asked."),
-      charged_usd: z.number().describe("USD of it that were charged."),
-      uncollected_usd: z
-        .number()
-        .describe("USD that the request cost beyond what the balance bore."),
+      reserved_usd: z.number().describe("USD held before the first attempt."),
+      charged_usd: z.number().describe("USD charged from the hold."),
+      uncollected_usd: z.number().describe("USD of the cost that the balance could not cover."),
     })
-    .describe("The hold on the balance and what became of it."),
+    .describe("The hold on the balance and its settlement."),
 );
 
 /** Returns the fields that identify a request and what it asked for. */
 const identityFields = () => ({
   id: z.string().describe("`gen_` id; its digits are the trace id."),
-  upstream_id: z.string().nullable().describe("Id that the provider gave its answer."),
-  trace_id: z.string().describe("Trace id of the request, as X-Service-Trace-Id had it."),
-  request_id: z.string().describe("The same as trace_id."),
-  workspace_id: z.string().describe("The workspace that paid."),
-  created_at: z.string().describe("When the request was seen, ISO 8601 in UTC."),
+  upstream_id: z.string().nullable().describe("The provider's id for its answer."),
+  trace_id: z.string().describe("Trace id of the request, as in X-Service-Trace-Id."),
+  request_id: z.string().describe("Copy of trace_id."),
+  workspace_id: z.string().describe("Workspace that was charged."),
+  created_at: z.string().describe("When the request arrived, ISO 8601 in UTC."),
   api_type: z
     .enum(["completions", "embeddings", "rerank", "decisions"])
     .nullable()
     .describe(
-      "Kind of request in OpenRouter's words; null for kinds that it does not have, such as moderations.",
+      "Kind of request in OpenRouter's terms; null for kinds that OpenRouter does not have, such as moderations.",
     ),
   surface: z.string().describe("Kind of request, such as chat, messages, responses or embeddings."),
   model: z.string().describe("Catalog id of the model that served or was tried last."),
   requested_model: z
     .string()
-    .describe("Catalog id or router that was asked for, after aliases and presets."),
+    .describe("Requested catalog id or router, after aliases and presets were resolved."),
   router: z
     .string()
     .nullable()
-    .describe("The routing preset that was asked for, such as service/auto; null for a model."),
+    .describe("Requested routing preset, such as service/auto; null if a model was requested."),
 });
 
 /** Returns the fields that say who served it, and how it ended. */
@@ -144,80 +145,80 @@ const servingFields = () => ({
   provider_name: z
     .string()
     .nullable()
-    .describe("The provider that served or was tried last; null where none was asked."),
+    .describe("Provider that served or was tried last; null if none was tried."),
   provider_responses: z
     .array(
       z.object({
-        provider_name: z.string().describe("The provider that was asked."),
-        status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
-        latency: z.number().describe("Milliseconds that the attempt took."),
+        provider_name: z.string().describe("Provider of the attempt."),
+        status: z
+          .int()
+          .nullable()
+          .describe("HTTP status of the provider's answer; null if none arrived."),
+        latency: z.number().describe("Duration of the attempt in milliseconds."),
         is_byok: z.boolean().describe("Whether the workspace's own provider key was used."),
-        model_permaslug: z.string().describe("Id of the model that it was asked for."),
+        model_permaslug: z.string().describe("Id of the requested model."),
       }),
     )
-    .describe("The attempts in OpenRouter's form."),
+    .describe("The attempts in OpenRouter's format."),
   upstream_model: z
     .string()
     .nullable()
-    .describe("What the provider calls the model; null where none was asked."),
+    .describe("The provider's name for the model; null if no provider was tried."),
   status: z
     .enum(["completed", "cut", "cancelled", "cached", "failed"])
     .describe(
-      "How the request ended. cut: the provider stopped in the middle. cancelled: the client left. cached: no provider was asked.",
+      "Outcome of the request. cut: the provider stopped in the middle. cancelled: the client disconnected. cached: answered from " +
+        "the cache, without a provider.",
     ),
   streamed: z.boolean().describe("Whether the answer was streamed."),
-  cancelled: z.boolean().describe("Whether the client left before the end."),
+  cancelled: z.boolean().describe("Whether the client disconnected before the end."),
   error: z
     .object({
       code: z.string().describe("Code of the error."),
       status: z.int().describe("HTTP status of the answer."),
     })
     .nullable()
-    .describe("What a failed request was answered with; null for others."),
+    .describe("Error that the request was answered with; null if it did not fail."),
   finish_reason: z.string().nullable().describe("Why the model stopped."),
   native_finish_reason: z
     .string()
     .nullable()
-    .describe("The same; reasons are not kept in the provider's own words."),
+    .describe("Copy of finish_reason; the provider's own term is not recorded."),
 });
 
 /** Returns the fields of cost, key and tokens. */
 const costFields = () => ({
-  total_cost: z.number().describe("USD that were charged."),
-  usage: z.number().describe("The same as total_cost."),
+  total_cost: z.number().describe("Charge in USD."),
+  usage: z.number().describe("Copy of total_cost."),
   is_byok: z
     .boolean()
     .describe(
-      "Whether a provider key of the workspace served, so that its provider bills the request.",
+      "Whether the workspace's own provider key served, so that the provider bills the request.",
     ),
-  credential_source: z
-    .string()
-    .describe("Whose provider key was used: platform, own_byok or pool."),
+  credential_source: z.string().describe("Owner of the provider key: platform, own_byok or pool."),
   provider_key_id: z
     .string()
     .nullable()
-    .describe("The workspace's own provider key that served; null for other keys."),
-  tokens_prompt: z.int().describe("Tokens of the prompt, cached ones included."),
-  tokens_completion: z.int().describe("Tokens of the answer, thoughts included."),
-  native_tokens_prompt: z
-    .int()
-    .describe("The same as tokens_prompt: counts are the provider's own."),
-  native_tokens_completion: z.int().describe("The same as tokens_completion."),
-  native_tokens_reasoning: z.int().describe("Tokens of thoughts."),
-  native_tokens_cached: z
-    .int()
-    .describe("Tokens of the prompt that were read from the provider's cache."),
-  native_tokens_completion_images: z.int().describe("Tokens of pictures in the answer."),
+    .describe("Id of the workspace's own provider key that served; null for other keys."),
+  tokens_prompt: z.int().describe("Prompt tokens, including cached tokens."),
+  tokens_completion: z.int().describe("Completion tokens, including reasoning tokens."),
+  native_tokens_prompt: z.int().describe("Copy of tokens_prompt: counts are the provider's own."),
+  native_tokens_completion: z.int().describe("Copy of tokens_completion."),
+  native_tokens_reasoning: z.int().describe("Reasoning tokens."),
+  native_tokens_cached: z.int().describe("Prompt tokens that were read from the provider's cache."),
+  native_tokens_completion_images: z.int().describe("Image tokens of the answer."),
 });
 
 /** Returns the fields of time. */
 const timeFields = () => ({
   latency: z
     .number()
-    .describe("Milliseconds until the first content of a stream, or until the whole answer."),
+    .describe("Milliseconds until the first content of a stream, or until the complete answer."),
   generation_time: z
     .number()
-    .describe("Milliseconds from then until the end of a stream; of whole answers the whole time."),
+    .describe(
+      "Milliseconds from the first content until the end of a stream; for other answers, the whole duration.",
+    ),
   total_time: z.number().describe("Milliseconds from the request until the end of its answer."),
   moderation_latency: unknown,
   cache_discount: unknown,
@@ -226,18 +227,16 @@ const timeFields = () => ({
 
 /** Returns the fields that the sender set about itself. */
 const senderFields = () => ({
-  origin: z
-    .string()
-    .describe("Address of the app, as it said in HTTP-Referer; empty where it did not."),
-  http_referer: z.string().nullable().describe("The same; null where it was not sent."),
-  app_title: z.string().nullable().describe("Name of the app, as it said in X-Title."),
+  origin: z.string().describe("URL of the app, from HTTP-Referer; empty if it was not sent."),
+  http_referer: z.string().nullable().describe("Copy of that URL; null if it was not sent."),
+  app_title: z.string().nullable().describe("Name of the app, from X-Title."),
   app_id: unknown,
   external_user: unknown,
   user_agent: unknown,
   preset_id: z
     .string()
     .nullable()
-    .describe("The workspace's preset that was named as the model; null for a model."),
+    .describe("Preset of the workspace that was requested as the model; null for a model."),
   service_tier: unknown,
   web_search_engine: unknown,
   num_fetches: unknown,
@@ -245,8 +244,8 @@ const senderFields = () => ({
   num_media_completion: unknown,
   num_media_prompt: unknown,
   num_search_results: unknown,
-  session_id: z.string().nullable().describe("Session that the request named."),
-  trace: z.unknown().describe("The trace object of the request, as it was sent."),
+  session_id: z.string().nullable().describe("Id of the session, if the request has one."),
+  trace: z.unknown().describe("The request's trace object, as it was sent."),
 });
 
 /** Returns the fields that explain its route and its charge. */
@@ -256,36 +255,34 @@ const accountingFields = () => ({
       order: z
         .array(z.string())
         .describe("Candidates in the order in which they were to be tried."),
-      left_out: z.array(z.string()).describe("Routes that were left out, each with the reason."),
+      left_out: z.array(z.string()).describe("Routes that were excluded, each with the reason."),
     })
     .nullable()
-    .describe("How the route was chosen; null where there was no choice."),
+    .describe("How the route was chosen; null if there was no choice."),
   translation_loss: z
     .array(
       z.object({
         field: z.string().describe("Field of the request."),
-        reason: z.string().describe("What became of it."),
+        reason: z.string().describe("How the field was handled."),
       }),
     )
-    .describe("What the provider's dialect could not say."),
+    .describe("Parts of the request that the provider's dialect cannot express."),
   usage_estimated: z
     .boolean()
-    .describe("Whether tokens were estimated, since the provider reported none."),
+    .describe("Whether tokens were estimated because the provider reported none."),
   usage_clamped: z
     .boolean()
-    .describe("Whether reported tokens were bounded, since they were impossible."),
+    .describe("Whether reported tokens were bounded because they were implausible."),
   upstream_inference_cost: z
     .number()
     .nullable()
-    .describe("USD that the provider reported as its own cost."),
-  attempts: z.array(attemptSchema()).describe("Every attempt, in order."),
-  price: priceSchema()
-    .nullable()
-    .describe("What the request was priced with; null where no price was known."),
+    .describe("Cost in USD that the provider reported."),
+  attempts: z.array(attemptSchema()).describe("All attempts, in order."),
+  price: priceSchema().nullable().describe("Prices that were applied; null if none were known."),
   output_cap: z
     .int()
     .nullable()
-    .describe("Output tokens that were affordable, where the provider was given that as its cap."),
+    .describe("Output cap that the caller could pay, if the provider received it as its limit."),
   hold: holdSchema(),
 });
 

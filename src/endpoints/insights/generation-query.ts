@@ -93,31 +93,34 @@ const listSchema = z.object({
 
 const documentedRange = {
   from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
-  to: z.string().optional().describe("End of the range, exclusive; now unless it is given."),
+  to: z.string().optional().describe("End of the range, exclusive. Default: now."),
 };
 
 const severalOf = (what: string): z.ZodOptional<z.ZodString> =>
-  z.string().optional().describe(`${what}; several with commas between them.`);
+  z.string().optional().describe(`${what}; separate several with commas.`);
 
 const documentedFilter = {
   model: severalOf("Model that served"),
-  requested_model: severalOf("Model that was asked for"),
+  requested_model: severalOf("Requested model"),
   provider: severalOf("Provider that served or was tried last"),
-  key_id: severalOf("Id of the key that asked"),
-  user_id: severalOf("Id of the person whose keys asked"),
+  key_id: severalOf("Id of the key that made the request"),
+  user_id: severalOf("Id of the person whose key made the request"),
   surface: severalOf("Kind of inference, such as chat, messages or embeddings"),
-  status: severalOf("How it ended: completed, cut, cancelled, cached or failed"),
-  error: severalOf("Code of a failed request, such as upstream_error"),
-  app: z.string().optional().describe("Title of the app, as it was sent in X-Title."),
-  session_id: z.string().optional().describe("Session that the requests belong to."),
-  preset_id: severalOf("Id of the preset that was named as the model"),
-  streamed: z.enum(["true", "false"]).optional().describe("Streams alone, or whole answers alone."),
+  status: severalOf("Outcome: completed, cut, cancelled, cached or failed"),
+  error: severalOf("Error code of a failed request, such as upstream_error"),
+  app: z.string().optional().describe("Name of the app, as sent in X-Title."),
+  session_id: z.string().optional().describe("Id of the session of the requests."),
+  preset_id: severalOf("Id of the preset that was requested as the model"),
+  streamed: z
+    .enum(["true", "false"])
+    .optional()
+    .describe("true: streams only. false: other answers only."),
   byok: z
     .enum(["true", "false"])
     .optional()
-    .describe("Paid by a provider key of the workspace, or not."),
-  min_cost: z.string().optional().describe("Least cost in USD."),
-  min_latency: z.number().optional().describe("Least duration in milliseconds."),
+    .describe("true: paid with a provider key of the workspace. false: others."),
+  min_cost: z.string().optional().describe("Minimum cost in USD."),
+  min_latency: z.number().optional().describe("Minimum duration in milliseconds."),
 };
 
 /** The query strings of searches, as documents show them. */
@@ -131,12 +134,9 @@ export const generationQueries = {
       .min(1)
       .max(generationsMax)
       .optional()
-      .describe("Requests on a page, 100 unless it is given."),
-    after: z.string().optional().describe("The cursor of the page before."),
-    id: z
-      .string()
-      .optional()
-      .describe("One request, by any form of its id: generation, answer or trace id."),
+      .describe("Number of requests on a page. Default 100."),
+    after: z.string().optional().describe("The `next_cursor` of the previous page."),
+    id: z.string().optional().describe("A single request, by its generation, answer or trace id."),
     format: z
       .enum(["json", "csv"])
       .optional()
@@ -181,50 +181,54 @@ export function readFiguresQuery(
 export const generationRowSchema = lazily(() =>
   z
     .object({
-      id: z.string().describe("`gen_` id; GET /generation/{id} and /explain take it."),
+      id: z
+        .string()
+        .describe("`gen_` id, for GET /generation/{id} and GET /generation/{id}/explain."),
       object: z.literal("generation"),
-      created_at: z.string().describe("When the request was seen, UTC."),
+      created_at: z.string().describe("When the request arrived (UTC)."),
       key_id: z.string(),
       key_name: z
         .string()
         .nullable()
-        .describe("Name of the key that asked; null where it is unknown."),
-      user_id: z.string().nullable().describe("Who made that key."),
+        .describe("Name of the key that made the request; null if it is unknown."),
+      user_id: z.string().nullable().describe("Id of the key's creator."),
       surface: z.string().describe("Kind of inference, such as chat, messages or embeddings."),
-      model: z.string().describe("The model that served or was tried last."),
+      model: z.string().describe("Model that served or was tried last."),
       requested_model: z.string(),
       provider_name: z
         .string()
         .nullable()
-        .describe("The provider that served or was tried last; null where none was asked."),
-      upstream_model: z.string().nullable().describe("What the provider calls the model."),
+        .describe("Provider that served or was tried last; null if none was tried."),
+      upstream_model: z.string().nullable().describe("The provider's name for the model."),
       status: z.enum(["completed", "cut", "cancelled", "cached", "failed"]),
       error: z
         .object({ code: z.string(), status: z.int() })
         .nullable()
-        .describe("What a failed request was answered with."),
+        .describe("Error that a failed request was answered with."),
       finish_reason: z.string().nullable(),
       streamed: z.boolean(),
-      attempts: z.int().describe("Providers that were asked."),
+      attempts: z.int().describe("Number of attempts at providers."),
       fallback: z.boolean().describe("Whether another provider or model was tried first."),
       tokens_prompt: z.int(),
       tokens_completion: z.int(),
-      tokens_cached: z
-        .int()
-        .describe("Tokens of the prompt that were read from the provider's cache."),
-      tokens_reasoning: z.int().describe("Tokens of the completion that were thoughts."),
-      total_cost: z.number().describe("What was charged, USD."),
+      tokens_cached: z.int().describe("Prompt tokens that were read from the provider's cache."),
+      tokens_reasoning: z.int().describe("Completion tokens that were reasoning."),
+      total_cost: z.number().describe("Charge in USD."),
       credential_source: z
         .string()
-        .describe("Whose provider key was used: platform, own_byok or donated_byok."),
-      is_byok: z.boolean().describe("Whether a provider key of the workspace paid."),
-      app_title: z.string().nullable().describe("The app as it named itself in X-Title."),
-      origin: z.string().nullable().describe("Where the app is, as it said in HTTP-Referer."),
+        .describe("Owner of the provider key: platform, own_byok or donated_byok."),
+      is_byok: z
+        .boolean()
+        .describe("Whether the request was paid with a provider key of the workspace."),
+      app_title: z.string().nullable().describe("Name of the app, from X-Title."),
+      origin: z.string().nullable().describe("URL of the app, from HTTP-Referer."),
       session_id: z.string().nullable(),
-      preset_id: z.string().nullable().describe("The preset that was named as the model."),
+      preset_id: z.string().nullable().describe("Preset that was requested as the model."),
       latency: z
         .number()
-        .describe("Milliseconds until the first content of a stream, or the whole answer."),
+        .describe(
+          "Milliseconds until the first content of a stream, or until the complete answer.",
+        ),
       total_time: z.number().describe("Milliseconds until the end of the answer."),
     })
     .meta({ id: "GenerationRow" }),

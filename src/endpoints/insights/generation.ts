@@ -226,7 +226,7 @@ const shared = {
 export const generationById = defineEndpoint({
   ...shared,
   path: "/generation/:id",
-  summary: "Show what one request used and cost.",
+  summary: "Show the usage and cost of a generation.",
   handle: (context, deps: Dependencies) => answer(context, deps, context.param("id")),
 });
 
@@ -234,7 +234,7 @@ export const generationById = defineEndpoint({
 export const generationByQuery = defineEndpoint({
   ...shared,
   path: "/generation",
-  summary: "Show what one request used and cost (id as query parameter).",
+  summary: "Show the usage and cost of a generation (id as query parameter).",
   query: z.object({ id: z.string() }),
   handle: (context, deps: Dependencies) => answer(context, deps, context.query.get("id") ?? ""),
 });
@@ -318,9 +318,10 @@ export const explainGeneration = defineEndpoint({
   access: { llmKey: true, managementScope: "read:analytics", session: true },
   counting: "at-door",
   tag: "Insights",
-  summary: "Explain what one request cost, in words.",
+  summary: "Explain the cost of a generation.",
   description:
-    "The lines add up to the charge, and so do the transfers of the ledger, to the nano-dollar.",
+    "Returns the charge line by line and in sentences. The lines add up to the charge, as do the transfers of the ledger, to the " +
+    "nano-dollar.",
   response: chargeExplanationSchema,
   encodeError: encodeContractError,
   async handle(

@@ -29,7 +29,7 @@ export const health = defineEndpoint({
   counting: "at-door",
   tag: "Insights",
   summary: "Show the health snapshot.",
-  description: "docs/health.md lists the thresholds of every state.",
+  description: "docs/health.md lists the thresholds of each state.",
   response: () =>
     z.object({
       status: statusSchema,
@@ -68,9 +68,9 @@ const daysProblem = `must be a whole number from 1 to ${daysMost}`;
 const incidentSchema = lazily(() =>
   z.object({
     upstream_id: z.string(),
-    status: z.enum(["degraded", "down"]).describe("The worst that it was."),
+    status: z.enum(["degraded", "down"]).describe("Worst state of the incident."),
     started_at: z.string(),
-    ended_at: z.string().nullable().describe("Null while it lasts."),
+    ended_at: z.string().nullable().describe("When it ended; null while it continues."),
     messages: z.array(z.string()),
   }),
 );
@@ -169,17 +169,17 @@ export const healthHistory = defineEndpoint({
   access: { open: true },
   counting: "at-door",
   tag: "Insights",
-  summary: "Show each provider's uptime by day, and incidents.",
+  summary: "Show the uptime of each provider by day, and incidents.",
   description:
-    "Days are UTC days, the oldest first; uptime is the share of attempts that found the provider there, null where no request " +
-    "came. Incidents come from the newest 1,000 changes of status.",
+    "Days are UTC days, oldest first. uptime is the share of attempts that the provider answered; null without requests. Incidents " +
+    "are taken from the newest 1,000 status changes.",
   query: z.object({
     days: z
       .int()
       .min(1)
       .max(daysMost)
       .optional()
-      .describe("Days until today, 90 unless it is given."),
+      .describe("Number of days until today. Default 90."),
   }),
   response: historySchema,
   encodeError: encodeContractError,

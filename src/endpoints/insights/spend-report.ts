@@ -116,7 +116,7 @@ export const spendReport = defineEndpoint({
   tag: "Insights",
   summary: "Report the spend of the workspace.",
   description:
-    "By whole days (UTC), the last 7 unless from and to say otherwise, at most 366. The dearest first.",
+    "Covers whole days (UTC), highest spend first. Default range: the last 7 days; at most 366.",
   query: z.object({
     from: z.string().optional(),
     to: z.string().optional(),

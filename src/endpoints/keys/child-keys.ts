@@ -167,10 +167,10 @@ export const createChildKey = defineEndpoint({
   idempotent: true,
   path: "/key/children",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Make a key within the limits of the calling LLM key.",
+  summary: "Create a child key of the calling LLM key.",
   description:
-    "What it spends and asks counts against the calling key as well, and it ends with it. Fields that are left out are " +
-    "the calling key's; none may go beyond them. Keys that were made this way make no others.",
+    "The spend and requests of the new key also count towards the calling key, and the new key ends with it. Omitted fields are " +
+    "inherited from the calling key; no field may exceed it. Child keys cannot create keys.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   handle: (context, deps: Dependencies) => answerChild(context, deps, context.caller.key),
@@ -239,9 +239,10 @@ export const createChildOfKey = defineEndpoint({
   idempotent: true,
   path: "/keys/:hash/children",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Make a key within the limits of another LLM key.",
+  summary: "Create a child key of an LLM key.",
   description:
-    "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
+    "Does for the key of the path what POST /key/children does for the calling key. GET /keys?parent={id} lists child keys, and " +
+    "DELETE /keys/{hash} deletes one.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   handle: (context, deps: Dependencies) => answerChild(context, deps, parentOf(context, deps)),
@@ -252,7 +253,7 @@ export const deleteChildKey = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/key/children/:hash",
-  summary: "Delete a key that the calling LLM key has made.",
+  summary: "Delete a child key of the calling LLM key.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { llmKeyEditor }: Pick<Dependencies, "llmKeyEditor">) {
     const { workspace, key: parent } = context.caller;

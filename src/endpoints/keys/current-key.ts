@@ -33,7 +33,7 @@ export const authKey = defineEndpoint({
   base: "api",
   access: { llmKey: true, ofItself: true },
   counting: "at-door",
-  summary: "Describe the calling LLM key.",
+  summary: "Show the calling LLM key.",
   tag: "Account",
   response: () =>
     z.object({
@@ -84,68 +84,68 @@ const minutesADay = 24 * 60;
 
 const usd = z.number();
 const usage = lazily(() => ({
-  usage: usd.describe("USD of credits that the key has spent in all."),
-  usage_daily: usd.describe("USD of credits within the last 24 hours."),
-  usage_weekly: usd.describe("USD of credits within the last 7 days."),
-  usage_monthly: usd.describe("USD of credits within the last 30 days."),
+  usage: usd.describe("Total spend of the key from credits, in USD."),
+  usage_daily: usd.describe("Spend from credits in the last 24 hours, in USD."),
+  usage_weekly: usd.describe("Spend from credits in the last 7 days, in USD."),
+  usage_monthly: usd.describe("Spend from credits in the last 30 days, in USD."),
   byok_usage: usd.describe(
-    "List price in USD of what the key asked through the workspace's own provider keys, in all.",
+    "Total list price of the key's requests with the workspace's own provider keys, in USD.",
   ),
-  byok_usage_daily: usd.describe("The same within the last 24 hours."),
-  byok_usage_weekly: usd.describe("The same within the last 7 days."),
-  byok_usage_monthly: usd.describe("The same within the last 30 days."),
+  byok_usage_daily: usd.describe("The same for the last 24 hours."),
+  byok_usage_weekly: usd.describe("The same for the last 7 days."),
+  byok_usage_monthly: usd.describe("The same for the last 30 days."),
 }));
 
 const currentKeySchema = lazily(() =>
   z
     .object({
       label: z.string().describe("Masked form of the secret."),
-      limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
-      limit_remaining: usd.nullable().describe("What is left of it within its window."),
+      limit: usd.nullable().describe("Spending limit in USD; null without a limit."),
+      limit_remaining: usd.nullable().describe("Remainder of the limit in its window."),
       limit_reset: z
         .enum(["daily", "weekly", "monthly"])
         .nullable()
         .describe("Window of the limit; null means 30 days."),
       include_byok_in_limit: z
         .boolean()
-        .describe("Whether what own provider keys pay counts toward the limit."),
+        .describe("Whether usage of the workspace's own provider keys counts towards the limit."),
       ...usage(),
       is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
-      is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
-      is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
-      creator_user_id: z.string().describe("Who made the key."),
-      workspace_id: z.string().describe("The workspace that the key spends from."),
+      is_management_key: z.literal(false).describe("Always false: the key is an LLM key."),
+      is_provisioning_key: z.literal(false).describe("Always false; a copy of is_management_key."),
+      creator_user_id: z.string().describe("Id of the key's creator."),
+      workspace_id: z.string().describe("Id of the workspace that the key spends from."),
       organization_id: z
         .string()
         .nullable()
-        .describe("The organisation of that workspace; null for a person's own."),
+        .describe("Id of the workspace's organisation; null for a personal workspace."),
       expires_at: z
         .string()
         .nullable()
-        .describe("When the key ends, ISO 8601; null where it does not."),
+        .describe("When the key expires, ISO 8601; null if it does not expire."),
       allowed_data_regions: z
         .array(z.literal("global"))
-        .describe("Regions that the key may use: there is one, global."),
+        .describe("Regions that the key may use; global is the only one."),
       free_model_daily_requests: z
         .object({
           limit: z
             .int()
             .describe(
-              "Requests to free models that the rate limit lets through in a day; there is no daily quota beside it.",
+              "Requests to free models that the rate limit allows in a day; there is no separate daily quota.",
             ),
           used: z
             .int()
-            .describe("Requests to free models by the workspace since the day began, UTC."),
-          remaining: z.int().describe("limit less used."),
+            .describe("Requests of the workspace to free models since the day began (UTC)."),
+          remaining: z.int().describe("Difference of limit and used."),
         })
-        .describe("Requests to models that end with :free."),
+        .describe("Quota for models whose id ends with :free."),
       rate_limit: z
         .object({
-          requests: z.int().describe("Requests that the window admits."),
+          requests: z.int().describe("Requests allowed in the window."),
           interval: z.string().describe("Length of the window."),
-          note: z.string().describe("What the numbers mean."),
+          note: z.string().describe("Explanation of the values."),
         })
-        .describe("How often the key may be used."),
+        .describe("Rate limit of the key."),
     })
     .meta({ id: "CurrentKey" }),
 );
@@ -237,7 +237,7 @@ export const currentKey = defineEndpoint({
   base: "api",
   access: { llmKey: true, ofItself: true, managementScope: "read:llm-keys", session: true },
   counting: "at-door",
-  summary: "Describe the current key in OpenRouter's form.",
+  summary: "Show the current key in OpenRouter's format.",
   tag: "Account",
   response: () => z.object({ data: currentKeySchema() }),
   encodeError: encodeContractError,

@@ -139,8 +139,8 @@ export const createKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create an LLM key.",
   description:
-    "A key that a connected app creates stays within the app's own cap, models and end, is counted together with it, and " +
-    "ends with it.",
+    "A key that a connected app creates stays within the cap, the models and the expiry of the app, is counted together with it, " +
+    "and ends with it.",
   tag: "Account",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
@@ -161,22 +161,18 @@ export const createKey = defineEndpoint({
 
 const listQuery = z.object({
   include_disabled: z.enum(["true", "false"]).optional(),
-  search: z.string().max(200).optional().describe("Part of the name or the label, in any case."),
+  search: z.string().max(200).optional().describe("Part of the name or the label, ignoring case."),
   creator: z
     .string()
     .max(200)
     .optional()
-    .describe("Id of the user or management key that made the keys."),
-  parent: z
-    .string()
-    .max(200)
-    .optional()
-    .describe("Id of the key that made the keys; none leaves those out that another key made."),
+    .describe("Id of the user or management key that created the keys."),
+  parent: z.string().max(200).optional().describe("Id of the parent key; none omits child keys."),
   sort: z
     .enum(keySorts)
     .optional()
     .describe(
-      "created unless it is given; the newest, last used or most spending first, names from a to z.",
+      "Default created: newest first. The others: last used first, highest spend first, or by name.",
     ),
   ...pageParameters,
 });
@@ -218,8 +214,8 @@ export const listKeys = defineEndpoint({
   counting: "at-door",
   summary: "List LLM keys.",
   description:
-    "All of them, the newest first, unless the query says otherwise. " +
-    "With limit, next_cursor sent as cursor gives the next page.",
+    "Returns all, newest first, unless the query says otherwise. With limit, returns next_cursor, to send as cursor for the next " +
+    "page.",
   tag: "Account",
   query: listQuery,
   response: () =>
@@ -347,8 +343,8 @@ export const getKey = defineEndpoint({
   ...shared,
   method: "GET",
   access: reads,
-  summary: "Show one LLM key.",
-  description: "The record, and the same again as `data`, where clients of OpenRouter look for it.",
+  summary: "Show an LLM key.",
+  description: "Returns the record, and a copy of it as `data` for OpenRouter's clients.",
   response: () => llmKeyObjectSchema().extend({ data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
     const key = deps.llmKeyEditor.find(referenceOf(context));
@@ -365,7 +361,7 @@ export const changeKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change an LLM key.",
   description:
-    "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
+    "Omitted fields are unchanged; null removes a limit, an expiry, a list or a ceiling.",
   body: changeKeySchema,
   response: () => z.object({ data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
@@ -390,7 +386,7 @@ export const deleteKey = defineEndpoint({
   access: writes,
   idempotent: true,
   summary: "Delete an LLM key.",
-  description: "By its hash or by its id.",
+  description: "Takes the hash or the id of the key.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(
     context,
@@ -416,7 +412,9 @@ const rotationSchema = z.strictObject({
     .min(0, "must not be below 0")
     .max(graceSecondsMax, `must be at most ${graceSecondsMax}`)
     .optional()
-    .describe("The old secret is accepted for so long; left out, it is refused at once."),
+    .describe(
+      "Seconds for which the old secret remains valid. Omitted: it is refused immediately.",
+    ),
 });
 
 /** Replaces the secret of an LLM key; everything else stays. */
@@ -429,8 +427,9 @@ export const rotateKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Rotate the secret of an LLM key.",
   description:
-    "The old secret is refused at once, or after grace_seconds, a week at most; another rotation ends the one before. Spend, " +
-    "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
+    "The old secret is refused immediately, or after grace_seconds, at most a week. Another rotation ends the previous grace " +
+    "period. Spend, windows and all other fields remain; the hash in the key's path changes. If two rotations happen at the same " +
+    "time, one answers 409.",
   body: rotationSchema,
   bodyOptional: true,
   response: () =>
@@ -440,7 +439,7 @@ export const rotateKey = defineEndpoint({
       previous_valid_until: z
         .string()
         .optional()
-        .describe("Where there is a grace: when the old secret ends."),
+        .describe("When the old secret expires, if there is a grace period."),
     }),
   async handle(context, deps: Dependencies) {
     const { grace_seconds: graceSeconds = 0 } = context.body;

@@ -39,7 +39,7 @@ export const allowedModelsField = z.array(z.string().min(1));
 export const allowedEndpointsField = z
   .array(z.string().min(1))
   .describe(
-    "Paths of this API, with or without /api/v1, parameters as {id} or :id. An empty list opens every endpoint.",
+    "Paths of this API, with or without /api/v1, with parameters as {id} or :id. An empty list allows every endpoint.",
   );
 
 /** Returns model ids as keys keep them; null where every model is allowed. */
@@ -145,7 +145,10 @@ export const llmKeyObjectSchema = lazily(() =>
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
       tpm: z.number().nullable(),
-      parent_key_id: z.string().optional().describe("The key that made this one, where one did."),
+      parent_key_id: z
+        .string()
+        .optional()
+        .describe("Id of the parent key, if another key created this one."),
     })
     .meta({ id: "LlmKey" }),
 );

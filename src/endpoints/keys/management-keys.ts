@@ -111,7 +111,7 @@ export const createManagementKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create a management key.",
   description:
-    "Scopes are granted as they are named, write:X implying read:X, and none that the calling key lacks.",
+    "Scopes are granted as they are named; write:X implies read:X. A key cannot receive scopes that the calling key lacks.",
   body: createSchema,
   response: () => z.object({ key: z.string(), data: managementKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {

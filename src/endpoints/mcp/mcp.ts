@@ -189,9 +189,9 @@ export const mcp = defineEndpoint<Dependencies>({
   bodyBytesMax,
   summary: "Call tools over MCP.",
   description:
-    "JSON-RPC 2.0 as the Model Context Protocol has it, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
-    "/mcp below the root. LLM keys call tools without a scope, management keys and connected apps those whose scope they hold. " +
-    "120 tool calls a minute by credential and 300 requests a minute by address, apart from other limits.",
+    "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at /mcp below " +
+    "the root. LLM keys can call tools that require no scope; management keys and connected apps can call tools whose scope they " +
+    "hold. Limited to 120 tool calls per minute and credential and 300 requests per minute and address, separate from other limits.",
   tag: "MCP",
   rawBody: messageSchema,
   response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),

@@ -17,7 +17,7 @@ export const openApi = defineEndpoint({
   path: "/openapi.json",
   base: "api",
   counting: "at-door",
-  summary: "Describe this API as OpenAPI 3.1.",
+  summary: "Show this API as an OpenAPI 3.1 document.",
   response: () => z.looseObject({ openapi: z.string() }),
   handle: async (context, { openApiText }: Pick<Dependencies, "openApiText">) =>
     new Response(await openApiText(), {
@@ -72,7 +72,7 @@ export const docs = defineEndpoint({
 export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
-  summary: "Show llms.txt, llms-full.txt or the search index of the documentation.",
+  summary: "Show llms.txt, llms-full.txt or the search index.",
   handle: (context, deps: Dependencies) => siteResponse(context, deps, context.param("file")),
 });
 
@@ -80,7 +80,7 @@ export const docsFile = defineEndpoint({
 export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",
-  summary: "Show a page of the documentation; with .md its Markdown.",
+  summary: "Show a page of the documentation, or its Markdown.",
   handle: (context, deps: Dependencies) =>
     siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
@@ -89,6 +89,6 @@ export const docsPage = defineEndpoint({
 export const llmsText = defineEndpoint({
   ...site,
   path: "/llms.txt",
-  summary: "List the documentation for agents.",
+  summary: "Show the documentation's index for agents.",
   handle: (context, deps: Dependencies) => siteResponse(context, deps, "llms.txt"),
 });

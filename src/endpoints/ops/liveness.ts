@@ -17,7 +17,7 @@ const shared = {
 export const healthz = defineEndpoint({
   ...shared,
   path: "/healthz",
-  summary: "Tell whether the process lives.",
+  summary: "Check that the process is running.",
   response: () => z.object({ status: z.literal("ok") }),
   handle: (context) => context.json({ status: "ok" }),
 });
@@ -26,11 +26,11 @@ export const healthz = defineEndpoint({
 export const readyz = defineEndpoint({
   ...shared,
   path: "/readyz",
-  summary: "Tell whether requests can be served.",
+  summary: "Check that requests can be served.",
   response: () =>
     z.object({
       status: z.literal("ready"),
-      unready: z.array(z.string()).max(0).describe("Empty."),
+      unready: z.array(z.string()).max(0).describe("Always empty."),
     }),
   bodiesByStatus: {
     503: () =>
@@ -39,7 +39,7 @@ export const readyz = defineEndpoint({
         unready: z
           .array(z.enum(["draining", "storage"]))
           .min(1)
-          .describe("What is not ready."),
+          .describe("Names of the parts that are not ready."),
       }),
   },
   async handle(context, { operations }: Pick<Dependencies, "operations">) {
@@ -55,7 +55,7 @@ export const readyz = defineEndpoint({
 export const metrics = defineEndpoint({
   ...shared,
   path: "/metrics",
-  summary: "Show metrics in Prometheus' text format.",
+  summary: "Show metrics in the Prometheus text format.",
   otherResponseTypes: ["text/plain"],
   async handle(context, { operations }: Pick<Dependencies, "operations">) {
     if (!operations.metricsHere)

@@ -87,7 +87,7 @@ export const signInFailedPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/api/auth/error",
-  summary: "Show why signing in at a provider failed.",
+  summary: "Show why sign-in at a provider failed.",
   handle(context) {
     const { query } = context;
     const reason =

@@ -133,7 +133,7 @@ export const joinPage = defineEndpoint({
   summary: "Show the page that accepts an invitation.",
   query: z.object({
     token: z.string().optional(),
-    joined: z.string().optional().describe("Organisation that the person has just joined."),
+    joined: z.string().optional().describe("Id of the organisation that was joined."),
   }),
   async handle(context, deps: Dependencies) {
     const token = tokenOf(context.query);
@@ -152,7 +152,7 @@ export const submitJoin = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/join",
-  summary: "Accept an invitation with the form of the page.",
+  summary: "Accept an invitation (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>
@@ -189,7 +189,7 @@ export const submitAcceptance = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/join/accept",
-  summary: "Accept an invitation with an account that exists.",
+  summary: "Accept an invitation with an existing account.",
   rawBody: acceptSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {

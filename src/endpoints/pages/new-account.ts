@@ -158,7 +158,7 @@ export const submitClaim = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/claim",
-  summary: "Claim the owner account with the form of the page.",
+  summary: "Claim the owner account (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>
@@ -247,7 +247,7 @@ export const submitSignUp = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-up",
-  summary: "Create an account with the form of the page.",
+  summary: "Create an account (form of the page).",
   rawBody: signUpFormSchema,
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>

@@ -122,7 +122,7 @@ export const catalogPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/catalog",
-  summary: "Show the models that can be reached.",
+  summary: "Show the page of available models.",
   handle: (context, deps: Dependencies) =>
     publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
 });
@@ -132,7 +132,7 @@ export const catalogModelPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/catalog/:owner/:model",
-  summary: "Show one model to every visitor.",
+  summary: "Show the page of a model.",
   handle(context, deps: Dependencies) {
     const id = `${context.param("owner")}/${context.param("model")}`;
     const model = listed(deps).find((each) => each.id === id);

@@ -65,7 +65,7 @@ export const forgotPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/forgot-password",
-  summary: "Show the page that sends a link to choose another password.",
+  summary: "Show the page that requests a password reset link.",
   query: z.object({ sent: z.string().optional() }),
   handle: (context, deps: Dependencies) =>
     pageResponse(context, context.query.has("sent") ? sentPage : forgotPage(deps)),
@@ -78,7 +78,7 @@ export const submitForgotPassword = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/forgot-password",
-  summary: "Send a link with the form of the page.",
+  summary: "Request a password reset link (form of the page).",
   rawBody: forgotSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -130,7 +130,7 @@ export const resetPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/reset-password",
-  summary: "Show the page that sets another password.",
+  summary: "Show the page that resets the password.",
   query: z.object({ token: z.string().optional() }),
   async handle(context, deps: Dependencies) {
     const token = tokenOf(context.query);
@@ -148,7 +148,7 @@ export const submitPasswordReset = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/reset-password",
-  summary: "Set another password with the form of the page.",
+  summary: "Reset the password (form of the page).",
   rawBody: resetSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -233,7 +233,7 @@ export const verifyEmailPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/verify-email",
-  summary: "Show the page that confirms an address.",
+  summary: "Show the page that confirms an e-mail address.",
   query: z.object({ token: z.string().optional(), done: z.enum(["confirmed", "sent"]).optional() }),
   async handle(context, deps: Dependencies) {
     const { query } = context;
@@ -255,9 +255,9 @@ export const submitVerification = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/verify-email",
-  summary: "Confirm an address with the form of the page.",
+  summary: "Confirm an e-mail address (form of the page).",
   description:
-    "With `again` in place of `token`, sends another link to the address of the signed-in account.",
+    "With again in place of token, sends another link to the address of the signed-in account.",
   rawBody: verifySchema.partial().extend({ again: z.string().optional() }),
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {

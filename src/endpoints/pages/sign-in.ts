@@ -117,7 +117,7 @@ export const signInPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-in",
-  summary: "Show the page to sign in.",
+  summary: "Show the sign-in page.",
   query: z.object({ return_to: returnField, note: noteField.optional() }),
   async handle(context, deps: Dependencies) {
     const { query } = context;
@@ -140,7 +140,7 @@ export const submitSignIn = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in",
-  summary: "Sign in with the form of the page.",
+  summary: "Sign in (form of the page).",
   rawBody: signInSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -205,7 +205,7 @@ export const submitSecondFactor = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in/code",
-  summary: "Enter the second factor with the form of the page.",
+  summary: "Submit the second factor (form of the page).",
   rawBody: codeSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -237,7 +237,7 @@ export const submitProviderSignIn = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in/provider",
-  summary: "Sign in at an OpenID provider with the form of the page.",
+  summary: "Sign in at an OpenID provider (form of the page).",
   rawBody: providerSchema,
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -274,7 +274,7 @@ export const signOutPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-out",
-  summary: "Show the page to sign out.",
+  summary: "Show the sign-out page.",
   query: z.object({ return_to: returnField }),
   async handle(context, deps: Dependencies) {
     const returnTo = returnOf(context.query);
@@ -297,7 +297,7 @@ export const submitSignOut = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-out",
-  summary: "Sign out with the form of the page.",
+  summary: "Sign out (form of the page).",
   rawBody: z.object({ return_to: returnField }),
   rawBodyType: formType,
   async handle(context, deps: Dependencies) {
@@ -318,7 +318,7 @@ export const passkeyScriptFile = defineEndpoint({
   counting: "none",
   method: "GET",
   path: passkeyScriptPath,
-  summary: "Load the script that uses passkeys.",
+  summary: "Show the script for passkeys.",
   handle: (context) =>
     new Response(passkeyScript, {
       headers: {

@@ -110,7 +110,7 @@ export const favicon = defineEndpoint({
   method: "GET",
   path: "/favicon.svg",
   counting: "none",
-  summary: "Show the mark of the service.",
+  summary: "Show the logo of the service.",
   handle: (context) =>
     new Response(faviconSvg, {
       headers: {

@@ -150,29 +150,29 @@ export const listAuditLog = defineEndpoint({
   base: "api",
   access: { managementScope: "read:security", session: true },
   counting: "at-door",
-  summary: "List changes of the account plane.",
+  summary: "List the audit log of the workspace.",
   description:
-    "Newest first, refused ones as well; nothing can be changed or deleted. fields names what was sent, never its values. " +
-    "next_cursor, sent as cursor, gives the entries before these.",
+    "Returns changes of the account plane, newest first, refused ones included. Entries cannot be changed or deleted. fields has " +
+    "the names of the fields that were sent, never their values. next_cursor, sent as cursor, returns older entries.",
   tag: "Security",
   query: z.object({
     limit: z
       .string()
       .optional()
-      .describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
-    cursor: z.string().optional().describe("next_cursor of the page before."),
-    actor: z.string().optional().describe("Id of who made the changes."),
+      .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
+    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+    actor: z.string().optional().describe("Id of the actor."),
     action: z
       .string()
       .optional()
-      .describe("Method and path pattern of the changes, as entries have it."),
-    target: z.string().optional().describe("Id of what was changed."),
+      .describe("Method and path pattern of the change, as in the entries."),
+    target: z.string().optional().describe("Id of the record that was changed."),
     from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
     to: z.string().optional().describe("End of the range, exclusive."),
     format: z
       .enum(["json", "csv"])
       .optional()
-      .describe(`csv gives the newest ${tableRowsMax} entries that meet the filters as a table.`),
+      .describe(`csv returns the newest ${tableRowsMax} matching entries as a table.`),
   }),
   otherResponseTypes: ["text/csv"],
   response: () =>

@@ -119,9 +119,9 @@ export const listCredentials = defineEndpoint({
   method: "GET",
   path: "/security/keys",
   access: { managementScope: "read:security", session: true },
-  summary: "List every credential of the workspace with its reach.",
+  summary: "List every credential of the workspace.",
   description:
-    `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: ` +
+    "Returns the active LLM keys and management keys with their permissions, newest first. findings names what to review: " +
     `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(credentialSchema()) }),
   async handle(
@@ -175,7 +175,7 @@ export const changeKeyPrivacy = defineEndpoint({
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the privacy settings of an LLM key.",
-  description: "As those of the workspace, for one key and the keys that it makes.",
+  description: "Takes the settings of PATCH /security/privacy, for this key and its child keys.",
   body: privacyChangesSchema,
   response: () => z.object({ id: z.string(), privacy: privacySchema() }),
   async handle(context, deps: Dependencies) {

@@ -51,12 +51,12 @@ export const listAllowedRanges = defineEndpoint({
   path: "/security/ip-allowlist",
   access: { managementScope: "read:security", session: true },
   summary: "List the IP allowlist.",
-  description: "Newest first. An empty list lets every address in.",
+  description: "Newest first. An empty list allows every address.",
   response: () =>
     z.object({
       object: z.literal("list"),
       data: z.array(entrySchema()),
-      your_address: z.string().describe("Where this request comes from."),
+      your_address: z.string().describe("Address of this request."),
     }),
   handle: (context, { security }: Pick<Dependencies, "security">) =>
     context.json({
@@ -79,8 +79,8 @@ export const addAllowedRange = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Add to the IP allowlist.",
   description:
-    "An address or a range, of IPv4 or IPv6. Once there is an entry, every credential of the workspace is refused from " +
-    "elsewhere. The address that this request comes from has to stay allowed, unless confirm is true.",
+    "Takes an IPv4 or IPv6 address or range. Once the list has an entry, every credential of the workspace is refused from other " +
+    "addresses. The address of this request must remain allowed, unless confirm is true.",
   body: newEntrySchema,
   response: entrySchema,
   async handle(context, { security }: Pick<Dependencies, "security">) {
@@ -103,9 +103,9 @@ export const removeAllowedRange = defineEndpoint({
   path: "/security/ip-allowlist/:id",
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Take an entry off the IP allowlist.",
+  summary: "Remove an entry from the IP allowlist.",
   description:
-    "The address that this request comes from has to stay allowed, unless confirm is true in the body or the query.",
+    "The address of this request must remain allowed, unless confirm is true in the body or the query.",
   query: z.object({ confirm: z.enum(["true", "false"]).optional() }),
   body: removalSchema,
   bodyOptional: true,

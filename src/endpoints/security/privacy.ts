@@ -123,10 +123,10 @@ export const changePrivacy = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the privacy settings of the workspace.",
   description:
-    "zdr leaves only providers that keep nothing (zero data retention); blocked_providers never serve. " +
-    "Keys, presets and requests can demand more, and never less. keep_contents keeps prompts and answers of requests from " +
-    "then on in the archive, for the days that the operator settled (GET /generation/content), and never those under zero " +
-    "data retention; false deletes what is kept. 409 where the gateway has no archive.",
+    "zdr allows only providers that retain nothing (zero data retention). blocked_providers never receive requests. Keys, presets " +
+    "and requests can demand more privacy, never less. keep_contents stores prompts and answers of new requests in the archive, for " +
+    "the number of days that the operator configured (GET /generation/content), except under zero data retention; false deletes " +
+    "what is stored. Answers 409 if the gateway has no archive.",
   body: workspacePrivacyChangesSchema,
   response: workspacePrivacySchema,
   async handle(context, deps: Dependencies) {

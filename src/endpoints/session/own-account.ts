@@ -40,9 +40,9 @@ export const listSignInMethods = defineEndpoint({
   method: "GET",
   path: "/session/sign-in-methods",
   anywhere: true,
-  summary: "List how the user can sign in.",
+  summary: "List the user's sign-in methods.",
   description:
-    "two_factor tells whether the password is followed by a code of an authenticator app.",
+    "two_factor is whether the password must be followed by a code of an authenticator app.",
   response: () =>
     z.object({
       object: z.literal("list"),
@@ -71,8 +71,9 @@ export const unlinkSignInMethod = defineEndpoint({
   method: "DELETE",
   path: "/session/sign-in-methods/:id",
   anywhere: true,
-  summary: "Unlink a way to sign in.",
-  description: "A password, a passkey or an OpenID provider; 409 for the last way that works here.",
+  summary: "Remove a sign-in method.",
+  description:
+    "Removes a password, a passkey or an OpenID provider. Answers 409 for the last method that works here.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people: { users, settings } }: Pick<Dependencies, "people">) {
     const id = context.param("id");
@@ -167,12 +168,12 @@ const deletionSchema = z.strictObject({
   password: passwordField
     .optional()
     .describe(
-      "Of the account, where it has one; else the session has to be a quarter of an hour old at most.",
+      "Current password of the account, if it has one; otherwise the session must be at most 15 minutes old.",
     ),
   confirm: z
     .boolean("must be true or false")
     .default(false)
-    .describe("Gives up what is left of the credits."),
+    .describe("Confirms that the remaining credits are given up."),
 });
 
 /** Deletes the caller's account. */
@@ -182,11 +183,11 @@ export const deleteAccount = defineEndpoint({
   path: "/session/user",
   anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Delete one's own account.",
+  summary: "Delete the user's account.",
   description:
-    "Sessions, ways to sign in and memberships go with it. The personal workspace, and organisations without any other member, " +
-    "are closed: their keys are deleted, records stay, credits are given up. In other organisations the account's management keys are " +
-    "revoked; LLM keys belong to the organisation and stay.",
+    "Deletes the account's sessions, sign-in methods and memberships. The personal workspace, and organisations without another " +
+    "member, are closed: their keys are deleted, records remain, and credits are given up. In other organisations the account's " +
+    "management keys are revoked; LLM keys belong to the organisation and remain.",
   body: deletionSchema,
   bodyOptional: true,
   response: () =>
@@ -215,7 +216,7 @@ export const deleteAccount = defineEndpoint({
 
 const emailSchema = z.strictObject({
   new_email: emailField,
-  password: passwordField.optional().describe("Of the account, where it has one."),
+  password: passwordField.optional().describe("Current password of the account, if it has one."),
 });
 
 /** Sends a link to a new address, which becomes the account's once the link was used. */
@@ -226,9 +227,10 @@ export const changeEmail = defineEndpoint({
   path: "/api/auth/change-email",
   anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Change the e-mail address, by a link that is sent there.",
+  summary: "Change the e-mail address.",
   description:
-    "The answer is the same whether an account has that address or not. POST /api/auth/verify-email takes the link's token.",
+    "Mails a confirmation link to the new address. The answer does not reveal whether another account has that address. POST " +
+    "/api/auth/verify-email takes the token of the link.",
   body: emailSchema,
   response: () => z.object({ requested: z.literal(true) }),
   async handle(context, deps: Dependencies) {

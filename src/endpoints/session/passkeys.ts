@@ -61,7 +61,7 @@ export const passkeyRegistrationOptions = defineEndpoint({
   ...signedIn,
   method: "GET",
   path: "/api/auth/passkey/generate-register-options",
-  summary: "Begin to add a passkey.",
+  summary: "Start adding a passkey.",
   response: () => optionsSchema,
   async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
@@ -100,7 +100,7 @@ export const passkeySignInOptions = defineEndpoint({
   ...anybody,
   method: "GET",
   path: "/api/auth/passkey/generate-authenticate-options",
-  summary: "Begin to sign in with a passkey.",
+  summary: "Start signing in with a passkey.",
   response: () => optionsSchema,
   async handle(context, deps: Dependencies) {
     await deps.people.throttle.count({ address: context.clientAddress() });

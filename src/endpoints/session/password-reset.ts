@@ -35,9 +35,9 @@ export const requestPasswordReset = defineEndpoint({
   method: "POST",
   path: "/api/auth/request-password-reset",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Send a link to choose another password.",
+  summary: "Request a password reset link.",
   description:
-    "The answer is the same whether an account has this address or not. Where no mail is sent, operators make the link.",
+    "The answer does not reveal whether an account has this address. If the service sends no mail, operators create the link.",
   body: requestSchema,
   response: () => z.object({ requested: z.literal(true) }),
   async handle(
@@ -59,7 +59,7 @@ export const resetPassword = defineEndpoint({
   method: "POST",
   path: "/api/auth/reset-password",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Choose another password by a link, and end every session.",
+  summary: "Reset the password with a link and end every session.",
   body: resetSchema,
   response: () => z.object({ reset: z.literal(true) }),
   async handle(
@@ -79,7 +79,7 @@ export const sendVerification = defineEndpoint({
   base: "root",
   method: "POST",
   path: "/api/auth/send-verification-email",
-  summary: "Send a link that confirms the account's address.",
+  summary: "Request a link that confirms the account's e-mail address.",
   response: () => z.object({ requested: z.literal(true) }),
   async handle(context, { people: { recovery, throttle } }: Pick<Dependencies, "people">) {
     const { id: userId, email } = sessionOf(context).user;
@@ -97,7 +97,7 @@ export const verifyEmail = defineEndpoint({
   method: "POST",
   path: "/api/auth/verify-email",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Confirm an address by a link.",
+  summary: "Confirm an e-mail address with a link.",
   body: verifySchema,
   response: () => z.object({ verified: z.literal(true) }),
   async handle(

@@ -27,8 +27,9 @@ export const getSession = defineEndpoint({
   method: "GET",
   path: "/session",
   anywhere: true,
-  summary: "Show who is signed in, and in which workspace.",
-  description: "A session that is used is prolonged once a day, by this route; its cookie with it.",
+  summary: "Show the signed-in user and the active workspace.",
+  description:
+    "A session that is used is extended once a day by this route, together with its cookie.",
   response: currentSessionSchema,
   async handle(context, deps: Dependencies) {
     // The library prolongs the session where that is due, and sets the cookie again.
@@ -47,8 +48,8 @@ const changeSchema = z.strictObject({
     .max(200)
     .nullable()
     .optional()
-    .describe("The workspace to be active in; null is the personal one."),
-  name: nameField.optional().describe("What the user is called."),
+    .describe("Id of the workspace to activate; null selects the personal one."),
+  name: nameField.optional().describe("Name of the user."),
 });
 
 /** Sets the session's active workspace, or renames the user. */
@@ -58,7 +59,7 @@ export const changeSession = defineEndpoint({
   path: "/session",
   anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Choose the active workspace, or rename the user.",
+  summary: "Change the active workspace or the user's name.",
   body: changeSchema,
   response: () =>
     z.object({
@@ -119,7 +120,7 @@ export const revokeSession = defineEndpoint({
   method: "DELETE",
   path: "/sessions/:id",
   anywhere: true,
-  summary: "End one session of the user.",
+  summary: "End a session of the user.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const id = context.param("id");
@@ -162,7 +163,7 @@ export const changePassword = defineEndpoint({
   method: "POST",
   path: "/api/auth/change-password",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Change the password, and end every other session.",
+  summary: "Change the password and end every other session.",
   body: passwordSchema,
   response: () => signedInSchema,
   async handle(context, deps: Dependencies) {
@@ -225,8 +226,8 @@ export const getPreferences = defineEndpoint({
   method: "GET",
   summary: "Show the preferences of the user.",
   description:
-    "What clients keep for a person: theme, time zone, what was dismissed. They follow the user to every browser; the service " +
-    "itself reads none of them.",
+    "Values that clients store for a person, such as the theme, the time zone and dismissed notices. They follow the user to every " +
+    "browser. The service itself does not use them.",
   async handle(context, { people }: Pick<Dependencies, "people">) {
     return context.json({
       object: "preferences",
@@ -241,10 +242,10 @@ export const changePreferences = defineEndpoint({
   method: "PATCH",
   unaudited: true,
   bodyBytesMax,
-  summary: "Change preferences of the user.",
+  summary: "Change the preferences of the user.",
   description:
-    `Values by name: any JSON of at most ${valueBytesMax} characters, ${preferencesMax} names at most. Names that are left out ` +
-    "stay as they are; null takes one away.",
+    `Values by name: any JSON of at most ${valueBytesMax} characters, at most ${preferencesMax} names. Omitted names are unchanged; ` +
+    "null removes a name.",
   body: changesSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {
     return context.json({

@@ -57,9 +57,9 @@ export const signInByPassword = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in with e-mail and password.",
   description:
-    "Sets the session's cookie. Where the account has an authenticator app there is no session yet: two_factor_required says " +
-    "so, and POST /api/auth/sign-in/two-factor goes on. Attempts are limited by network and by account; browsers and networks that " +
-    "the account was signed in from are not kept out by what others try.",
+    "Sets the session cookie. If the account has an authenticator app, the answer is two_factor_required instead, and POST " +
+    "/api/auth/sign-in/two-factor completes the sign-in. Attempts are limited by network and by account. Browsers and networks from " +
+    "which the account has signed in are not affected by other clients' attempts.",
   body: signInSchema,
   response: () => z.union([signedInSchema, secondFactorSchema()]),
   async handle(context, deps: Dependencies) {
@@ -102,7 +102,7 @@ export const signInWithProvider = defineEndpoint({
   method: "POST",
   path: "/api/auth/sign-in/social",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Sign in at an OpenID provider of the configuration.",
+  summary: "Start signing in at an OpenID provider.",
   body: providerSchema,
   response: () => z.object({ url: z.string() }),
   async handle(context, deps: Dependencies) {
@@ -125,7 +125,7 @@ export const providerCallback = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/api/auth/callback/:provider",
-  summary: "Come back from an OpenID provider.",
+  summary: "Complete signing in at an OpenID provider.",
   redirects: true,
   async handle(context, deps: Dependencies) {
     return answerWith(

@@ -36,7 +36,7 @@ const referralCodeFields = {
     .min(1)
     .optional()
     .describe(
-      "Code of the workspace that referred this person; ignored where referrals earn no credits.",
+      "Code of the workspace that referred this person; ignored if the operator grants no referral credits.",
     ),
 };
 
@@ -92,11 +92,11 @@ export const signUp = defineEndpoint({
   method: "POST",
   path: "/api/auth/sign-up",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Make an account with e-mail and password.",
+  summary: "Create an account with e-mail and password.",
   description:
-    "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up " +
-    "is open. Then, where mail is sent, the answer is the same whether an account has the address or not: the account is made once the " +
-    "link that was sent there is used.",
+    "The first account requires the token of the link that the terminal shows. Others require the token of an invitation, unless " +
+    "auth.sign_up is open. If sign-up is open and the service sends mail, the answer does not reveal whether an account has the " +
+    "address: the account is created when the mailed link is used.",
   body: signUpSchema,
   response: () => z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
   async handle(context, deps: Dependencies) {
@@ -117,7 +117,7 @@ export const signInMethods = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/api/auth/methods",
-  summary: "Show how one can sign in and up.",
+  summary: "Show the ways to sign in and sign up.",
   response: () =>
     z.object({
       claimed: z.boolean(),

@@ -48,10 +48,10 @@ export const signInWithCode = defineEndpoint({
   method: "POST",
   path: "/api/auth/sign-in/two-factor",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Enter the second factor after the password.",
+  summary: "Submit the second factor after the password.",
   description:
-    "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the " +
-    "password set the cookie that this belongs to, for ten minutes.",
+    "code is from the authenticator app; backup_code is one of the backup codes. Each works once. The request belongs to the cookie " +
+    "that the answer to the password has set, which is valid for ten minutes.",
   body: factorSchema,
   response: () => signedInSchema,
   async handle(context, deps: Dependencies) {
@@ -80,7 +80,7 @@ async function counted(
 }
 
 const passwordSchema = z.strictObject({
-  password: passwordField.optional().describe("Of the account, where it has one."),
+  password: passwordField.optional().describe("Current password of the account, if it has one."),
 });
 
 const setUpSchema = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
@@ -91,10 +91,10 @@ export const beginTwoFactor = defineEndpoint({
   method: "POST",
   path: "/api/auth/two-factor/enable",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Begin to set up an authenticator app.",
+  summary: "Start setting up an authenticator app.",
   description:
-    "The URI is for the app, as a QR code or typed; nothing changes until POST /api/auth/two-factor/confirm has a code of it. " +
-    "The backup codes are shown once, each works once in place of the app.",
+    "Returns the URI for the app, as a QR code or to type. Two-factor sign-in begins when POST /api/auth/two-factor/confirm " +
+    "receives a code of the app. The backup codes are shown once; each works once in place of the app.",
   body: passwordSchema,
   response: () => z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
   async handle(context, deps: Dependencies) {
@@ -112,9 +112,10 @@ export const confirmTwoFactor = defineEndpoint({
   method: "POST",
   path: "/api/auth/two-factor/confirm",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Put the authenticator app in force with a code of it.",
+  summary: "Finish setting up an authenticator app.",
   description:
-    "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
+    "From now on, signing in with the password requires a code of the app. Passkeys and OpenID providers need no code: they are " +
+    "second factors of their own.",
   body: confirmSchema,
   response: () => z.object({ two_factor: z.literal(true) }),
   async handle(context, deps: Dependencies) {
@@ -132,7 +133,7 @@ export const renewBackupCodes = defineEndpoint({
   method: "POST",
   path: "/api/auth/two-factor/backup-codes",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Make other backup codes in place of those before.",
+  summary: "Replace the backup codes.",
   body: passwordSchema,
   response: () => z.object({ backup_codes: z.array(z.string()) }),
   async handle(context, deps: Dependencies) {
@@ -152,7 +153,7 @@ export const endTwoFactor = defineEndpoint({
   method: "POST",
   path: "/api/auth/two-factor/disable",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Take the authenticator app away.",
+  summary: "Remove the authenticator app.",
   body: passwordSchema,
   response: () => z.object({ two_factor: z.literal(false) }),
   async handle(context, deps: Dependencies) {
