@@ -32,7 +32,7 @@ const catalogSchema = z.looseObject({
 const models: ResourceKind = {
   title: "Model",
   description:
-    "A model of the catalog: price, context, capabilities and providers, as GET /models shows it.",
+    "A model of the catalog with its prices, context, capabilities and providers, as in GET /models.",
   mimeType: "application/json",
   async list({ ask }) {
     const { data } = catalogSchema.parse(

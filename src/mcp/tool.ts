@@ -96,7 +96,8 @@ export const idempotencyField = {
     .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters, such as a UUID")
     .optional()
     .describe(
-      "A name for this call, such as a UUID: called again with it, the tool answers the same and does nothing more.",
+      "Idempotency key of this call, such as a UUID. A repeated call with the same key returns the same result and does nothing " +
+        "more.",
     ),
 };
 

@@ -6,7 +6,7 @@ export const getCredits = defineTool({
   name: "get_credits",
   title: "Show credits",
   description:
-    "Shows the workspace's balance in USD: monthly and purchased credits, what was spent in all and today.",
+    "Shows the workspace's balance in USD: monthly credits, top-ups, total spend and today's spend.",
   scope: "read:credits",
   effect: "nothing",
   endpoint: "GET /credits",

@@ -7,7 +7,7 @@ import { defineTool } from "../tool.ts";
 export const getOkfConcept = defineTool({
   name: "get_okf_concept",
   title: "Read a concept",
-  description: "Reads a document that list_okf_concepts names: Markdown behind YAML front matter.",
+  description: "Reads a document that list_okf_concepts lists, as Markdown with YAML front matter.",
   scope: null,
   effect: "nothing",
   output: z.looseObject({
@@ -22,7 +22,7 @@ export const getOkfConcept = defineTool({
       .string("is required")
       .min(1, "is required")
       .max(300)
-      .describe("Such as error/insufficient_balance."),
+      .describe("Id of the concept, such as error/insufficient_balance."),
   }),
   async run({ id }, context) {
     const concept = (await conceptsFor(context)).find((each) => each.id === id);

@@ -6,7 +6,7 @@ export const getSystemStatus = defineTool({
   name: "get_system_status",
   title: "Show system status",
   description:
-    "Shows the health snapshot of the service: its API, providers, routing and background work, and the latest status changes.",
+    "Shows the health of the service: its API, providers, routing and background jobs, and the latest status changes.",
   scope: null,
   effect: "nothing",
   endpoint: "GET /health",

@@ -37,8 +37,8 @@ export const getUsage = defineTool({
   name: "get_usage",
   title: "Show usage",
   description:
-    "Shows requests, errors, tokens and cost in USD of the workspace over the last days, by day (`data`) and by model " +
-    "(`models`, the dearest first), with totals.",
+    "Shows the requests, errors, tokens and cost in USD of the workspace over the last days, by day (`data`) and by model " +
+    "(`models`, highest cost first), with totals.",
   scope: "read:analytics",
   effect: "nothing",
   endpoint: "GET /analytics/usage",
@@ -57,7 +57,7 @@ export const getUsage = defineTool({
       .min(1, "must be at least 1")
       .max(90, "must be at most 90")
       .default(7)
-      .describe("How many days back, 1 to 90."),
+      .describe("Number of days, 1 to 90."),
   }),
   async run({ days }, { ask, nowMs }) {
     const query = { from: new Date(nowMs() - days * dayMs).toISOString(), interval: "day" };

@@ -23,13 +23,21 @@ export const listOkfConcepts = defineTool({
     ),
   }),
   input: z.object({
-    type: z.enum(conceptTypes, `must be one of ${conceptTypes.join(", ")}`).optional(),
-    search: z.string().max(200).optional().describe("Words that a document holds, in any case."),
+    type: z
+      .enum(conceptTypes, `must be one of ${conceptTypes.join(", ")}`)
+      .optional()
+      .describe("Type of the documents. Default: all types."),
+    search: z
+      .string()
+      .max(200)
+      .optional()
+      .describe("Words to find in the documents, ignoring case."),
     limit: z
       .int("must be a whole number")
       .min(1, "must be at least 1")
       .max(1_000, "must be at most 1000")
-      .default(200),
+      .default(200)
+      .describe("Maximum number of documents, 1 to 1000."),
   }),
   async run({ type, search = "", limit }, context) {
     const words = search

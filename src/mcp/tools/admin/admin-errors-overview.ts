@@ -4,9 +4,8 @@ import { defineTool } from "../../tool.ts";
 /** Shows errors across the service. */
 export const adminErrorsOverview = defineTool({
   name: "admin_errors_overview",
-  title: "What went wrong",
-  description:
-    "Shows what went wrong over the last days, by provider, model and workspace, the worst first.",
+  title: "Show failures",
+  description: "Shows the failures of the last days by provider, model and workspace, most first.",
   scope: null,
   operators: true,
   effect: "nothing",
@@ -16,7 +15,8 @@ export const adminErrorsOverview = defineTool({
       .int("must be a whole number")
       .min(1, "must be at least 1")
       .max(366, "must be at most 366")
-      .default(1),
+      .default(1)
+      .describe("Number of days (UTC), today included, 1 to 366."),
   }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/errors", query }),
 });

@@ -5,7 +5,7 @@ import { defineTool } from "../../tool.ts";
 export const adminGetUser = defineTool({
   name: "admin_get_user",
   title: "Show a user",
-  description: "Shows one person with sign-in methods, sessions and organizations.",
+  description: "Shows a user with sign-in methods, sessions and organisations.",
   scope: null,
   operators: true,
   effect: "nothing",
@@ -15,7 +15,7 @@ export const adminGetUser = defineTool({
       .string("is required")
       .min(1, "is required")
       .max(200)
-      .describe("From admin_list_users."),
+      .describe("Id of the user, from admin_list_users."),
   }),
   run: ({ user_id: id }, { ask }) => ask({ endpoint: "GET /admin/users/:id", params: { id } }),
 });

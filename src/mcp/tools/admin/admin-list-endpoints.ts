@@ -20,7 +20,7 @@ export const adminListEndpoints = defineTool({
   name: "admin_list_endpoints",
   title: "List administration endpoints",
   description:
-    "Lists the endpoints that admin_request can call. Up to 12 matches come with the schemas of their query and body.",
+    "Lists the endpoints that admin_request can call. Up to 12 results include the schemas of their query and body.",
   scope: null,
   operators: true,
   effect: "nothing",
@@ -39,8 +39,9 @@ export const adminListEndpoints = defineTool({
   input: z.object({
     method: z
       .enum(["GET", "POST", "PATCH", "DELETE"], "must be GET, POST, PATCH or DELETE")
-      .optional(),
-    search: z.string().max(200).optional().describe("Part of a path or a summary, in any case."),
+      .optional()
+      .describe("HTTP method of the endpoints. Default: any."),
+    search: z.string().max(200).optional().describe("Part of a path or a summary, ignoring case."),
   }),
   async run({ method, search = "" }, { endpoints }) {
     const text = search.toLowerCase();

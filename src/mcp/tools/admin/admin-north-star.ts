@@ -4,8 +4,10 @@ import { defineTool } from "../../tool.ts";
 /** Shows the key figures of the service's growth. */
 export const adminNorthStar = defineTool({
   name: "admin_north_star",
-  title: "North-star figures",
-  description: "Shows the figures that the service is steered by, over the last days.",
+  title: "Show growth figures",
+  description:
+    "Shows the growth of the service over the last days, compared with the days before: active workspaces and keys, answers, usage " +
+    "and spend.",
   scope: null,
   operators: true,
   effect: "nothing",
@@ -15,7 +17,8 @@ export const adminNorthStar = defineTool({
       .int("must be a whole number")
       .min(1, "must be at least 1")
       .max(366, "must be at most 366")
-      .default(30),
+      .default(30)
+      .describe("Number of days (UTC), today included, 1 to 366."),
   }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/north-star", query }),
 });

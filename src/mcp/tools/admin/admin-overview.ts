@@ -4,9 +4,9 @@ import { defineTool } from "../../tool.ts";
 /** Shows an overview of the whole service. */
 export const adminOverview = defineTool({
   name: "admin_overview",
-  title: "Service overview",
+  title: "Show an overview of the service",
   description:
-    "Shows the service at a glance: workspaces, people, requests, money and what is in trouble.",
+    "Shows an overview of the service: workspaces, users, requests, money and current problems.",
   scope: null,
   operators: true,
   effect: "nothing",

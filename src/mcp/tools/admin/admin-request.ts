@@ -8,24 +8,34 @@ export const adminRequest = defineTool({
   name: "admin_request",
   title: "Call an administration endpoint",
   description:
-    "Calls an endpoint that admin_list_endpoints names, with the caller's own credential and its checks. Everything but GET " +
-    "changes something and needs confirm: true; ask a person first.",
+    "Calls an endpoint that admin_list_endpoints lists, with the caller's own credential and its permissions. Every method except " +
+    "GET changes something and requires confirm: true; ask a person first.",
   scope: null,
   operators: true,
   effect: "destroys",
   output: z.looseObject({ status: z.int(), body: z.unknown() }),
   input: z.object({
-    method: z.enum(["GET", "POST", "PATCH", "DELETE"], "is required: GET, POST, PATCH or DELETE"),
+    method: z
+      .enum(["GET", "POST", "PATCH", "DELETE"], "is required: GET, POST, PATCH or DELETE")
+      .describe("HTTP method of the endpoint."),
     path: z
       .string("is required")
       .max(2_000)
-      .describe("Such as /api/v1/admin/users/usr_1, without a query."),
-    query: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
-    body: z.record(z.string(), z.unknown(), "must be an object").optional(),
+      .describe("Path of the endpoint without a query, such as /api/v1/admin/users/usr_1."),
+    query: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .optional()
+      .describe("Query parameters by name."),
+    body: z
+      .record(z.string(), z.unknown(), "must be an object")
+      .optional()
+      .describe("JSON body of the request."),
     confirm: z
       .boolean()
       .default(false)
-      .describe("That a person agreed to what this request changes."),
+      .describe(
+        "Whether a person agreed to the change. Required to be true for every method except GET.",
+      ),
     ...idempotencyField,
   }),
   async run(

@@ -6,8 +6,7 @@ export const adminSmokeTest = defineTool({
   name: "admin_smoke_test",
   title: "Run smoke tests",
   description:
-    "Sends each provider with a platform credential a smallest real request now, at the platform's own cost, " +
-    "and shows the results.",
+    "Sends each provider with a platform credential a minimal real request now, at the platform's expense, and shows the results.",
   scope: null,
   operators: true,
   effect: "adds",

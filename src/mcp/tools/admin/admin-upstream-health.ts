@@ -4,8 +4,9 @@ import { defineTool } from "../../tool.ts";
 /** Shows the health of providers. */
 export const adminUpstreamHealth = defineTool({
   name: "admin_upstream_health",
-  title: "Health of providers",
-  description: "Shows how each provider does at this moment, and which are kept out of routing.",
+  title: "Show the health of providers",
+  description:
+    "Shows the current state of each provider, and the providers that are excluded from routing.",
   scope: null,
   operators: true,
   effect: "nothing",

@@ -4,8 +4,9 @@ import { defineTool } from "../../tool.ts";
 /** Shows the usage of the whole service. */
 export const adminUsageSummary = defineTool({
   name: "admin_usage_summary",
-  title: "Usage of the service",
-  description: "Shows requests, tokens and cost of the whole service over the last days, by day.",
+  title: "Show the usage of the service",
+  description:
+    "Shows the requests, tokens and cost of the whole service over the last days, by day.",
   scope: null,
   operators: true,
   effect: "nothing",
@@ -15,7 +16,8 @@ export const adminUsageSummary = defineTool({
       .int("must be a whole number")
       .min(1, "must be at least 1")
       .max(366, "must be at most 366")
-      .default(30),
+      .default(30)
+      .describe("Number of days (UTC), today included, 1 to 366."),
   }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/usage", query }),
 });

@@ -11,9 +11,9 @@ export const createHub = defineTool({
   effect: "adds",
   endpoint: "POST /hubs",
   input: z.object({
-    name: z.string(),
-    slug: z.string().optional(),
-    description: z.string().optional(),
+    name: z.string().describe("Name of the hub."),
+    slug: z.string().optional().describe("Slug of the hub. Default: derived from the name."),
+    description: z.string().optional().describe("Description of the hub, for people."),
     ...visibilityOf("workspace"),
     ...idempotencyField,
   }),

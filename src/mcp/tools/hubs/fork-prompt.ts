@@ -7,15 +7,15 @@ export const forkPrompt = defineTool({
   name: "fork_prompt",
   title: "Fork a prompt",
   description:
-    "Copies a prompt into the workspace, private unless visibility says otherwise, with another title or " +
-    "body where they are given.",
+    "Copies a prompt into the workspace, optionally with another title or body. The copy is private unless visibility says " +
+    "otherwise.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /prompts/:id/fork",
   input: z.object({
-    prompt_id: z.string(),
-    title: z.string().optional(),
-    body: z.string().optional(),
+    prompt_id: z.string().describe("Id of the prompt to copy."),
+    title: z.string().optional().describe("Title of the copy. Default: that of the original."),
+    body: z.string().optional().describe("Text of the copy. Default: that of the original."),
     ...visibilityOf("private"),
     ...idempotencyField,
   }),

@@ -18,10 +18,16 @@ export const hubAddItem = defineTool({
   }),
   input: z.object({
     hub: z.string().describe("Slug of the hub."),
-    body: z.string(),
-    kind: z.enum(["kb", "skill", "prompt", "plugin"]).default("kb"),
-    name: z.string().optional(),
-    slug: z.string().optional(),
+    body: z.string().describe("Text of the item, as Markdown."),
+    kind: z
+      .enum(["kb", "skill", "prompt", "plugin"])
+      .default("kb")
+      .describe("Kind of the item; kb is a knowledge document."),
+    name: z
+      .string()
+      .optional()
+      .describe("Name of the item. Default: that of the front matter or the first heading."),
+    slug: z.string().optional().describe("Slug of the item. Default: derived from the name."),
     ...tagsField,
     ...idempotencyField,
   }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** Arguments that tools of the hub share. The endpoints check their bounds. */
 export const tagsField = {
-  tags: z.array(z.string()).optional().describe("At most 20 words, in lower case."),
+  tags: z.array(z.string()).optional().describe("Tags: at most 20 words, in lower case."),
 };
 
 /** Returns the argument for who can see a record. */
@@ -10,5 +10,5 @@ export const visibilityOf = (standard: string) => ({
   visibility: z
     .enum(["private", "workspace", "public"])
     .optional()
-    .describe(`${standard} unless it is said otherwise.`),
+    .describe(`Visibility. Default ${standard}.`),
 });

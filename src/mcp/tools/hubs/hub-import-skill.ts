@@ -6,16 +6,17 @@ export const hubImportSkill = defineTool({
   name: "hub_import_skill",
   title: "Import a skill",
   description:
-    "Copies a skill into a hub of the workspace, from a public address or from another hub of this service.",
+    "Copies a skill into a hub of the workspace, from a public URL or from another hub of this service.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /hubs/:slug/import",
   input: z.object({
-    hub: z.string().describe("Slug of the hub that gets it."),
+    hub: z.string().describe("Slug of the hub to import into."),
     source_ref: z
       .string()
       .describe(
-        "The https URL of a SKILL.md, of a public Git repository or a folder in one (https://host/path.git#ref:folder), or <hub>/<item>.",
+        "The https URL of a SKILL.md, of a public Git repository or of a folder in one (https://host/path.git#ref:folder), or " +
+          "<hub>/<item> of a hub of this service.",
       ),
     ...idempotencyField,
   }),

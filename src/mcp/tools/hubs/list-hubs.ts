@@ -6,7 +6,8 @@ export const listHubs = defineTool({
   name: "list_hubs",
   title: "List hubs",
   description:
-    "Lists the hubs of the workspace, newest first, at most 100: collections of skills, prompts, knowledge and plugins.",
+    "Lists the hubs of the workspace, newest first, at most 100. A hub is a collection of skills, prompts, knowledge documents and " +
+    "plugins.",
   scope: "read:hub",
   effect: "nothing",
   endpoint: "GET /hubs",

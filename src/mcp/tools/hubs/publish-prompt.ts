@@ -7,20 +7,26 @@ export const publishPrompt = defineTool({
   name: "publish_prompt",
   title: "Publish a prompt",
   description:
-    "Publishes a prompt. The workspace has it at once; others see it once an operator has approved it. " +
-    "Its text is kept as it is.",
+    "Publishes a prompt. The workspace can use it immediately, other workspaces after an operator has approved it. The text is " +
+    "stored unchanged.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /prompts",
   input: z.object({
-    title: z.string(),
-    description: z.string(),
-    body: z.string().describe("The prompt itself."),
-    category: z.string(),
+    title: z.string().describe("Title of the prompt."),
+    description: z.string().describe("Description of the prompt, for people."),
+    body: z.string().describe("Text of the prompt."),
+    category: z.string().describe("Category of the prompt."),
     ...tagsField,
-    platforms: z.array(z.string()).optional(),
-    recommended_agents: z.array(z.string()).optional(),
-    recommended_model: z.string().optional().describe("Id of a model."),
+    platforms: z.array(z.string()).optional().describe("Platforms that the prompt is made for."),
+    recommended_agents: z
+      .array(z.string())
+      .optional()
+      .describe("Agents that the prompt works well with."),
+    recommended_model: z
+      .string()
+      .optional()
+      .describe("Id of the model that the prompt works well with."),
     ...idempotencyField,
   }),
   run: ({ idempotency_key: idempotencyKey, ...body }, { ask }) =>

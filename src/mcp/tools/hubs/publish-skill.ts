@@ -7,16 +7,19 @@ export const publishSkill = defineTool({
   name: "publish_skill",
   title: "Publish a skill",
   description:
-    "Publishes an Agent Skill: a SKILL.md whose front matter has name and description. In a hub where one is named.",
+    "Publishes an Agent Skill: a SKILL.md whose front matter has name and description. With hub, publishes it in that hub.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /skills",
   input: z.object({
-    body: z.string().describe("The whole SKILL.md."),
-    name: z.string().optional(),
-    slug: z.string().optional(),
+    body: z.string().describe("The complete SKILL.md."),
+    name: z
+      .string()
+      .optional()
+      .describe("Name of the skill. Default: the name in the front matter."),
+    slug: z.string().optional().describe("Slug of the skill. Default: derived from the name."),
     ...tagsField,
-    hub: z.string().optional().describe("Slug of the hub that gets it."),
+    hub: z.string().optional().describe("Slug of the hub to publish in."),
     ...idempotencyField,
   }),
   run: ({ idempotency_key: idempotencyKey, ...body }, { ask }) =>

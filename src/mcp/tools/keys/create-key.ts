@@ -11,28 +11,33 @@ const notice =
 /** Creates an LLM key. */
 export const createKey = defineTool({
   name: "create_key",
-  title: "Create an API key",
+  title: "Create an LLM key",
   description:
-    "Creates an LLM key for inference. Its secret is in this result alone and is never shown again; do not repeat it.",
+    "Creates an LLM key for inference. The secret is in this result only and is never shown again; do not repeat it.",
   scope: "write:llm-keys",
   effect: "adds",
   endpoint: "POST /keys",
   output: createdSchema.extend({ notice: z.string() }),
   input: z.object({
-    name: z.string().trim().max(200).optional().describe("What people call the key."),
+    name: z
+      .string()
+      .trim()
+      .max(200)
+      .optional()
+      .describe("Name of the key, at most 200 characters."),
     label: z
       .string()
       .trim()
       .max(200)
       .optional()
       .describe(
-        "Its name, where `name` is not given. The label of the record is the masked secret.",
+        "Name of the key if `name` is not given. The record's label is always the masked secret.",
       ),
     rate_limit: z
       .int("must be a whole number")
       .positive("must be above 0")
       .optional()
-      .describe("Requests a minute; without it the plan's own limit."),
+      .describe("Requests per minute. Default: the limit of the plan."),
     ...idempotencyField,
   }),
   async run({ name, label, rate_limit, idempotency_key: idempotencyKey }, { ask }) {

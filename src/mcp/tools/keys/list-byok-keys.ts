@@ -10,13 +10,13 @@ export const listByokKeys = defineTool({
   name: "list_byok_keys",
   title: "List provider keys",
   description:
-    "Lists the workspace's own keys at model providers, grouped by provider, masked. Requests that they serve are billed by the " +
-    "provider and cost nothing here.",
+    "Lists the workspace's own provider keys, masked, grouped by provider. The provider bills the requests that they serve; they " +
+    "cost nothing here.",
   scope: "read:byok",
   effect: "nothing",
   endpoint: "GET /auth/byok",
   input: z.object({
-    enabled_only: z.boolean().default(false).describe("Leaves out keys that are disabled."),
+    enabled_only: z.boolean().default(false).describe("Whether to omit disabled keys."),
   }),
   async run({ enabled_only: enabledOnly }, { ask }) {
     const answer = await ask({ endpoint: "GET /auth/byok" });

@@ -4,9 +4,8 @@ import { defineTool, idempotencyField } from "../../tool.ts";
 /** Revokes an LLM key. */
 export const revokeKey = defineTool({
   name: "revoke_key",
-  title: "Revoke an API key",
-  description:
-    "Deletes an LLM key. Requests with it are refused from now on; this cannot be undone.",
+  title: "Delete an LLM key",
+  description: "Deletes an LLM key. Its requests are refused from now on. This cannot be undone.",
   scope: "write:llm-keys",
   effect: "destroys",
   endpoint: "DELETE /keys/:hash",
@@ -16,7 +15,7 @@ export const revokeKey = defineTool({
       .trim()
       .min(1, "is required")
       .max(200)
-      .describe("The key's id (`key_...`) or its hash, from list_keys."),
+      .describe("Id (`key_...`) or hash of the key, from list_keys."),
     ...idempotencyField,
   }),
   run: ({ key_id: hash, idempotency_key: idempotencyKey }, { ask }) =>

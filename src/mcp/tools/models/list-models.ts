@@ -36,45 +36,50 @@ export const listModels = defineTool({
   name: "list_models",
   title: "List models",
   description:
-    "Lists the models that the caller can reach, with prices in USD per million tokens, context and capabilities.",
+    "Lists the models that the caller can use, with prices in USD per million tokens, context lengths and capabilities.",
   scope: null,
   effect: "nothing",
   endpoint: "GET /models",
   output: z.looseObject({
     object: z.literal("list"),
     data: z.array(modelSchema),
-    total: z.int().describe("How many there are, limit aside."),
+    total: z.int().describe("Number of matches, regardless of limit."),
   }),
   input: z.object({
     provider: z
       .string()
       .max(200)
       .optional()
-      .describe("A provider's id or name, or the owner of models."),
-    capability: z.string().max(200).optional().describe("For example vision or function-calling."),
+      .describe("Id or name of a provider, or owner of models."),
+    capability: z
+      .string()
+      .max(200)
+      .optional()
+      .describe("Required capability, such as vision or function-calling."),
     task: z
       .enum(modelTasks, `must be one of ${modelTasks.join(", ")}`)
       .optional()
-      .describe("What the model is for."),
-    free_only: z.boolean().default(false).describe("Models that cost nothing."),
+      .describe("Purpose of the model."),
+    free_only: z.boolean().default(false).describe("Whether to list only free models."),
     min_context: z
       .int("must be a whole number")
       .min(0, "must be at least 0")
       .optional()
-      .describe("Context tokens at least."),
+      .describe("Minimum context length in tokens."),
     sort: z
       .enum(["price", "context"], "must be price or context")
       .optional()
-      .describe("price: the cheapest first. context: the largest first. Without it, by id."),
+      .describe("price: cheapest first. context: largest first. Default: by id."),
     include_unavailable: z
       .boolean()
       .default(false)
-      .describe("Also models that the caller cannot reach."),
+      .describe("Whether to include models that the caller cannot use."),
     limit: z
       .int("must be a whole number")
       .min(1, "must be at least 1")
       .max(1_000, "must be at most 1000")
-      .default(100),
+      .default(100)
+      .describe("Maximum number of models, 1 to 1000."),
   }),
   async run(given, { ask }) {
     const { provider, capability, min_context, task } = given;
