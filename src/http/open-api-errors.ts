@@ -17,26 +17,26 @@ const record = (description: string, properties: Json, more: Json = {}): Json =>
   ...more,
 });
 
-const upstreamError = record("The provider's own words, where it sent an error object.", {
-  code: { description: "The provider's code; text or number." },
-  type: text("The provider's type."),
-  param: text("The field that it names."),
+const upstreamError = record("The error object of the provider, if it sent one.", {
+  code: { description: "The provider's error code, a string or a number." },
+  type: text("The provider's error type."),
+  param: text("The field that the provider named."),
 });
 
 const upstreamAttempt = record("An attempt that failed.", {
-  backend: text("The provider that was asked."),
+  backend: text("Provider of the attempt."),
   model: text("Id of the model."),
   status: {
     type: ["integer", "null"],
-    description: "HTTP status of its answer; null where none came.",
+    description: "HTTP status of the provider's answer; null if none arrived.",
   },
   code: text("Code of the failure."),
   reason: text("Why the next candidate was tried, such as rate_limited or timeout."),
   message: {
     type: ["string", "null"],
-    description: "The provider's words; null where it sent none.",
+    description: "The provider's error message; null if it sent none.",
   },
-  duration_ms: number("Milliseconds that the attempt took."),
+  duration_ms: number("Duration of the attempt in milliseconds."),
 });
 
 const anyMetadata: Json = {
@@ -44,57 +44,57 @@ const anyMetadata: Json = {
   fault: {
     type: "string",
     enum: ["client", "gateway", "upstream"],
-    description: "Who refused: the caller, the gateway or the provider.",
+    description: "Source of the error: the caller, the gateway or the provider.",
   },
-  trace_id: text("Id of the request; quote it in reports."),
-  hint: text("The way out, where there is one."),
-  required_scope: text("The scope that the credential lacks."),
-  upstream_backend: text("The provider that was asked last."),
-  upstream_status: integer("HTTP status of its answer."),
-  upstream_message: text("The provider's own words."),
+  trace_id: text("Id of the request. Include it when you report a problem."),
+  hint: text("How to resolve the error, if known."),
+  required_scope: text("Scope that the credential lacks."),
+  upstream_backend: text("Provider that was tried last."),
+  upstream_status: integer("HTTP status of the provider's answer."),
+  upstream_message: text("The provider's error message."),
   upstream_error: upstreamError,
   upstream_attempts: {
     type: "array",
     items: upstreamAttempt,
-    description: "Every attempt, where more than one was made.",
+    description: "All attempts, if there was more than one.",
   },
   left_out: {
     type: "array",
     items: record("A route.", {
       provider: text("The provider."),
-      rule: text("The rule that left it out."),
+      rule: text("The rule that excluded it."),
     }),
-    description: "Routes that were left out, and why.",
+    description: "Routes that were excluded, with the reason.",
   },
   similar_models: {
     type: "array",
     items: { type: "string" },
-    description: "Ids of models that are spelt alike.",
+    description: "Ids of models with a similar spelling.",
   },
   missing_fields: {
     type: "array",
     items: { type: "string" },
-    description: "Fields that are missing.",
+    description: "Missing fields.",
   },
 };
 
 const paymentMetadata: Json = {
   ...anyMetadata,
   reason: text(
-    "What does not bear the request: balance_too_low, key_limit_reached, budget_reached or signup_bonus_pending.",
+    "Why the request cannot be paid: balance_too_low, key_limit_reached, budget_reached or signup_bonus_pending.",
   ),
-  worst_case_usd: number("What the request may cost at most, in USD."),
-  available_usd: number("What is left of it, in USD."),
-  held_usd: number("What other requests under way hold of it, in USD."),
-  affordable_output_tokens: integer("Output tokens that what is left affords."),
-  budget_id: text("The budget that is used up."),
+  worst_case_usd: number("Maximum cost of the request in USD."),
+  available_usd: number("Remaining amount in USD."),
+  held_usd: number("Amount held by other requests in progress, in USD."),
+  affordable_output_tokens: integer("Number of output tokens that the remaining amount can pay."),
+  budget_id: text("Id of the exhausted budget."),
   budget_name: text("Its name."),
-  budget_scope: text("What it bounds."),
+  budget_scope: text("Scope of the budget."),
   budget_subject: {
     type: ["string", "null"],
-    description: "Id of what it bounds; null for the workspace.",
+    description: "Id of the budget's subject; null for the workspace.",
   },
-  budget_period: text("How long its period is."),
+  budget_period: text("Length of the budget's period."),
 };
 
 const codes = {
@@ -106,15 +106,15 @@ const codes = {
 /** Returns the fields of `error`, in every envelope. */
 const bodyFields = (metadata: string): Json => ({
   code: codes,
-  message: text("What is wrong and how to put it right, for people."),
+  message: text("Explanation of the error and how to fix it, for people."),
   type: text("Category of the error."),
   param: {
     type: ["string", "null"],
-    description: "The field, parameter or header that is meant; null where none is.",
+    description: "The invalid field, parameter or header; null if there is none.",
   },
   metadata: {
     $ref: `#/components/schemas/${metadata}`,
-    description: "What else is known of the error.",
+    description: "Additional information about the error.",
   },
 });
 
@@ -122,7 +122,7 @@ const contractError = (metadata: string): Json =>
   record(
     "An error.",
     {
-      error: record("What went wrong.", bodyFields(metadata), {
+      error: record("The error.", bodyFields(metadata), {
         required: ["code", "message", "type", "metadata"],
       }),
     },
@@ -137,7 +137,7 @@ export const errorSchemas: Json = {
     "An error in the Messages dialect.",
     {
       type: { type: "string", const: "error", description: "Always `error`." },
-      error: record("What went wrong.", bodyFields("PaymentMetadata"), {
+      error: record("The error.", bodyFields("PaymentMetadata"), {
         required: ["type", "message"],
       }),
       request_id: text("Id of the request."),
@@ -148,20 +148,20 @@ export const errorSchemas: Json = {
     "An error of OAuth (RFC 6749, section 5.2).",
     {
       error: text("Code of the error."),
-      error_description: text("What is wrong."),
+      error_description: text("Explanation of the error."),
     },
     { required: ["error", "error_description"] },
   ),
   OtherError: record(
-    "An error as other clients of this route read it.",
+    "An error in the format of other clients of this route.",
     {},
     { additionalProperties: true },
   ),
-  ErrorMetadata: record("What else is known of an error.", anyMetadata, {
+  ErrorMetadata: record("Additional information about an error.", anyMetadata, {
     additionalProperties: true,
   }),
   PaymentMetadata: record(
-    "What else is known of a request that is not affordable.",
+    "Additional information about a request that cannot be paid.",
     paymentMetadata,
     { additionalProperties: true },
   ),
@@ -169,21 +169,27 @@ export const errorSchemas: Json = {
 
 /** The meaning of an error's status, and the name of its component. */
 const errorAnswers = {
-  400: ["BadRequest", "A field, parameter or header is wrong; `error.param` names it."],
+  400: ["BadRequest", "A field, parameter or header is invalid; `error.param` names it."],
   401: ["Unauthorized", "The credential is missing, invalid or of the wrong family."],
-  402: ["PaymentRequired", "The balance, a limit or a budget does not bear the request."],
+  402: ["PaymentRequired", "The balance, a limit or a budget is too low for the request."],
   403: [
     "Forbidden",
     "The credential lacks a scope, or the endpoint, address or workspace is not allowed.",
   ],
-  404: ["NotFound", "What the path, or the model that the body, names does not exist."],
+  404: ["NotFound", "The resource of the path, or the model of the body, does not exist."],
   408: ["RequestTimeout", "The request or its answer took too long."],
-  409: ["Conflict", "The request contradicts what is there, or what is under way."],
-  413: ["ContentTooLarge", "The body is larger than this endpoint takes."],
-  429: ["TooManyRequests", "A rate window or a quota is used up; `Retry-After` says for how long."],
+  409: [
+    "Conflict",
+    "The request conflicts with an existing record, or with a request in progress.",
+  ],
+  413: ["ContentTooLarge", "The body is larger than this endpoint allows."],
+  429: [
+    "TooManyRequests",
+    "A rate limit or a quota is exhausted; `Retry-After` has the seconds to wait.",
+  ],
   500: ["InternalServerError", "The gateway failed."],
-  502: ["BadGateway", "No provider gave an answer that can be used."],
-  503: ["ServiceUnavailable", "The gateway or every provider is unavailable for now."],
+  502: ["BadGateway", "No provider gave a usable answer."],
+  503: ["ServiceUnavailable", "The gateway or every provider is temporarily unavailable."],
   504: ["GatewayTimeout", "The provider took too long."],
 } as const;
 
@@ -296,71 +302,70 @@ interface DescribedHeader {
 
 const everywhere: Record<string, DescribedHeader> = {
   [brandHeader("Trace-Id")]: {
-    description: "Id of the request; quote it when you report a problem.",
+    description: "Id of the request. Include it when you report a problem.",
   },
-  "X-Request-Id": { description: "The same id, where OpenAI's clients look for it." },
+  "X-Request-Id": { description: "Copy of that id, for OpenAI's clients." },
 };
 
 const ofCounted: Record<string, DescribedHeader> = {
-  "X-RateLimit-Limit": { description: "Requests that the window admits.", type: "integer" },
+  "X-RateLimit-Limit": { description: "Requests allowed in the window.", type: "integer" },
   "X-RateLimit-Window": { description: "Length of the window in seconds.", type: "integer" },
-  "X-RateLimit-Tier": { description: "The tier that the limit comes from." },
-  "RateLimit-Limit": { description: "The same as X-RateLimit-Limit.", type: "integer" },
+  "X-RateLimit-Tier": { description: "Tier of the limit." },
+  "RateLimit-Limit": { description: "Copy of X-RateLimit-Limit.", type: "integer" },
   "RateLimit-Policy": { description: "Limit and window as `<limit>;w=<seconds>`." },
   "X-RateLimit-Remaining": {
-    description:
-      "Requests that are left in a window of hours; the windows of a minute do not send it.",
+    description: "Remaining requests in a window of hours; not sent for windows of a minute.",
     type: "integer",
   },
-  "X-RateLimit-Reset": { description: "Seconds until that window moves on.", type: "integer" },
+  "X-RateLimit-Reset": { description: "Seconds until the window resets.", type: "integer" },
 };
 
 const ofInference: Record<string, DescribedHeader> = {
   [brandHeader("Model")]: { description: "The model that served the request." },
-  [brandHeader("Upstream-Model")]: { description: "What its provider calls it." },
-  [brandHeader("Provider-Chain")]: { description: "Providers that were asked, in order." },
+  [brandHeader("Upstream-Model")]: { description: "The provider's name for the model." },
+  [brandHeader("Provider-Chain")]: { description: "Providers that were tried, in order." },
   [brandHeader("Credential-Source")]: {
-    description: "Whose provider key was used: platform or the caller's own.",
+    description: "Owner of the provider key: the platform or the caller.",
   },
   [brandHeader("Requested-Model")]: {
-    description: "The model that was asked for, where another one served.",
+    description: "The requested model, if another one served.",
   },
-  [brandHeader("Fallback-Reason")]: { description: "Why another model served." },
+  [brandHeader("Fallback-Reason")]: { description: "Why another model served the request." },
   [brandHeader("Credits-Balance-At-Admission")]: {
     description: "Balance in USD before the request.",
     type: "number",
   },
   [brandHeader("Credits-Balance-After-Debit")]: {
-    description: `Balance in USD after the charge, where ${brandHeader("Balance-After-Debit")} asked for it.`,
+    description: `Balance in USD after the charge, if ${brandHeader("Balance-After-Debit")} requested it.`,
     type: "number",
   },
   [brandHeader("Credits-Charged")]: {
-    description: "USD that were charged, where that was asked for.",
+    description: "Charge in USD, if requested.",
     type: "number",
   },
   [brandHeader("Translation-Loss")]: {
     description:
-      "Fields that the provider's dialect cannot say, and parts of a whole answer that the client's cannot carry " +
-      "(`answer.image`), where there are any; streams name the latter in their final metadata frame.",
+      "Fields that the provider's dialect cannot express, and parts of a complete answer that the client's dialect cannot " +
+      "(`answer.image`), if any; streams name the latter in their final metadata frame.",
   },
   [brandHeader("Output-Cap")]: {
     description:
-      "Output tokens that the provider was given as its cap, where the key and the balance bear fewer than were asked for.",
+      "Maximum number of output tokens sent to the provider, if the key or the balance cannot pay the requested number.",
     type: "integer",
   },
-  "Server-Timing": { description: "Where the time went, in milliseconds." },
+  "Server-Timing": { description: "Durations of the parts of the request, in milliseconds." },
 };
 
 const ofErrors: Record<string, DescribedHeader> = {
-  "Retry-After": { description: "Seconds to wait before the next try.", type: "integer" },
+  "Retry-After": { description: "Seconds to wait before the next attempt.", type: "integer" },
   "X-Should-Retry": {
-    description: "`false` where another try cannot help, or the gateway has tried again already.",
+    description: "`false` if a retry cannot succeed, or if the gateway has already retried.",
   },
 };
 
 const ofReplays: Record<string, DescribedHeader> = {
   [replayedHeader]: {
-    description: `true where an earlier request with the same ${idempotencyHeader} got this answer.`,
+    description: `true if this answer was first sent to an earlier request with the same ${idempotencyHeader}.`,
   },
 };
 
@@ -413,7 +418,7 @@ export const idempotencyParameter: Json = {
   in: "header",
   required: false,
   description:
-    "A name for this request, such as a UUID: repeated within 24 hours it answers the same and does nothing.",
+    "Idempotency key of this request, such as a UUID. A repetition within 24 hours returns the same answer and does nothing more.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 

@@ -173,8 +173,8 @@ function successResponse(
 }
 
 const redirect: Json = {
-  description: "The browser goes on elsewhere.",
-  headers: { Location: { description: "Where it goes on.", schema: { type: "string" } } },
+  description: "The browser is redirected.",
+  headers: { Location: { description: "URL of the redirect.", schema: { type: "string" } } },
 };
 
 /** Returns the responses that are not errors, by status. */
@@ -194,7 +194,7 @@ function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
       ? {}
       : {
           202: successResponse(endpoint, {
-            description: "Under way.",
+            description: "Accepted; in progress.",
             schema: accepted(),
             schemas,
           }),
@@ -270,20 +270,19 @@ function operation(
 const tagDescriptions: Readonly<Record<string, string>> = {
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",
-  BYOK: "Provider keys of the workspace, and those that are donated.",
+  BYOK: "The workspace's own provider keys, and donated keys.",
   Catalog: "Models and providers: prices, capabilities, health.",
-  Conversations:
-    "What the playground keeps and what stored responses chain together, for each person alone.",
-  "Connected apps": "Apps that hold a token of a person.",
+  Conversations: "Conversations of the playground and of stored responses, private to each person.",
+  "Connected apps": "Apps that people connected to a workspace.",
   Hub: "Prompts, skills and hubs.",
-  Inference: "Requests to models. LLM keys alone.",
-  Insights: "What was used, what it cost, what went wrong.",
-  "Key minting": "Ways by which apps get keys and tokens.",
-  MCP: "Tools of the service, for agents.",
+  Inference: "Requests to models, with LLM keys only.",
+  Insights: "Usage, cost and failures.",
+  "Key minting": "Ways for apps to obtain keys and tokens.",
+  MCP: "Tools of the service for agents.",
   Operations: "Liveness, readiness, metrics and this document.",
   Pages: "Pages for browsers.",
   Payments: "Top-ups, automatic top-ups and invoices.",
-  Presets: "Named bundles of request settings.",
+  Presets: "Named sets of request settings.",
   Security: "Address ranges, privacy, findings and the audit log.",
   "Signing in": "Sessions: passwords, passkeys, second factors and sign-in at providers.",
 };
@@ -318,7 +317,7 @@ export function openApiDocument(
     info: {
       title: `${brand.productName} API`,
       version,
-      description: "One API in front of many model providers.",
+      description: "One API for many model providers.",
       license: { name: "MIT", identifier: "MIT" },
       contact: { name: `${brand.productName} at ${publicUrl}`, url: publicUrl },
     },
@@ -342,7 +341,7 @@ export function openApiDocument(
           type: "apiKey",
           in: "cookie",
           name: brand.sessionCookie,
-          description: "Session of a person who signed in.",
+          description: "Session of a signed-in person.",
         },
         managementKey: {
           type: "http",
