@@ -280,7 +280,7 @@ export const modelField = z
     error: 'is required: name a model such as "openai/gpt-4.1"; GET /models lists them.',
   })
   .min(1)
-  .describe("Model id, a router id or @preset/<slug>, with an optional suffix.");
+  .describe("Id of a model or router, or @preset/<slug>, with an optional suffix.");
 
 /** The session of a request. */
 const sessionId = z
@@ -290,7 +290,7 @@ const sessionId = z
   })
   .meta({
     maxLength: maxSessionIdLength,
-    description: "Requests of one session stay with one provider.",
+    description: "Id of a session. Its requests are sent to the same provider.",
   });
 
 /**
@@ -340,7 +340,7 @@ export const topLogprobs = integer(0, 20).nullish();
 /** The end user of a request, and how the provider is to treat it, in chat and Responses. */
 export const identityShape = {
   metadata: open.nullish(),
-  user: z.string().nullish().describe("The end user's id."),
+  user: z.string().nullish().describe("Id of the end user."),
   safety_identifier: z.string().nullish(),
   service_tier: z.string().nullish(),
   prompt_cache_key: z.string().nullish(),
@@ -354,7 +354,7 @@ export const reasoningShape = {
   effort: z.string().nullish(),
   max_tokens: integer().nullish(),
   exclude: z.boolean().nullish(),
-  enabled: z.boolean().nullish().describe("false turns thinking off."),
+  enabled: z.boolean().nullish().describe("Whether reasoning is enabled; false turns it off."),
   summary: z.enum(["auto", "concise", "detailed"]).nullish(),
 };
 
@@ -363,7 +363,7 @@ export const cacheMarkers = {
   cache_control: z
     .looseObject({ type: z.string(), ttl: z.string().nullish() })
     .nullish()
-    .describe("Cache marker as Messages spells it; kept where the upstream knows it."),
+    .describe("Cache marker of the Messages dialect; forwarded if the provider supports it."),
   prompt_cache_breakpoint: z
     .looseObject({ mode: z.string().nullish(), ttl: z.string().nullish() })
     .nullish()
@@ -374,13 +374,13 @@ export const cacheMarkers = {
 export const callArguments = z
   .union([z.string(), open])
   .nullish()
-  .describe("JSON text of an object.");
+  .describe("An object as a JSON string.");
 
 /** Sound in a message. */
 export const sound = z.looseObject(
   {
     data: z.string(),
-    format: z.string().describe("wav or mp3; others where the model takes them."),
+    format: z.string().describe("wav or mp3; other formats if the model supports them."),
   },
   { error: 'is required: {"data": base64, "format": "wav"}.' },
 );

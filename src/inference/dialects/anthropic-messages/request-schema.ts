@@ -113,7 +113,7 @@ const block = z.union([
     signature: z
       .string()
       .nullish()
-      .describe("As it came; a thought may be left out, but never changed."),
+      .describe("Reasoning as it was received. It may be omitted but must not be changed."),
   }),
   z.looseObject({ type: z.literal("redacted_thinking"), data: z.string() }),
   z.looseObject({
@@ -155,7 +155,9 @@ const message = z
     ],
     { error: "must be an object with a role and content." },
   )
-  .describe("A message. Blocks of other types are kept for upstreams of the same dialect.");
+  .describe(
+    "A message. Blocks of other types are forwarded to providers of the same dialect only.",
+  );
 
 const tool = z.union(
   [
@@ -163,7 +165,7 @@ const tool = z.union(
       type: z.enum(["custom", ""]).nullish(),
       name: z.string().min(1),
       description: z.string().nullish(),
-      input_schema: open.nullish().describe("JSON Schema of what the tool takes."),
+      input_schema: open.nullish().describe("JSON Schema of the tool's input."),
       strict: z.boolean().nullish(),
       defer_loading: z.boolean().nullish(),
       input_examples: z.array(z.unknown()).nullish(),
@@ -196,7 +198,7 @@ const thinking = z
       .meta({
         anyOf: [{ enum: thinkingTypes }, { pattern: "_" }],
         description:
-          "enabled, disabled, adaptive or between_tools. Later types, of several words, are the provider's to judge.",
+          "enabled, disabled, adaptive or between_tools. The provider checks later types.",
       }),
     budget_tokens: integer().nullish(),
     display: z.string().nullish(),
@@ -220,7 +222,7 @@ export const messagesRequestSchema = z.looseObject({
     .number({ error: "is required and must be an integer: the bound on output tokens." })
     .min(0)
     .multipleOf(1)
-    .meta({ type: "integer", description: "Bound on output tokens." }),
+    .meta({ type: "integer", description: "Maximum number of output tokens." }),
   system: z
     .union([z.string(), z.array(textBlock)], {
       error: "must be a string or an array of text blocks.",

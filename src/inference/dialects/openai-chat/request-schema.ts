@@ -32,7 +32,7 @@ const imagePart = z.looseObject({
       detail: z
         .string()
         .nullish()
-        .describe("auto, low or high; others where the model takes them."),
+        .describe("auto, low or high; other values if the model supports them."),
     }),
   ]),
   ...cacheMarkers,
@@ -67,9 +67,9 @@ const contentPart = z
     filePart,
     z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
     otherType(["text", "image_url", "input_audio", "file", "refusal"]),
-    z.array(z.unknown()).describe("Kept for upstreams of the same dialect."),
+    z.array(z.unknown()).describe("Forwarded to providers of the same dialect only."),
   ])
-  .describe("A part of a message; a string is one of text.");
+  .describe("A part of a message. A string is a text part.");
 
 const content = z.union([z.string(), z.array(contentPart), z.null()], {
   error: "must be a string or an array of content parts.",
@@ -88,7 +88,7 @@ const toolCall = z.union([
       .refine((type) => type !== "custom")
       .meta({ not: { enum: ["custom"] } })
       .nullish()
-      .describe("function, unless a provider has more."),
+      .describe("function; other types if the provider supports them."),
     function: z.looseObject(
       { name: z.string(), arguments: callArguments },
       { error: 'is required: {"name": "...", "arguments": "{}"}.' },
@@ -107,11 +107,11 @@ const assistantMessage = z.looseObject({
   function_call: z
     .looseObject({ name: z.string(), arguments: callArguments })
     .nullish()
-    .describe("Older form of tool_calls."),
+    .describe("Former name of tool_calls."),
   reasoning_content: z
     .string()
     .nullish()
-    .describe("Earlier thoughts, replayed to upstreams that want them."),
+    .describe("Earlier reasoning, forwarded to providers that require it."),
   reasoning: z.string().nullish(),
   reasoning_details: z.array(open).nullish(),
 });
@@ -123,7 +123,7 @@ const message = z
       z.looseObject({
         role: z.literal("tool"),
         content,
-        tool_call_id: z.string().describe("The call that is answered."),
+        tool_call_id: z.string().describe("Id of the answered tool call."),
         name: z.string().nullish(),
       }),
       z.looseObject({ role: z.literal("function"), content, name: z.string() }),
@@ -137,7 +137,7 @@ const message = z
     ],
     { error: "must be an object with a role and content." },
   )
-  .describe("A message. Fields that are not listed are kept for upstreams of the same dialect.");
+  .describe("A message. Unlisted fields are forwarded to providers of the same dialect only.");
 
 const toolProblem = { error: "is required: the tool's name and what it takes." };
 
@@ -243,7 +243,7 @@ export const chatRequestSchema = z.looseObject({
     })
     .nullish(),
   max_completion_tokens: count,
-  max_tokens: count.describe("Older name of max_completion_tokens."),
+  max_tokens: count.describe("Former name of max_completion_tokens."),
   logprobs: z.boolean().nullish(),
   top_logprobs: topLogprobs,
   tools: z
@@ -253,18 +253,18 @@ export const chatRequestSchema = z.looseObject({
     .nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  functions: z.array(z.looseObject(functionShape)).nullish().describe("Older form of tools."),
+  functions: z.array(z.looseObject(functionShape)).nullish().describe("Former name of tools."),
   function_call: z
     .union([z.enum(["none", "auto"]), z.looseObject({ name: z.string() })], {
       error: 'must be "none", "auto" or {"name": "..."}.',
     })
     .nullish()
-    .describe("Older form of tool_choice."),
+    .describe("Former name of tool_choice."),
   response_format: responseFormat.nullish(),
   reasoning_effort: z
     .string()
     .nullish()
-    .describe("none disables; the other names are the model's own."),
+    .describe("none disables reasoning; the other levels depend on the model."),
   reasoning: z.looseObject(reasoningShape).nullish(),
   verbosity: z.string().nullish(),
   modalities: z.array(z.string()).nullish(),

@@ -39,9 +39,12 @@ const textPart = z.looseObject({
 const imagePart = z
   .looseObject({
     type: z.literal("input_image"),
-    image_url: z.string().nullish().describe("An address or a data URL."),
+    image_url: z.string().nullish().describe("A URL or a data URL."),
     file_id: z.string().nullish(),
-    detail: z.string().nullish().describe("auto, low or high; others where the model takes them."),
+    detail: z
+      .string()
+      .nullish()
+      .describe("auto, low or high; other values if the model supports them."),
     ...cacheMarkers,
   })
   .refine(({ image_url: url, file_id: id }) => typeof (url ?? id) === "string", {
@@ -151,14 +154,14 @@ const inputItem = z
         encrypted_content: z
           .string()
           .nullish()
-          .describe("Goes back to the provider that made it, and to no other."),
+          .describe("Sent only to the provider that created it."),
       }),
       z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
       otherItem,
     ],
     { error: "must be an object with a type, or with a role and content." },
   )
-  .describe("An input item. Types that are not listed are kept for upstreams of the same dialect.");
+  .describe("An input item. Unlisted types are forwarded to providers of the same dialect only.");
 
 const tool = z
   .union([
@@ -186,7 +189,7 @@ const tool = z
       tools: z.array(z.looseObject({ type: z.string() })).nullish(),
     }),
     otherType(["function", "custom", "namespace"]).describe(
-      "Tools that the provider runs; left out for upstreams that lack them.",
+      "Tools that the provider runs; omitted for providers without them.",
     ),
   ])
   .register(namedAsWhole, {
@@ -254,15 +257,18 @@ export const responsesRequestSchema = z.looseObject({
   previous_response_id: z
     .string()
     .nullish()
-    .describe("Continue from a stored response of the same workspace."),
+    .describe("Id of the stored response of the same workspace to continue."),
   conversation: z
     .null({ error: "is not offered; leave it out and continue with previous_response_id." })
     .optional()
     .describe(
-      "Not offered: conversations would be the provider's; continue with previous_response_id.",
+      "Not supported, since conversations would belong to a provider; use previous_response_id.",
     ),
-  store: z.boolean().nullish().describe("Default true."),
-  background: z.boolean().nullish().describe("Creates a queued stored response."),
+  store: z.boolean().nullish().describe("Whether to store the response. Default true."),
+  background: z
+    .boolean()
+    .nullish()
+    .describe("Whether to queue the response and answer immediately."),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_obfuscation: z.boolean().nullish() }).nullish(),
   include: z.array(z.string()).nullish(),
