@@ -10,37 +10,33 @@ import {
 } from "../budgets/budget.ts";
 import type { Month } from "./month.ts";
 
-/** What a workspace can spend, in nano-USD, with what is held for requests in flight. */
+/** The balances of a workspace in nano-USD, with the amount held for requests in progress. */
 export interface WorkspaceAccount {
   monthlyNano: bigint;
   topupNano: bigint;
   heldNano: bigint;
-  /** Everything ever charged. */
+  /** The sum of all charges so far. */
   usedNano: bigint;
-  /** UTC day number (days since the epoch) that `dayNano` belongs to. */
+  /** The UTC day of `dayNano`, in days since the Unix epoch. */
   day: number;
   dayNano: bigint;
-  /** The month that `freshNano` belongs to. */
+  /** The month of `freshNano`. */
   freshMonth: Month | undefined;
-  /** Everything that was granted into the monthly bucket in that month. */
+  /** The sum of that month's grants into the monthly bucket. */
   freshNano: bigint;
 }
 
-/** What a key has spent and what is held for its requests in flight. */
+/** The spend of a key, with the amount held for its requests in progress. */
 export interface KeyAccount {
   spend: RollingSpend;
   /**
-   * The list price of what its requests asked through callers' own provider keys; absent where
-   * nothing ever was.
+   * The list price of requests through callers' own provider keys; absent where there were none.
    */
   byok?: RollingSpend;
   heldNano: bigint;
 }
 
-/**
- * The balances that admission looks at, in memory; the transfers on disk are what they are rebuilt
- * from.
- */
+/** The balances that admission checks, in memory. `LedgerStore` fills them from the database. */
 export class AccountBook {
   private readonly workspaces = new Map<string, WorkspaceAccount>();
   private readonly keys = new Map<string, KeyAccount>();
@@ -76,19 +72,19 @@ export class AccountBook {
     return account;
   }
 
-  /** Takes over what another book says of its workspaces and keys. */
+  /** Takes over the accounts of another book, in place of those with the same ids. */
   adopt(other: AccountBook): void {
     for (const [id, account] of other.workspaces) this.workspaces.set(id, account);
     for (const [id, account] of other.keys) this.keys.set(id, account);
   }
 
-  /** What a key asked through callers' own provider keys. */
+  /** Returns the list-price spend of a key through callers' own provider keys. */
   byokSpend(id: string): RollingSpend {
     return (this.key(id).byok ??= new RollingSpend());
   }
 }
 
-/** Nano-USD that count against a key's limit within a window, holds aside. */
+/** Returns the nano-USD that count against a key's limit within a window, without holds. */
 export const countedWithin = (
   { spend, byok }: Pick<KeyAccount, "spend" | "byok">,
   { windowHours, countsByok, nowMs }: { windowHours: number; countsByok: boolean; nowMs: number },
@@ -96,12 +92,12 @@ export const countedWithin = (
   spend.spentWithin(windowHours, nowMs) +
   (countsByok && byok !== undefined ? byok.spentWithin(windowHours, nowMs) : 0n);
 
-/** Notes what was granted into the monthly bucket, by the month that it ends with. */
+/** Adds a grant into the monthly bucket to the sum of the month with which it expires. */
 export function addFresh(
   account: WorkspaceAccount,
   { month, amountNano }: { month: Month; amountNano: bigint },
 ): void {
-  // A grant that was made before midnight and stands after it has lapsed already.
+  // A grant that was made just before the end of its month and committed after it has expired.
   if (account.freshMonth !== undefined && month < account.freshMonth) return;
   if (account.freshMonth !== month) account.freshNano = 0n;
   account.freshMonth = month;
@@ -109,36 +105,36 @@ export function addFresh(
 }
 
 /**
- * What is left of the monthly credits of older months. The oldest are spent first, so as long as
- * any of them is left, everything that this month granted is there as well.
+ * Returns the rest of the monthly credits of past months. The oldest credits are spent first, so
+ * while any of them are left, all grants of this month are left as well.
  */
 export function lapsedOf(account: WorkspaceAccount, month: Month): bigint {
   const lapsed = account.monthlyNano - (account.freshMonth === month ? account.freshNano : 0n);
   return lapsed > 0n ? lapsed : 0n;
 }
 
-/** Everything a workspace owns, holds included. */
+/** Returns the balance of a workspace, including the amount that is held. */
 export const balanceOf = (account: WorkspaceAccount): bigint =>
   account.monthlyNano + account.topupNano;
 
-/** What no hold has taken yet. */
+/** Returns the part of the balance that is not held. */
 export const availableOf = (account: WorkspaceAccount): bigint =>
   balanceOf(account) - account.heldNano;
 
-/** Hours of the widest window (30 days) and the one that is under way. */
+/** The hours of the longest window (30 days), and the current hour. */
 const hoursKept = 30 * 24 + 1;
 
-/** Spend of one key by the hour over the last 30 days; sums over any shorter window. */
+/** The hourly spend of one key over the last 30 days, which sums over any shorter window. */
 export class RollingSpend {
   private readonly hours = new BigInt64Array(hoursKept);
   private newestHour = 0;
   private cachedWindowHours = 0;
   private cachedSum = 0n;
-  /** Everything ever spent. */
+  /** The sum of all spend so far. */
   total = 0n;
 
   /**
-   * Adds spend at a wall time in milliseconds; what is older than the window only counts in the
+   * Adds spend at a wall time in milliseconds. Spend that is older than 30 days only counts in the
    * total.
    */
   add(atMs: number, amountNano: bigint): void {
@@ -151,7 +147,7 @@ export class RollingSpend {
     if (hour > this.newestHour - this.cachedWindowHours - 1) this.cachedSum += amountNano;
   }
 
-  /** Nano-USD spent in the last `windowHours` hours and the hour under way. */
+  /** Returns the nano-USD spent in the last `windowHours` hours and in the current hour. */
   spentWithin(windowHours: number, nowMs: number): bigint {
     const hour = Math.floor(nowMs / hourMs);
     if (hour > this.newestHour || this.cachedWindowHours !== windowHours) {
@@ -180,13 +176,13 @@ export class RollingSpend {
   }
 }
 
-/** A hold or a charge as budgets count it. */
+/** A hold or a charge, in the form that budgets count. */
 export interface BudgetUse {
   workspaceId: string;
   tags(): readonly string[];
   /**
-   * The day on which the request was admitted, counted from the epoch: what it costs counts for the
-   * period of that day.
+   * The day on which the request was admitted, in days since the Unix epoch. Its cost counts
+   * towards the budget period of that day.
    */
   day: number;
 }
@@ -198,13 +194,13 @@ interface Counter {
   spentNano: bigint;
   heldNano: bigint;
   /**
-   * Counts changes of what was spent, so that a reading of the database knows whether it missed
+   * The number of changes of `spentNano`, by which a read of the database notices that it missed
    * one.
    */
   revision: number;
 }
 
-/** A blocking budget with what is left of it and what is held. */
+/** A blocking budget, with the amounts that are left of it and held. */
 interface BudgetLeft {
   budget: Budget;
   leftNano: bigint;
@@ -212,13 +208,15 @@ interface BudgetLeft {
 }
 
 /**
- * Readings of what was spent that charges may overtake; the last one counts those twice until the
- * process ends.
+ * The most attempts to read a budget's spend without a charge in between. If all of them fail,
+ * charges during the last one count twice until the process ends.
  */
 const readingsMax = 20;
 const none: readonly BudgetLeft[] = [];
 
-/** What was spent of blocking budgets and what is held, where one process has the ledger. */
+/**
+ * The spend and the holds that count towards blocking budgets, where one process has the ledger.
+ */
 export class BudgetCounters {
   private readonly blocking: BlockingBudgets;
   private readonly spentBy: SpentBy;
@@ -229,7 +227,7 @@ export class BudgetCounters {
     this.spentBy = spentBy;
   }
 
-  /** What is left for a use of each budget that bounds it. */
+  /** Returns the amount that is left of each blocking budget that limits a use. */
   leftFor(use: BudgetUse): readonly BudgetLeft[] {
     if (!this.blocking.has(use.workspaceId)) return none;
     return this.blocking.boundsOf(use.workspaceId, use.tags(), use.day).map((bound) => {
@@ -242,16 +240,13 @@ export class BudgetCounters {
     });
   }
 
-  /**
-   * Adds to what is held of every sum that a use counts for; frees where the amount is negative.
-   */
+  /** Adds to the held amount of every sum that a use counts towards. A negative amount frees. */
   hold(use: BudgetUse, amountNano: bigint): void {
     for (const counter of this.countersOf(use)) counter.heldNano += amountNano;
   }
 
   /**
-   * Adds to what is spent of every sum that a use counts for; takes back where the amount is
-   * negative.
+   * Adds to the spend of every sum that a use counts towards. A negative amount undoes a charge.
    */
   spend(use: BudgetUse, amountNano: bigint): void {
     for (const counter of this.countersOf(use)) {
@@ -260,7 +255,7 @@ export class BudgetCounters {
     }
   }
 
-  /** Reads what was spent of a budget that is about to bound holds, with those that are open. */
+  /** Reads the spend of a budget that is about to limit holds, and counts the open holds. */
   async watch(
     budget: Budget,
     { day, open }: { day: number; open: Iterable<BudgetUse & { heldNano: bigint }> },
@@ -297,7 +292,7 @@ export class BudgetCounters {
     if (counters === undefined) this.byWorkspace.set(workspaceId, (counters = new Map()));
     let counter = counters.get(name);
     if (counter === undefined) {
-      // A new period: its first request is this one.
+      // This is the first request of a new period.
       counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
       for (const [other, { endDay }] of counters)
         if (endDay < counter.firstDay) counters.delete(other);

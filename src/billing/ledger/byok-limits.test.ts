@@ -28,7 +28,7 @@ function start() {
     book,
     commits,
     ledger,
-    /** Reserves and tells the hold's id, or why not. */
+    /** Reserves; returns the id and the amount of the hold, or the reason of a refusal. */
     reserve(who: SpendingKey, { ceilingNano = 0n, byokNano = 0n, parent }: Wanted) {
       const holdId = `gen_${(count += 1)}`;
       const outcome = ledger.reserve({
@@ -82,7 +82,7 @@ test("what an own key paid counts against the limit, is no charge, and is writte
   expect(counted.map(({ sums }) => sums)).toEqual([[90]]);
   expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
   expect(book.key("a").heldNano).toBe(10n);
-  // Another limit of the same key that does not count them has everything left.
+  // A limit of the same key that does not count own provider keys has everything left.
   expect(reserve(key("a", 100n, false), { ceilingNano: 90n })).toMatchObject({ heldNano: 90n });
 });
 

@@ -1,7 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import type { Month } from "./month.ts";
 
-/** A row of the transfers. */
+/** A row of the table `transfers`. */
 export interface TransferRow {
   id: string;
   debit_account: string;
@@ -13,11 +13,13 @@ export interface TransferRow {
 }
 
 /**
- * Tables of closed months; `migrations/2026-11-26-closed-months.ts` says what they mean. Amounts
+ * The tables of closed months, which `migrations/2026-11-26-closed-months.ts` describes. Amounts
  * are nano-USD.
  */
 export interface ClosedTables {
-  /** `seq` numbers the transfers of a month from 1 on; `mac` is a keyed hash over all the others. */
+  /**
+   * `seq` numbers the transfers of a month, from 1. `mac` is a keyed hash over all other columns.
+   */
   closed_transfers: TransferRow & { month: Month; seq: number; mac: string };
   account_statements: {
     account: string;
@@ -38,7 +40,7 @@ export interface ClosedTables {
   };
 }
 
-/** Columns of a transfer, closed or not. */
+/** The columns of a transfer, in open and in closed months. */
 export const transferColumns = [
   "id",
   "debit_account",
@@ -49,22 +51,25 @@ export const transferColumns = [
   "created_at_ms",
 ] as const;
 
-/** A transfer as a month holds it. */
+/** A transfer of a closed month, without its keyed hash. */
 type ClosedRow = Omit<ClosedTables["closed_transfers"], "mac">;
-/** A link without its hash, and the hash of the one before it. */
+/** A link of the chain without its hash, and with the hash of the previous link. */
 type LinkFacts = Omit<ClosedTables["closed_links"], "hash"> & { previous: string };
 
-/** Hashes what is closed under a key that the database does not hold. */
+/** Hashes the contents of closed months with a key that the database does not contain. */
 export interface ClosingHasher {
-  /** 22 characters over a transfer and its place. */
+  /** Returns the hash of a transfer and its place in the month, 22 characters long. */
   transfer(row: ClosedRow): string;
-  /** Over a batch, by the hashes of its transfers in their order. */
+  /** Returns the hash of a batch, over the hashes of its transfers in order. */
   batch(link: LinkFacts, macs: readonly string[]): string;
-  /** Over all statements of a month, in the order of their accounts. */
+  /** Returns the hash of all statements of a month, in the order of their accounts. */
   statements(link: LinkFacts, statements: readonly ClosedTables["account_statements"][]): string;
 }
 
-/** Derives the key of closed months from the encryption key, as that of the audit log is. */
+/**
+ * Creates the hasher of closed months. Its key derives from the encryption key, as that of the
+ * audit log does.
+ */
 export function createClosingHasher(encryptionKey: Uint8Array): ClosingHasher {
   const key = new Uint8Array(
     hkdfSync("sha256", encryptionKey, "", "switchyard closed months v1", 32),
@@ -104,6 +109,9 @@ const statementColumns = [
   "transfers",
 ] as const;
 
-/** Integers come as numbers, bigints or texts, after the engine and their size. */
+/**
+ * Returns the text of a column. Integers are numbers, bigints or texts, depending on the engine and
+ * their size.
+ */
 const textOf = (value: string | number | bigint | null): string | null =>
   value === null ? null : String(value);

@@ -6,10 +6,13 @@ type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 type Statement = ClosedTables["account_statements"];
 type Link = ClosedTables["closed_links"];
 
-/** Closed transfers that are read at once. */
+/** The most closed transfers that one query reads. */
 const rowsAtOnce = 10_000;
 
-/** What is known of an account: after the last month, and in the one that is looked at. */
+/**
+ * The sums of an account: its balance after the previous month, and its movements in the month that
+ * is being checked.
+ */
 interface Sums {
   openingNano: bigint;
   debitNano: bigint;
@@ -19,12 +22,12 @@ interface Sums {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** As text, so that no digit of a large one is lost. */
+/** The amount columns, as text so that large amounts keep every digit. */
 const amountsSql = ["opening_nano", "debit_nano", "credit_nano", "closing_nano"]
   .map((name) => `cast(${name} as text) as ${name}`)
   .join(", ");
 
-/** Transfers that no link covers. */
+/** The query for transfers that no link covers. */
 const outsideSql = `select id from closed_transfers left join (
     select month as named, max(last_seq) as last_seq from closed_links where kind = 'batch' group by month
   ) as covered on named = month where named is null or seq < 1 or seq > last_seq`;
@@ -32,9 +35,9 @@ const statementsOutsideSql = `select account, month from account_statements
   where month not in (select month from closed_links)`;
 
 /**
- * What is wrong with the closed months: transfers that are gone, were changed or were added beside
- * the chain, links that do not follow from those before, and statements that do not follow from
- * their transfers. Empty where nothing is.
+ * Returns the problems of closed months: transfers that were deleted, changed or added outside of
+ * the chain; links that do not follow from the previous ones; and statements that do not follow
+ * from their transfers. Returns an empty list where there are none.
  */
 export async function checkClosedMonths(
   query: Query,
@@ -61,7 +64,7 @@ const readLink = (row: Record<string, unknown>): Link => ({
   hash: String(row["hash"]),
 });
 
-/** Walks along the chain, and adds up what its transfers move. */
+/** Checks the chain link by link, and adds up the movements of its transfers. */
 class ClosedWalk {
   private readonly query: Query;
   private readonly hasher: ClosingHasher;
@@ -109,7 +112,7 @@ class ClosedWalk {
     }
   }
 
-  /** The hashes of a batch in their order; undefined where one of its transfers is wrong. */
+  /** Returns the hashes of a batch in order, or undefined where one of its transfers is wrong. */
   private async checkBatch({ month, first_seq, last_seq }: Link): Promise<string[] | undefined> {
     const macs: string[] = [];
     let isWhole = true;
@@ -168,7 +171,10 @@ class ClosedWalk {
     return known;
   }
 
-  /** Compares the statements of a month; undefined where one is wrong. */
+  /**
+   * Compares the statements of a month with its transfers. Returns them, or undefined where one is
+   * wrong.
+   */
   private async checkStatements(month: string): Promise<Statement[] | undefined> {
     const rows = await this.query(
       `select account, month, ${amountsSql}, transfers from account_statements where month = ${quoted(month)} order by account`,

@@ -30,10 +30,12 @@ const engines: [string, () => Promise<string>][] = [
 
 const workspaceIds = ["ws_a", "ws_b"];
 const nowMs = Date.UTC(2026, 10, 21, 12);
-/** September is the last month that is closed in November. */
+/** The start of October: September is the last month that is closed in November. */
 const openFromMs = Date.UTC(2026, 9, 1);
 
-/** Two top-ups and ten charges of each workspace in each month from July to November 2026. */
+/**
+ * Writes two top-ups and ten charges of each workspace for each month from July to November 2026.
+ */
 async function fill({ commits }: ClosedLedger): Promise<void> {
   const units = [6, 7, 8, 9, 10].flatMap((month) =>
     workspaceIds.flatMap((workspaceId) => [
@@ -52,7 +54,7 @@ const openMonths = ({ database }: ClosedLedger, options = {}): ClosedMonths =>
 const balancesOf = ({ database }: ClosedLedger) =>
   database.selectFrom("ledger_accounts").selectAll().orderBy("id").execute();
 
-/** Every line of the statements that workspaces are shown. */
+/** Returns every line of the statements that workspaces are shown. */
 async function linesOf(storage: ClosedLedger) {
   const statements = new Statements(storage);
   return Promise.all(
@@ -107,7 +109,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
       ["2026-09", 3n * perMonthNano, 12],
     ]);
     expect(await problemsOf(storage)).toEqual([]);
-    // Nothing is due any more, and in a month October is.
+    // Nothing more is due now. A month later, October is.
     const links = await database.selectFrom("closed_links").selectAll().execute();
     await openMonths(storage).closeDue(nowMs);
     expect(await database.selectFrom("closed_links").selectAll().execute()).toEqual(links);
@@ -123,7 +125,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     const [chargeId, topUpId] = [newId("gen", atMs), "txn_bootstrap_credits"];
     const charge = chargeUnit("ws_a", atMs, chargeId);
     const topUp = topUpUnit("ws_a", atMs, topUpId);
-    // Of several gateways one may repeat the charge of another.
+    // Another gateway on the same database may repeat a charge.
     const units = storage.kind === "postgres" ? [topUp, charge] : [topUp];
     for (const unit of units) await storage.commits.commit(unit);
     await openMonths(storage).closeDue(nowMs);
@@ -182,7 +184,8 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     const before = await balancesOf(storage);
     await storage.close();
     const script = join(import.meta.dir, "../../../test/support/close-until-killed.ts");
-    // Before each statement of the first batch, and of others later.
+    // The process is killed before each statement of the first batch, and before some of later
+    // ones.
     for (const statement of [4, 5, 6, 7, 8, 9, 10, 33, 90]) {
       const child = Bun.spawn([process.execPath, script, url, String(nowMs), String(statement)], {
         stderr: "inherit",
@@ -217,7 +220,9 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     const id = String(next?.id);
     const mac = String(next?.mac);
     const where = `where id = '${id}'`;
-    /** What was done, what undoes it, and what is said of it. */
+    /**
+     * The statement that makes a change, the one that undoes it, and the problem that is reported.
+     */
     const changes: [string, string, string][] = [
       [
         `update closed_transfers set reference = 'x' ${where}`,

@@ -16,13 +16,13 @@ import { monthAfter, type Month, monthOf, startOfMonthMs } from "./month.ts";
 type StatementRow = ClosedTables["account_statements"];
 type Movement = Pick<StatementRow, "transfers"> & { debitNano: bigint; creditNano: bigint };
 
-/** Transfers that one transaction moves, so that settlements never wait long behind it. */
+/** The most transfers that one transaction moves, so that settlements only wait briefly for it. */
 const batchRows = 500;
 
-/** How long gateways of two releases may be on one database. */
+/** Milliseconds for which gateways of two releases may share one database. */
 const upgradeMs = 7 * dayMs;
 
-/** What a month that is being closed has in its chain. */
+/** The last link of the chain. */
 interface Head {
   month: Month;
   part: number;
@@ -31,21 +31,21 @@ interface Head {
   hash: string;
 }
 
-/** What moves transfers of closed months is built from. */
+/** Options of closing months. */
 export interface ClosedMonthsOptions {
   database: Kysely<LedgerTables>;
-  /** What hashes are keyed with; the database does not hold it. */
+  /** The key from which that of the hashes derives. The database does not contain it. */
   encryptionKey: Uint8Array;
-  /** Told of each batch that has moved. */
+  /** Called after each batch that was moved. */
   onBatch?(month: Month, transfers: number): void;
-  /** How many transfers a batch has at most (500). */
+  /** The most transfers of a batch; 500 by default. */
   batchRows?: number;
 }
 
 /**
- * Closes months of the ledger: moves their transfers, a batch in a transaction, to the closed ones,
- * with statements of what that is for each account and a chain of keyed hashes over both. Balances
- * stay what they are.
+ * Closes months of the ledger. It moves their transfers to `closed_transfers` in batches, each in
+ * one transaction, and writes a statement for each account and a chain of keyed hashes over both.
+ * Balances do not change.
  */
 export class ClosedMonths {
   private readonly database: Kysely<LedgerTables>;
@@ -59,8 +59,9 @@ export class ClosedMonths {
   }
 
   /**
-   * Whether gateways of the release before, which do not know closed months, have had a week to be
-   * replaced since the database has tables for these.
+   * Returns whether closing may begin: a week after the migration that created the tables of closed
+   * months. Until then, the database may have gateways of the previous release, which do not read
+   * these tables.
    */
   async mayBegin(nowMs: number): Promise<boolean> {
     const {
@@ -73,8 +74,8 @@ export class ClosedMonths {
   }
 
   /**
-   * Closes all months but the one of a wall time and the one before it, oldest first; ends early,
-   * after a batch, where the signal says so. What an earlier run left is gone on with.
+   * Closes all months before the previous one, as of a wall time in milliseconds, oldest first. It
+   * continues the work of an earlier run, and stops after a batch once the signal is aborted.
    */
   async closeDue(nowMs: number, signal?: AbortSignal): Promise<void> {
     const endMs = startOfMonthMs(monthOf(startOfMonthMs(monthOf(nowMs)) - 1));
@@ -89,7 +90,11 @@ export class ClosedMonths {
     }
   }
 
-  /** The month after the last that is closed, or of the oldest transfer; undefined without any. */
+  /**
+   * Returns the first month that is not closed: the one whose closing has begun, the one after the
+   * last closed month, or the one of the oldest transfer. Returns undefined where there are no
+   * transfers.
+   */
   private async firstOpen(): Promise<Month | undefined> {
     const head = await lastLink(this.database);
     if (head !== undefined) return head.kind === "batch" ? head.month : monthAfter(head.month);
@@ -111,7 +116,10 @@ export class ClosedMonths {
     return times.length === 0 ? undefined : monthOf(Math.min(...times));
   }
 
-  /** Moves some transfers that are older than the end of a month into it; false where none are. */
+  /**
+   * Moves a batch of transfers from before the end of a month into the month. Returns false where
+   * there are none.
+   */
   private async moveBatch(month: Month): Promise<boolean> {
     const moved = await this.database.transaction().execute(async (transaction) => {
       const rows = await this.batchOf(transaction, month);
@@ -130,7 +138,7 @@ export class ClosedMonths {
     return moved > 0;
   }
 
-  /** Numbers transfers in a month, and writes them with the link over them. */
+  /** Numbers transfers within a month, and writes them with the link that covers them. */
   private async append(
     transaction: Kysely<LedgerTables>,
     month: Month,
@@ -160,7 +168,10 @@ export class ClosedMonths {
       .execute();
   }
 
-  /** Charges are found by their ids, which begin with the time of their request; all others have an index by time. */
+  /**
+   * Returns the next transfers to close. Charges are found by their ids, which begin with the time
+   * of their request, and all others by an index that contains their time.
+   */
   private async batchOf(database: Kysely<LedgerTables>, month: Month): Promise<TransferRow[]> {
     const endMs = startOfMonthMs(monthAfter(month));
     const due = database
@@ -173,7 +184,7 @@ export class ClosedMonths {
     return due.where(isNoCharge).where("debit_account", ">", "").execute();
   }
 
-  /** Ends a month with a link over its statements; one in which nothing moved has none. */
+  /** Seals a month with a link over its statements. A month without transfers gets no link. */
   private async seal(month: Month): Promise<void> {
     await this.database.transaction().execute(async (transaction) => {
       const head = await lastLink(transaction);
@@ -200,7 +211,7 @@ export class ClosedMonths {
   }
 }
 
-/** As the indexes of transfers have it, which begin with an account. */
+/** The condition of the partial indexes of `transfers`, which begin with an account. */
 const isNoCharge = sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`;
 
 async function lastLink(database: Kysely<LedgerTables>): Promise<Head | undefined> {
@@ -214,7 +225,7 @@ async function lastLink(database: Kysely<LedgerTables>): Promise<Head | undefine
   return row && { ...row, lastSeq: row.last_seq };
 }
 
-/** What transfers move on each account. */
+/** Returns the movements of transfers, by account. */
 function movementsOf(rows: readonly TransferRow[]): Map<string, Movement> {
   const movements = new Map<string, Movement>();
   const movementOf = (account: string): Movement => {
@@ -230,7 +241,10 @@ function movementsOf(rows: readonly TransferRow[]): Map<string, Movement> {
   return movements;
 }
 
-/** Adds to the statements of a month, which begin with what the last one before ended with. */
+/**
+ * Adds movements to the statements of a month. A new statement opens with the closing balance of
+ * the account's previous one.
+ */
 async function growStatements(
   transaction: Kysely<LedgerTables>,
   month: Month,

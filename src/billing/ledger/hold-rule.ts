@@ -1,69 +1,78 @@
 import type { Budget } from "../budgets/budget.ts";
 import type { SpendingKey } from "./ledger.ts";
 
-/** What is held of a request whose worst case is more than an eighth of what is free. */
+/** The hold for a request whose worst case is more than an eighth of the free amount. */
 export interface TightHold {
-  /** What the hold begins with. */
+  /** The amount that the hold begins with. */
   beginNano: bigint;
-  /** A hold of less than this is refused. */
+  /** The smallest hold. The request is refused where less is free. */
   leastNano: bigint;
   /**
-   * An eighth of what is free is held where that is more than the beginning: the hold does not grow
-   * later.
+   * Whether an eighth of the free amount is held where that is more than the beginning, since the
+   * hold does not grow later.
    */
   takesShare: boolean;
 }
 
-/** A request that rate windows of several processes count while its hold is asked for. */
+/** A request that shared rate windows count while its hold is requested. */
 export interface Admission {
-  /** Names it; the windows note under it that they had room (`admittedKey`). */
+  /** The id under which the windows record that they admitted the request (`admittedKey`). */
   ticket: string;
-  /** Resolves once it is counted; rejects with the refusal of a window that is full. */
+  /** Resolves once the request is counted. Rejects with the refusal of a window that is full. */
   counted: Promise<void>;
 }
 
-/** A hold as it is asked for. */
+/** A request for a hold. */
 export interface ReserveRequest extends SpendingKey {
-  /** Id of the hold; the generation id. */
+  /** The id of the hold, which is the generation id. */
   holdId: string;
   workspaceId: string;
-  /** The key that made this one, where one did: the spend counts against its limit too. */
+  /** The parent key, where there is one. The spend counts against its limit too. */
   parent?: SpendingKey | undefined;
-  /** The worst case that the request can reach. */
+  /** The worst-case cost of the request. */
   ceilingNano: bigint;
   /**
-   * What is held where that is more than an eighth of what is free; absent means as much of it as
-   * is free.
+   * Returns the hold to take where the worst case is more than an eighth of the free amount. Absent
+   * means the worst case, or as much of it as is free.
    */
   tight?: (() => TightHold) | undefined;
   /**
-   * The worst case at list price where the caller's own provider key pays; absent where none may
-   * serve.
+   * The worst case at list price where the caller's own provider key pays; absent where no such key
+   * may serve.
    */
   byokNano?: bigint;
   byokTight?: (() => TightHold) | undefined;
-  /** Subjects of budgets that it may count for (`budgetTags`); absent means none. */
+  /**
+   * Returns the subjects of budgets that the request may count towards (`budgetTags`); absent means
+   * none.
+   */
   tags?: (() => readonly string[]) | undefined;
-  /** Nothing is held before the windows admitted the request; absent means that they have. */
+  /**
+   * The admission by rate windows, which has to come before the hold; absent means that the windows
+   * have admitted the request.
+   */
   admission?: Admission | undefined;
 }
 
-/** What a hold was taken of. */
+/** A hold that was taken, and the amounts that limited it. */
 export interface Reserved {
   ok: true;
   heldNano: bigint;
-  /** What the balance and the limits would have borne in all. */
+  /** The largest hold that the balance and the limits allowed. */
   freeNano: bigint;
   /**
-   * The same of the limits that count the caller's own provider keys; absent where none does, or
-   * none of those may serve.
+   * The hold and the largest hold on limits that count the caller's own provider keys; absent where
+   * there is no such limit, or no such key may serve.
    */
   byokHeldNano?: bigint;
   byokFreeNano?: bigint;
   balanceNano: bigint;
 }
 
-/** Why nothing was held; `away`: what other processes hold cannot be seen at the moment. */
+/**
+ * The reason why nothing was held. `away` means that the holds of other processes cannot be read
+ * now.
+ */
 export interface NotReserved {
   ok: false;
   reason: "insufficient_balance" | "key_limit" | "budget" | "exists" | "away";
@@ -71,25 +80,25 @@ export interface NotReserved {
   budget?: Budget | undefined;
   balanceNano: bigint;
   /**
-   * What is left of the balance, the limit or the budget that stands in the way, and what other
-   * requests hold of it.
+   * The amount that is free of the balance, limit or budget that caused the refusal, and the amount
+   * that other requests hold of it.
    */
   freeNano: bigint;
   heldNano: bigint;
 }
 
-/** A hold, or why there is none. */
+/** A hold, or the reason for its refusal. */
 export type ReserveOutcome = Reserved | NotReserved;
 
-/** A worst case of at most this part of what is free is held whole. */
+/** A worst case of up to an eighth of the free amount is held in full. */
 const shareOfFree = 8n;
 
 const largerOf = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 const smallerOf = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
 /**
- * What is held for a request; undefined where too little is free for it. `ledger-scripts.ts` has
- * the same rule for several gateways.
+ * Returns the amount to hold for a request, or undefined where too little is free. The function
+ * `borne` in `ledger-script.ts` is the same rule for several gateways.
  * @example borneOf({ freeNano: 800n, ceilingNano: 100n, tight }) // 100n: an eighth of what is free
  */
 export function borneOf({

@@ -9,7 +9,10 @@ import { readUnfolded, type UnfoldedSums } from "../../platform/storage/growths.
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 
 const balancesSql = "select id, balance_nano as amount from ledger_accounts";
-/** What live transfers move, beside what closed months ended with. */
+/**
+ * Returns the query of balances that are rebuilt from open transfers and from the last statement of
+ * each account.
+ */
 const movedSql = (
   hasClosed: boolean,
 ): string => `select id, cast(sum(amount) as text) as amount from (
@@ -31,14 +34,14 @@ const chargedSql = (
 ): string => `select debit_account, created_at_ms / ${hourMs} as hour, sum(amount_nano) as amount
   from ${transfers} as charges where kind = 'charge' group by debit_account, created_at_ms / ${hourMs}`;
 
-/** Amounts by what they are about. */
+/** Amounts in nano-USD, by the name of their account or hour. */
 type Amounts = Map<string, bigint>;
 
 function add(amounts: Amounts, name: string, amount: unknown): void {
   amounts.set(name, (amounts.get(name) ?? 0n) + BigInt(String(amount ?? 0)));
 }
 
-/** Names of one map or the other, each with both amounts. */
+/** Yields the names of both maps, each with both amounts. */
 function* compared(
   sums: Amounts,
   rebuilt: Amounts,
@@ -48,9 +51,9 @@ function* compared(
 }
 
 /**
- * What is wrong with the books, all sums rebuilt from the transfers: balances and spend of keys
- * that differ from them, balances that are negative, records that were not paid for. What is
- * committed and not folded yet counts.
+ * Returns the problems of the books, all sums rebuilt from the transfers: balances and spend of
+ * keys that differ from them, negative balances, and generation records whose cost differs from
+ * their charge. Growth that is committed and not folded yet counts.
  */
 export async function checkLedger(query: Query): Promise<string[]> {
   const unfolded = await readUnfolded(query);
@@ -87,7 +90,7 @@ async function checkBalances(query: Query, unfolded: UnfoldedSums): Promise<stri
   return problems;
 }
 
-/** What the keys of each workspace spent in an hour is what was charged to it in that hour. */
+/** Compares the hourly spend of each workspace's keys with its charges of that hour. */
 async function checkSpend(query: Query, unfolded: UnfoldedSums): Promise<string[]> {
   const spent: Amounts = new Map();
   const charged: Amounts = new Map();

@@ -6,7 +6,7 @@ import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
 import type { PostOutcome, PostRequest } from "./ledger.ts";
 import type { Bucket, TransferKind } from "./transfer.ts";
 
-/** Credits that are added to a bucket. */
+/** A request to add credits to a bucket. */
 export interface CreditRequest {
   id: string;
   workspaceId: string;
@@ -14,76 +14,82 @@ export interface CreditRequest {
   amountNano: bigint;
   kind: TransferKind;
   reference: string | null;
-  /** What is to be committed together with the transfer. */
+  /** Returns the rows that are committed together with the transfer. */
   alongside?: (atMs: number) => CommitUnit["inserts"];
 }
 
 /**
- * The ledger of one process, or of several that share their holds: then its answers have to be
- * waited for.
+ * The ledger of one process, or of several that share their holds. The latter answers with promises
+ * where the former has its result at once.
  */
 export interface LedgerPort extends Purse {
-  /** What it knows of accounts; where processes share a ledger, what it heard of them last. */
+  /**
+   * The accounts in memory. Where processes share a ledger, these are the balances that this
+   * process last received.
+   */
   readonly book: AccountBook;
   readonly openHoldCount: number;
   /**
-   * Resolves once every hold is settled or freed; the commits of those that were settled are queued
-   * by then.
+   * Resolves once every hold is settled or freed. The commits of settled holds are queued by then.
    */
   untilNoHoldIsOpen(): Promise<void>;
   /**
-   * Takes the hold that `borneOf` finds (`hold-rule.ts`), or as much of it as is free; refused
-   * where that is less than the least. At once in one process: every request comes by here, and
-   * what need not wait makes no promise (decision 0038).
+   * Takes the hold that `borneOf` (`hold-rule.ts`) allows, or refuses the request. One process
+   * returns the outcome itself and no promise: every request takes a hold, and a promise costs time
+   * (decision 0038).
    */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome>;
   /**
-   * Raises a hold to an amount, or as far as there is something free; gives what it holds then, 0
-   * where there is none. At once in one process, since a stream asks between its events.
+   * Raises a hold to an amount, or as far as the free amount allows. Returns the amount that is
+   * held then, which is 0 where there is no such hold. One process returns no promise, since a
+   * stream asks between its events.
    */
   grow(holdId: string, toNano: bigint): bigint | Promise<bigint>;
-  /** Charges a hold and frees the rest; settles when the charge is durable. */
+  /** Charges a hold and frees the rest. Resolves when the charge is durable. */
   post(request: PostRequest): Promise<PostOutcome>;
   /** Frees a hold without a charge. */
   void(holdId: string): "ok" | "already_settled";
-  /** Makes what was spent of a budget known, before it bounds holds. */
+  /** Reads the spend of a budget, before the budget limits holds. */
   watch(budget: Budget): Promise<void>;
-  /** Frees holds that no request settled in time. */
+  /** Frees holds that no request settled in time, and returns their ids. */
   expire(): string[];
-  /** Adds credits to a bucket; in force for the very next request once it is durable. */
+  /** Adds credits to a bucket. Resolves once they are durable; the next request can spend them. */
   credit(request: CreditRequest): Promise<void>;
-  /** Sees to nothing any more that goes on beside requests. */
+  /** Stops the work that goes on between requests. */
   stop(): Promise<void>;
-  /** Brings the book up to date for a workspace and its keys; in one process it always is. */
+  /**
+   * Updates the book for a workspace and its keys. In one process the book is always up to date.
+   */
   refresh(workspaceId: string): Promise<void>;
 }
 
-/** What credits are taken out of without a request. */
+/** The balances that credits are taken from without a request, as for a refund. */
 export interface Purse {
   /**
-   * Takes at most this much out of a bucket, and never what a hold counts on. At once in one
-   * process, so that the transfer is queued in the same turn.
+   * Takes credits out of a bucket, at most the amount that is requested and only what is not held.
+   * One process returns no promise, so that the transfer is queued in the same turn of the event
+   * loop.
    */
   take(wanted: Withdrawal): Taken | Promise<Taken>;
 }
 
-/** Credits that are wanted back. */
+/** A request to take credits out of a bucket. */
 export interface Withdrawal {
-  /** Id of the transfer. */
+  /** The id of the transfer. */
   id: string;
   workspaceId: string;
   bucket: Bucket;
-  /** Absent means everything. */
+  /** The most to take; absent means everything. */
   mostNano?: bigint;
-  /** Of the monthly bucket, what this month granted stays. */
+  /** The month whose grants stay in the monthly bucket; absent means that none do. */
   month?: Month;
 }
 
-/** Credits that were taken and are to be committed. */
+/** Credits that were taken from the balance, and whose transfer is to be committed. */
 export interface Taken {
   takenNano: bigint;
-  /** The transfer stands. */
+  /** Records that the transfer is committed. */
   committed(): void;
-  /** The database refused it: they are back. */
+  /** Returns the credits to the balance, after the database refused the transfer. */
   undo(): void;
 }

@@ -8,7 +8,7 @@ import { monthOf, startOfMonthMs } from "./month.ts";
 import { bucketAccount, chargeTransferIds, type Bucket } from "./transfer.ts";
 
 /**
- * Tables of the ledger; `migrations/first-schema/ledger.ts` says what they mean. Amounts are
+ * The tables of the ledger, which `migrations/first-schema/ledger.ts` describes. Amounts are
  * nano-USD.
  */
 export interface LedgerTables extends GrantTables, ClosedTables {
@@ -24,16 +24,16 @@ export interface LedgerTables extends GrantTables, ClosedTables {
   key_byok_hours: { key_id: string; hour: number; spend_nano: number | bigint };
 }
 
-/** What a book is filled with. */
+/** The part of the ledger that is loaded into a book. */
 interface LoadedPart {
   nowMs: number;
-  /** The keys that made others, by the ids of those. */
+  /** The parents of keys: the id of each child, and that of its parent. */
   parents: ReadonlyMap<string, string>;
-  /** Absent means all of them. */
+  /** The workspace to load; absent means all. */
   workspaceId?: string | undefined;
 }
 
-/** Reads of the ledger; it is written through the commit queue only. */
+/** Reads the ledger from the database. The ledger is only written through the commit queue. */
 export class LedgerStore {
   private readonly database: Kysely<LedgerTables>;
   private readonly commits: CommitQueue;
@@ -44,8 +44,8 @@ export class LedgerStore {
   }
 
   /**
-   * Fills the book that admission looks at, or what it says of one workspace. What a key's children
-   * spent is spent by the key as well.
+   * Loads balances and spend into a book, for all workspaces or for one. The spend of child keys
+   * counts for their parent as well.
    */
   async loadInto(book: AccountBook, { nowMs, parents, workspaceId }: LoadedPart): Promise<void> {
     let accounts = this.database.selectFrom("ledger_accounts").selectAll();
@@ -81,7 +81,7 @@ export class LedgerStore {
     }
   }
 
-  /** Brings a book up to date for one workspace with the changes of every process. */
+  /** Updates a book for one workspace with the changes of all processes. */
   async refreshIn(book: AccountBook, part: LoadedPart & { workspaceId: string }): Promise<void> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const fresh = new AccountBook();
@@ -90,14 +90,14 @@ export class LedgerStore {
     book.adopt(fresh);
   }
 
-  /** Whether a transfer with this id stands. */
+  /** Returns whether a transfer with this id exists. */
   async transferExists(id: string): Promise<boolean> {
     return (await transferRowsOf(this.database, [id])).length > 0;
   }
 
   /**
-   * The transfers that a charge consists of: one for each bucket that paid, and what stayed
-   * uncollected.
+   * Returns the transfers of a charge: one for each bucket that paid, and one for the uncollected
+   * amount.
    */
   async transfersOf(
     chargeId: string,
@@ -111,9 +111,9 @@ export class LedgerStore {
     }));
   }
 
-  /** Requests that a key settled in the last 30 days. */
+  /** Returns how many requests each key of a workspace settled in the last 30 days. */
   async monthlyRequests(workspaceId: string, nowMs: number): Promise<ReadonlyMap<string, number>> {
-    // Free requests do not wait for their rows, and their caller may ask before they are written.
+    // Free requests do not wait for their commit, and their caller may ask before it.
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
     const rows = await this.database
@@ -164,7 +164,7 @@ export class LedgerStore {
   }
 }
 
-/** The transfers of some ids, live and closed, in the order of their ids. */
+/** Returns the transfers with these ids, open and closed, in the order of their ids. */
 export const transferRowsOf = (
   database: Pick<Kysely<LedgerTables>, "selectFrom">,
   ids: readonly string[],

@@ -18,7 +18,7 @@ const nothing = () => ({ inserts: [], adds: [] });
 const outcomeText = (outcome: { ok: boolean; reason?: string }): string =>
   outcome.ok ? "ok" : (outcome.reason ?? "?");
 
-/** Runs one row of a table and answers with its outcome and the balance afterwards. */
+/** Runs one row of a table, and returns its outcome and the balance afterwards. */
 async function runRow(
   { ledger, clock }: ReturnType<typeof newLedger>,
   row: string,
@@ -65,7 +65,7 @@ async function runRow(
   }
 }
 
-/** Each line: what is done, the outcome, then balance/held afterwards. */
+/** Each line is an operation, its outcome, and `balance/held` afterwards. */
 const tables: Record<string, string> = {
   "a hold is posted below its amount and the rest flows back": `
     credit t1 topup 1000           | ok                    | 1000/0

@@ -28,53 +28,67 @@ interface KeyLimit {
 export interface SpendingKey {
   keyId: string;
   keyLimit: KeyLimit | null;
-  /** What callers' own provider keys pay counts against the limit, at list price. */
+  /**
+   * Whether the list price of requests through callers' own provider keys counts against the limit.
+   */
   countsByok?: boolean;
 }
 
-/** The end of a hold: what the request cost, and the rows that are committed with its charge. */
+/**
+ * The settlement of a hold: the cost of the request, and the rows that are committed with its
+ * charge.
+ */
 export interface PostRequest {
   holdId: string;
   /**
-   * What the usage costs; more than the hold is charged as far as the balance and the limits bear
-   * it.
+   * The cost of the usage. The part above the hold is charged as far as the balance and the limits
+   * allow.
    */
   amountNano: bigint;
-  /** The list price of what the caller's own provider key paid; nothing of it is charged. */
+  /** The list price of the usage that the caller's own provider key paid for. It is not charged. */
   byokNano?: bigint;
-  /** Subjects of budgets that it counts for: of models and providers, those that served. */
+  /**
+   * Returns the subjects of budgets that the charge counts towards. Of models and providers, these
+   * are the ones that served.
+   */
   tags?: (() => readonly string[]) | undefined;
   /**
-   * What is to be committed together with the charge, such as the generation record and what counts
-   * it.
+   * Returns the rows that are committed together with the charge, such as the generation record and
+   * its counters.
    */
   alongside: (posted: PostedCharge) => CommitUnit;
 }
 
-/** A charge as it stands after posting. */
+/** A charge that was posted. */
 export interface PostedCharge {
-  /** The hold that was charged; absent where it has the id of its request. */
+  /** The id of the hold that was charged; absent where it is the id of the request. */
   chargeId?: string;
   chargedNano: bigint;
-  /** What the balance and the limits could not bear, booked to the operator. */
+  /** The amount that the balance and the limits did not cover, which is booked to the operator. */
   uncollectedNano: bigint;
   heldNano: bigint;
   balanceAfterNano: bigint;
 }
 
-/** The charge as it was posted; refused where the hold was posted or voided before. */
+/** The posted charge, or a refusal where the hold was posted or voided before. */
 export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
 
 interface Hold extends BudgetUse {
-  /** The key, and the one that made it where one did: both bound what can be held and charged. */
+  /**
+   * The key, and its parent where there is one. The limits of both apply to the hold and the
+   * charge.
+   */
   keys: readonly SpendingKey[];
   heldNano: bigint;
-  /** The hold at list price on limits that count the caller's own provider keys. */
+  /** The amount at list price that is held on limits which count the caller's own provider keys. */
   byokNano: bigint;
   reservedAtMs: number;
 }
 
-/** What bounds a hold most: what is left of it, and what other requests hold of it. */
+/**
+ * The tightest limit of a hold: the amount that is free of it, and the amount that other requests
+ * hold of it.
+ */
 interface Bound {
   freeNano: bigint;
   heldNano: bigint;
@@ -84,15 +98,16 @@ interface Bound {
 
 const noTags = (): readonly string[] => [];
 
-/** More than any balance or limit. */
+/** An amount above every balance and limit. */
 const maxNano = 2n ** 62n;
 
-/** How long a hold may stand before the backstop frees it: longer than any request may run. */
+/** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */
 export const holdLifetimeMs = 2 * 60 * 60 * 1000;
 
 /**
- * Two-phase charging: reserve, then post or void; expiry is the backstop. Holds live in memory, so
- * a crash frees them; charges are durable before `post` settles. Outcomes are named, never thrown.
+ * The ledger of one process, which charges in two phases: reserve, then post or void. Holds live in
+ * memory, so a crash frees them, and a hold that no request settles expires. Charges are durable
+ * before `post` resolves. Expected failures are returned, never thrown.
  */
 export class Ledger implements LedgerPort {
   readonly book: AccountBook;
@@ -187,8 +202,8 @@ export class Ledger implements LedgerPort {
   }
 
   /**
-   * Charges a hold and frees the rest. Settles when the charge is durable; rejects when the
-   * database refused, and then the charge does not stand and the money is back.
+   * Charges a hold and frees the rest. Resolves when the charge is durable. Rejects when the
+   * database refused it; then nothing is charged, and the balances are as before.
    */
   post(request: PostRequest): Promise<PostOutcome> {
     const hold = this.release(request.holdId);
@@ -196,8 +211,8 @@ export class Ledger implements LedgerPort {
     const account = this.book.workspace(hold.workspaceId);
     const balanceNano = balanceOf(account);
     const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
-    // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free
-    // of the balance and the limits.
+    // Holds of other requests are reserved for those. Beyond its own hold, a charge may only use
+    // the free amount of the balance and the limits.
     const bearable = this.boundOf(account, hold.keys, use).freeNano;
     const chargedNano =
       request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
@@ -262,7 +277,10 @@ export class Ledger implements LedgerPort {
     });
   }
 
-  /** Frees holds that no request settled in time; each one is a bug, and the caller logs it. */
+  /**
+   * Frees holds that no request settled in time, and returns their ids. Each one is a bug, which
+   * the caller logs.
+   */
   expire(): string[] {
     const oldestMs = this.clock.monotonicMs() - holdLifetimeMs;
     const expired = this.holds
@@ -301,7 +319,7 @@ export class Ledger implements LedgerPort {
     return hold;
   }
 
-  /** What is left of a key's limit; undefined where it has none. */
+  /** Returns the amount that is left of a key's limit, or undefined where it has none. */
   private leftOf({ keyId, keyLimit, countsByok = false }: SpendingKey): bigint | undefined {
     if (keyLimit === null) return undefined;
     const key = this.book.key(keyId);
@@ -313,7 +331,7 @@ export class Ledger implements LedgerPort {
     );
   }
 
-  /** What the balance, the limits and the budgets leave for a request, the smallest of them. */
+  /** Returns the tightest of the balance, the limits and the budgets that apply to a request. */
   private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[], use: BudgetUse): Bound {
     const bound: Bound = {
       freeNano: availableOf(account),
@@ -335,8 +353,8 @@ export class Ledger implements LedgerPort {
   }
 
   /**
-   * The same of the limits that count what callers' own provider keys pay; undefined where there is
-   * none.
+   * Returns the tightest of the limits that count callers' own provider keys, or undefined where
+   * there are none.
    */
   private byokBoundOf(keys: readonly SpendingKey[]): Bound | undefined {
     const counting = keys.filter(
@@ -355,13 +373,13 @@ export class Ledger implements LedgerPort {
     bound.reason = "key_limit";
   }
 
-  /** Adds a hold to what is held, or with -1 takes it off again. */
+  /** Adds a hold to the held amounts, or subtracts it where the sign is -1. */
   private addHeld(hold: Hold, sign: 1n | -1n): void {
     const { workspaceId, keys, heldNano, byokNano } = hold;
     this.book.workspace(workspaceId).heldNano += sign * heldNano;
     this.budgets?.hold(hold, sign * heldNano);
-    // Either the platform's credential serves or the caller's own: of a limit that counts both, the
-    // dearer one is held.
+    // Either the gateway's credential serves the request or the caller's own. A limit that counts
+    // both therefore holds the larger amount.
     for (const { keyId, countsByok } of keys) {
       this.book.key(keyId).heldNano +=
         sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
@@ -386,7 +404,7 @@ export class Ledger implements LedgerPort {
       account.day = day;
       account.dayNano = 0n;
     }
-    // A charge of yesterday that is taken back today is no part of today's sum.
+    // A charge of yesterday that is undone today is not part of today's sum.
     if (day === account.day) account.dayNano += change.amountNano;
     for (const { keyId } of hold.keys) {
       this.book.key(keyId).spend.add(change.nowMs, change.amountNano);
@@ -414,7 +432,7 @@ class BookPurse implements Purse {
   }
 }
 
-/** The least of some amounts, and never below zero. */
+/** Returns the smallest of some amounts, or zero where that is negative. */
 const least = (...amounts: bigint[]): bigint => {
   const smallest = amounts.reduce((one, other) => (other < one ? other : one));
   return smallest > 0n ? smallest : 0n;

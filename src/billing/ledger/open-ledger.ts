@@ -11,25 +11,27 @@ import { LedgerStore, type LedgerTables } from "./ledger-store.ts";
 import { Ledger } from "./ledger.ts";
 import { openSharedLedger } from "./shared/open-shared-ledger.ts";
 
-/** A server where several gateways see what each of them holds, and the place of this one. */
+/**
+ * The server on which several gateways share their holds, and the identity of this gateway there.
+ */
 export interface SharedHolds {
   state: SharedState;
   nodeId: string;
   epoch?: DatabaseEpoch | undefined;
 }
 
-/** What the ledger is built from. */
+/** Options of the ledger. */
 export interface LedgerOptions {
   database: Kysely<LedgerTables>;
   commits: CommitQueue;
   clock: Clock;
-  /** What was spent, from the counters of settlements. */
+  /** Returns spend in nano-USD, from the usage counters. */
   spentBy: SpentBy;
-  /** Absent where this gateway is the only one on its database. */
+  /** The shared holds; absent where this gateway is the only one on its database. */
   shared?: SharedHolds | undefined;
-  /** Returns the keys that made others, by the ids of those. */
+  /** Returns the parents of keys: the id of each child, and that of its parent. */
   loadParents(): Promise<ReadonlyMap<string, string>>;
-  /** Called when the shared ledger could not be updated; it is tried again. */
+  /** Called when an update of the shared ledger failed. The update is retried. */
   onLedgerError(error: unknown): void;
 }
 
@@ -38,11 +40,11 @@ export interface OpenedLedger {
   ledger: LedgerPort;
   ledgerStore: LedgerStore;
   blockingBudgets: BlockingBudgets;
-  /** Reads balances and the sums of keys into memory. Called once, before the first request. */
+  /** Loads balances and the spend of keys into memory. Called once, before the first request. */
   load(): Promise<void>;
 }
 
-/** Builds the ledger of this process, or that of several where they share a server for it. */
+/** Creates the ledger of this process, or of several processes where they share a server for it. */
 export function openLedger(options: LedgerOptions): OpenedLedger {
   const { database, commits, clock, loadParents } = options;
   const store = new LedgerStore({ database: database.withTables(), commits });

@@ -8,25 +8,25 @@ import {
 import { nanoFromPico, type NanoUsd, type PicoUsd } from "../../platform/kernel/money.ts";
 
 /**
- * Prices in pico-USD per token; a part without its own price is charged as `fallbackParts` says.
+ * Prices in pico-USD per token. A part without a price of its own takes that of `fallbackParts`.
  */
 export interface PriceVector extends Partial<Record<UsagePart, PicoUsd>> {
   inputTokens: PicoUsd;
   outputTokens: PicoUsd;
-  /** Pico-USD per request, beside the tokens. */
+  /** Pico-USD per request, in addition to the tokens. */
   request?: PicoUsd;
 }
 
-/** A price as it applies to one request, with the row and version that explain a charge later. */
+/** The price of one request, with the version that explains its charge later. */
 export interface PriceRow {
-  /** Stable id of the row and its version, such as `acme/large@2026-07-02`. */
+  /** The stable id of the row and its version, such as `acme/large@2026-07-02`. */
   version: string;
   base: PriceVector;
-  /** Whole-request rates once the total input is above a size, the largest first. */
+  /** The prices of the whole request once its total input exceeds a size, largest size first. */
   tiers?: readonly { aboveInputTokens: number; price: PriceVector }[];
 }
 
-/** Which price a part takes when it has none of its own. */
+/** The part whose price applies where a part has none of its own. */
 const fallbackParts = {
   cacheReadTokens: "inputTokens",
   cacheWriteTokens: "inputTokens",
@@ -40,7 +40,7 @@ const fallbackParts = {
 
 const allParts = [...inputParts, ...outputParts];
 
-/** Pico-USD per token of one part, through its fallbacks. */
+/** Returns the pico-USD per token of one part, from its own price or that of its fallback. */
 export function unitPrice(price: PriceVector, part: UsagePart): PicoUsd {
   const own = price[part];
   if (own !== undefined) return own;
@@ -49,13 +49,15 @@ export function unitPrice(price: PriceVector, part: UsagePart): PicoUsd {
     : unitPrice(price, fallbackParts[part]);
 }
 
-/** The vector of the tier that the request's total input falls into. */
+/** Returns the prices of the tier that the request's total input falls into. */
 export function effectivePrice(row: PriceRow, inputTokens: number): PriceVector {
   const tier = row.tiers?.find((candidate) => inputTokens > candidate.aboveInputTokens);
   return tier ? tier.price : row.base;
 }
 
-/** The charge for a usage vector in nano-USD: exact in pico-USD, rounded half up once. */
+/**
+ * Returns the charge for a usage vector in nano-USD: exact in pico-USD, and rounded once, half up.
+ */
 export function chargeFor(row: PriceRow, usage: Usage): NanoUsd {
   const price = row.tiers === undefined ? row.base : effectivePrice(row, totalInputTokens(usage));
   let pico = price.request ?? 0n;
@@ -75,8 +77,8 @@ export interface ChargeLine {
 }
 
 /**
- * The lines of a charge, which add up to `chargeFor` exactly: each is floored to the nano-dollar
- * and what the rounding left over is given to the lines with the largest remainders.
+ * Returns the lines of a charge, which add up to `chargeFor` exactly. Each is rounded down to the
+ * nano-dollar, and the rest goes to the lines with the largest remainders.
  */
 export function explainCharge(row: PriceRow, usage: Usage): ChargeLine[] {
   const price = effectivePrice(row, totalInputTokens(usage));

@@ -8,10 +8,13 @@ import type { WorkspaceAccount } from "./account-book.ts";
 import type { CreditRequest } from "./ledger-port.ts";
 import type { LedgerTables } from "./ledger-store.ts";
 
-/** Credits that a workspace spends first (plan, referral, grants) and those it bought. */
+/**
+ * The bucket of credits that a workspace spends first (plan, referral, grants), and that of credits
+ * it bought.
+ */
 export type Bucket = "monthly" | "topup";
 
-/** Why money moved. */
+/** The reason for a transfer. */
 export type TransferKind =
   | "charge"
   | "uncollected"
@@ -22,8 +25,9 @@ export type TransferKind =
   | "expiry";
 
 /**
- * Every movement goes from one account to another, so all accounts together always sum to zero.
- * Accounts: `<workspace>:monthly`, `<workspace>:topup`, and the operator's own below.
+ * The operator's accounts. Every transfer goes from one account to another, so the balances of all
+ * accounts add up to zero. The accounts of a workspace are `<workspace>:monthly` and
+ * `<workspace>:topup`.
  */
 export const operatorAccounts = {
   revenue: "operator:revenue",
@@ -32,7 +36,7 @@ export const operatorAccounts = {
   grants: "operator:grants",
 } as const;
 
-/** The account of a workspace's bucket, such as `ws_1:topup`. */
+/** Returns the account of a workspace's bucket, such as `ws_1:topup`. */
 export const bucketAccount = (workspaceId: string, bucket: Bucket): string =>
   `${workspaceId}:${bucket}`;
 
@@ -61,12 +65,12 @@ const inserted = recordInsert<LedgerTables["transfers"], Transfer>({
   },
 });
 
-/** Append-only rows; the id is the idempotency key. */
+/** The insert of transfers, which never change. The id is the idempotency key. */
 export const transferInsert = inserted.statement;
 
 /**
- * Balances of workspaces: sums of their transfers. Where several gateways charge them, the database
- * refuses a commit that would take one below zero.
+ * The balances of workspaces, which are sums of their transfers. Where several gateways charge
+ * them, the database refuses a commit that would make one negative.
  */
 export const accountAdd: AddStatement = {
   name: "ledger-account",
@@ -76,7 +80,7 @@ export const accountAdd: AddStatement = {
   guarded: true,
 };
 
-/** Balances of the operator's accounts, which every charge moves and nothing bounds. */
+/** The balances of the operator's accounts, which every charge changes and nothing limits. */
 const operatorAccountAdd: AddStatement = {
   name: "operator-account",
   table: "ledger_accounts",
@@ -84,7 +88,7 @@ const operatorAccountAdd: AddStatement = {
   sumColumns: ["balance_nano"],
 };
 
-/** Spend by key and hour: the windows of key limits and the usage figures of key records. */
+/** Spend by key and hour, for the windows of key limits and the usage figures of keys. */
 const keySpendAdd: AddStatement = {
   name: "key-spend-hour",
   table: "key_spend_hours",
@@ -93,8 +97,8 @@ const keySpendAdd: AddStatement = {
 };
 
 /**
- * List prices of what callers' own provider keys paid, by key and hour: what
- * `include_byok_in_limit` counts.
+ * The list prices of requests through callers' own provider keys, by key and hour. They count where
+ * `include_byok_in_limit` is set.
  */
 const keyByokAdd: AddStatement = {
   name: "key-byok-hour",
@@ -103,7 +107,7 @@ const keyByokAdd: AddStatement = {
   sumColumns: ["spend_nano"],
 };
 
-/** Every sum of the ledger. */
+/** All sums of the ledger. */
 export const ledgerAdds: readonly AddStatement[] = [
   accountAdd,
   operatorAccountAdd,
@@ -114,7 +118,7 @@ export const ledgerAdds: readonly AddStatement[] = [
 const accountAddOf = (account: string): AddStatement =>
   account.startsWith("operator:") ? operatorAccountAdd : accountAdd;
 
-/** The rows of one movement. */
+/** Returns the rows of one transfer. */
 export function transferRows(transfer: Transfer): {
   insert: CommitUnit["inserts"][number];
   adds: { statement: AddStatement; key: string[]; sums: number[] }[];
@@ -129,13 +133,13 @@ export function transferRows(transfer: Transfer): {
   };
 }
 
-/** What each bucket pays of a charge. */
+/** The part of a charge that each bucket pays. */
 export interface ChargeParts {
   monthlyNano: bigint;
   topupNano: bigint;
 }
 
-/** How much of a charge each bucket pays: monthly credits first, then top-ups. */
+/** Splits a charge over the buckets: monthly credits first, then top-ups. */
 export function splitOverBuckets(
   account: Pick<WorkspaceAccount, "monthlyNano">,
   amountNano: bigint,
@@ -146,21 +150,21 @@ export function splitOverBuckets(
 }
 
 /**
- * Transfers of a charge differ in the last letter: monthly credits, top-ups, and what stayed
- * uncollected.
+ * Returns the id of a charge's transfer. Its last letter says what the transfer moves: monthly
+ * credits, top-ups, or the uncollected amount.
  */
 const transferId = (chargeId: string, suffix: "m" | "t" | "u"): string =>
   `txn_${chargeId.slice(chargeId.indexOf("_") + 1)}${suffix}`;
 
-/** Ids of all transfers that a charge can consist of. */
+/** Returns the ids of all transfers that a charge can consist of. */
 export const chargeTransferIds = (chargeId: string): string[] =>
   (["m", "t", "u"] as const).map((suffix) => transferId(chargeId, suffix));
 
-/** A charge as its rows need it. */
+/** A charge, with the data that its rows contain. */
 interface ChargeFacts {
-  /** The hold that is charged: ids of the transfers are made of it. */
+  /** The id of the hold that is charged, from which the ids of the transfers derive. */
   chargeId: string;
-  /** The request that is charged; absent where it has the id of its hold. */
+  /** The id of the request that is charged; absent where it is the id of the hold. */
   generationId?: string;
   workspaceId: string;
   keyId: string;
@@ -171,8 +175,8 @@ interface ChargeFacts {
 }
 
 /**
- * The rows that make a charge stand: a transfer for each bucket that paid, one for what stayed
- * uncollected.
+ * Returns the rows of a charge: a transfer for each bucket that paid, one for the uncollected
+ * amount, and the spend of the key.
  */
 export function chargeRows(charge: ChargeFacts): CommitUnit {
   const { workspaceId, keyId, parts, posted, byokNano } = charge;
@@ -246,7 +250,7 @@ function move(
   for (const add of adds) rows.adds.push(add);
 }
 
-/** What makes credits stand. */
+/** Returns the rows that add credits to a bucket. */
 export function creditUnit(
   { workspaceId, bucket, alongside, ...transfer }: CreditRequest,
   atMs: number,

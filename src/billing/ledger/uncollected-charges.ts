@@ -2,25 +2,27 @@ import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queu
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { chargeRows } from "./transfer.ts";
 
-/** A charge that the database refused although its answer was delivered. */
+/** A charge that the database refused after its answer was delivered. */
 export interface RefusedCharge {
   chargeId: string;
   workspaceId: string;
   keyId: string;
   amountNano: bigint;
-  /** What is committed together with it: the generation record and what counts it. */
+  /** The rows that are committed with the charge: the generation record and its counters. */
   alongside: CommitUnit;
 }
 
-/** What is reported of them. */
+/** The callbacks for uncollected charges. */
 export interface UncollectedReports {
-  /** A charge is lost to its workspace's balance, and kept for the books. */
+  /**
+   * Called when a charge cannot be taken from its workspace's balance and is kept for the books.
+   */
   onKept(amountNano: bigint): void;
-  /** So many charges were written to the books. */
+  /** Called when charges were written to the books. */
   onWritten(count: number, amountNano: bigint): void;
   /**
-   * So many charges will never be in the books: there was no room for them, or the gateway ended
-   * before the database was back.
+   * Called when charges will never be in the books, because there was no room for them or the
+   * gateway ended before the database was back.
    */
   onLost(count: number, amountNano: bigint): void;
 }
@@ -30,22 +32,24 @@ interface Kept {
   unit: CommitUnit;
 }
 
-/** A record and its rows take some 3 KB: 30 MB at most. */
+/**
+ * The most charges that are kept. One takes some 3 KB with its record, so all take 30 MB at most.
+ */
 const keptMax = 10_000;
 const batchMax = 500;
 const retryMs = 500;
 
 /**
- * Charges that the database refused, kept in memory until it takes commits again, and then booked
- * as uncollected: to the operator's account, with the record of the request. Lost only with the
- * process.
+ * Keeps charges that the database refused in memory until it takes commits again, and then books
+ * them as uncollected: to the operator's account, with the record of the request. They are lost
+ * only with the process.
  */
 export class UncollectedCharges {
   private readonly commits: CommitQueue;
   private readonly reports: UncollectedReports;
   private readonly nowMs: () => number;
   private kept: Kept[] = [];
-  /** Those that are being committed. */
+  /** The number of charges that are being committed. */
   private underWay = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -60,7 +64,7 @@ export class UncollectedCharges {
     this.nowMs = () => options.clock.nowMs();
   }
 
-  /** Charges that wait for the database. */
+  /** The number of charges that wait for the database. */
   get count(): number {
     return this.kept.length + this.underWay;
   }
@@ -84,7 +88,7 @@ export class UncollectedCharges {
     this.writeLater();
   }
 
-  /** Writes what can be written, and reports the rest as lost. */
+  /** Writes the charges that the database takes now, and reports the rest as lost. */
   async stop(): Promise<void> {
     clearTimeout(this.timer);
     await this.writing;
@@ -101,7 +105,10 @@ export class UncollectedCharges {
     }, retryMs).unref();
   }
 
-  /** One first, since a database that is not back yet would refuse them all; then the others. */
+  /**
+   * Writes one charge first, since a database that is not back yet would refuse all of them, and
+   * then the others.
+   */
   private async write(): Promise<void> {
     let outcome = this.commits.stalled ? "refused" : await this.writeFirst(1);
     while (outcome === "written" && this.kept.length > 0) outcome = await this.writeFirst(batchMax);
@@ -114,11 +121,11 @@ export class UncollectedCharges {
     const outcomes = await Promise.allSettled(batch.map(({ unit }) => this.commits.commit(unit)));
     const refused = batch.filter((_, index) => {
       const outcome = outcomes[index];
-      // One that is in the books already was written by a commit whose answer was lost.
+      // A charge that is in the books already was written by a commit whose answer was lost.
       return outcome?.status === "rejected" && !isUniqueViolation(outcome.reason);
     });
     this.underWay = 0;
-    // To the end, so that one that is refused for what it says holds up no other.
+    // Refused charges go to the end, so that one with invalid data does not delay the others.
     this.kept.push(...refused);
     const written = batch.filter((each) => !refused.includes(each));
     if (written.length > 0) this.reports.onWritten(written.length, sumOf(written));
