@@ -6,56 +6,61 @@ import { type LedgerTables, transferRowsOf } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
 import { bucketAccount, chargeTransferIds } from "../transfer.ts";
 
-/** Hours that the widest window of a key's limit looks back. */
+/** The hours that the longest window of a key's limit covers. */
 const hoursBack = 30 * 24 + 1;
 
-/** Tables that are read. */
+/** The tables that readings query. */
 export type ReadingTables = LedgerTables & {
   llm_keys: { id: string; parent_key_id: string | null };
 };
 
-/** What is charged, or only held, and not known to be committed. */
+/** A charge, or a hold that may be charged, which is not known to be committed. */
 export interface OpenCharge {
-  /** Id of the hold, or of the transfer that takes credits back. */
+  /** The id of the hold, or of the transfer that takes credits back. */
   id: string;
-  /** Nothing of either bucket where it is held. */
+  /** The amounts that the buckets pay, both of them 0 for a hold. */
   monthlyNano: bigint;
   topupNano: bigint;
 }
 
-/** What the database says of a workspace's buckets. */
+/** The balances of a workspace's buckets in the database. */
 export interface Balances {
   monthlyNano: bigint;
   topupNano: bigint;
 }
 
-/** What the database says of a workspace and of keys, all at one moment. */
+/** The state of a workspace and of keys in one snapshot of the database. */
 export interface AccountReading extends Balances {
   freshMonth: string;
   freshNano: bigint;
-  /** Charges, and holds whose charge, it has in it already. */
+  /**
+   * The ids of the charges that the snapshot includes, and of the holds whose charges it includes.
+   */
   standing: string[];
   /**
-   * Spend by the hour of each key and of those that it made: fields of the shared ledger and their
-   * amounts.
+   * The hourly spend of each key together with its children: fields of the shared ledger, each
+   * followed by its amount.
    */
   keys: { id: string; hours: string[] }[];
 }
 
-/** The transfer that stands once a charge is committed. */
+/** Returns the id of the transfer that exists once a charge is committed. */
 export const fenceOf = ({ id, monthlyNano }: OpenCharge): string => {
   const [monthly = id, topup = id] = id.startsWith("txn_") ? [] : chargeTransferIds(id);
   return monthlyNano > 0n ? monthly : topup;
 };
 
-/** The transfers one of which stands once a charge is committed; of a hold, how it is split is open. */
+/**
+ * Returns the ids of transfers, one of which exists once a charge is committed. A hold does not say
+ * yet which bucket pays.
+ */
 function fencesOf(charge: OpenCharge): string[] {
   const { id, monthlyNano, topupNano } = charge;
   if (id.startsWith("txn_") || monthlyNano > 0n || topupNano > 0n) return [fenceOf(charge)];
   return chargeTransferIds(id).slice(0, 2);
 }
 
-/** Readings that the shared ledger is filled from. */
+/** Reads the figures that the shared ledger is filled with. */
 export class AccountReadings {
   private readonly database: Kysely<ReadingTables>;
   private readonly spentBy: SpentBy | undefined;
@@ -66,8 +71,8 @@ export class AccountReadings {
   }
 
   /**
-   * Reads sums that budgets bound, and then which of the charges that are asked for meanwhile are
-   * in them: those that stand at the same moment of the database.
+   * Reads the sums that budgets limit, then asks for the charges of that time and returns which of
+   * them the sums include: those in the same snapshot of the database.
    */
   readSums(
     workspaceId: string,
@@ -92,12 +97,12 @@ export class AccountReadings {
       });
   }
 
-  /** Reads a workspace's balances alone. */
+  /** Reads only a workspace's balances. */
   balances(workspaceId: string): Promise<Balances> {
     return balancesOf(this.database, workspaceId);
   }
 
-  /** Reads a workspace's balances and the spend of some of its keys. */
+  /** Reads a workspace's balances and the spend of some of its keys in one snapshot. */
   read(
     workspaceId: string,
     {
@@ -190,7 +195,7 @@ async function keyHours(
   return { id, hours: [...sums].flatMap(([field, amount]) => [field, String(amount)]) };
 }
 
-/** What the tag of a sum is about. */
+/** Returns the scope and the subject that the tag of a sum names. */
 function subjectOf(tag: string): Pick<Budget, "scope" | "subject"> {
   const [name, subject] = tag.split(":");
   const scope = budgetScopes.find((each) => each === name) ?? "workspace";

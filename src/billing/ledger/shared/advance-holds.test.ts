@@ -14,7 +14,7 @@ describe.skipIf(!hasRedis)(
     const stage = sharedLedgerStage();
 
     let count = 0;
-    /** Two processes with a workspace of a million. */
+    /** Starts two processes that share a workspace with 1,000,000 nano-USD. */
     async function start() {
       const clock = new FakeClock();
       const workspaceId = `ws_advance${(count += 1)}`;
@@ -48,7 +48,7 @@ describe.skipIf(!hasRedis)(
         });
         return { holdId, outcome };
       };
-      /** Reserves until a hold is there at once. */
+      /** Reserves until a hold in advance serves a request; returns the id of that request. */
       const reserveUntilAtOnce = async (process: LedgerProcess): Promise<string> => {
         for (;;) {
           const { holdId, outcome } = reserve(process, 100n);

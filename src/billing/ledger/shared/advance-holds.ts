@@ -6,48 +6,54 @@ import type { SharedAccounts } from "./shared-accounts.ts";
 /** A hold on the shared server that no request uses yet. */
 export interface AdvanceHold {
   id: string;
-  /** As the shared server has it. */
+  /** The entry of the hold on the shared server. */
   entry: string;
   heldNano: bigint;
-  /** The run of the server, and the history of the database, that it was taken in (`era`). */
+  /**
+   * The run of the shared server and the history of the database in which it was taken
+   * (`SharedAccounts.era`).
+   */
   era: string;
   takenAtMs: number;
 }
 
-/** Holds that are wanted, each with its id and of the same amount. */
+/** The holds to request: their ids, and the amount of each. */
 export interface WantedHolds {
   ids: readonly string[];
   eachNano: bigint;
 }
 
-/** Unused holds of requests that count alike: the same key, limits, budgets and day. */
+/** The unused holds for requests of the same key, limits, budgets and day. */
 interface Pool {
   workspaceId: string;
-  /** The newest last. They are used from there, so that surplus ones grow old. */
+  /** The newest hold is last and is used first, so that surplus holds grow old. */
   unused: AdvanceHold[];
-  /** How many are taken at once. */
+  /** The number of holds that are requested at once. */
   size: number;
   askedAtMs: number;
   isAsking: boolean;
 }
 
-/** How long a hold may stay unused before it is freed. */
+/** Milliseconds after which an unused hold is freed. */
 const lifetimeMs = 3_000;
-/** A pool that is used up sooner than this is made larger. */
+/** A pool that is used up within this many milliseconds grows. */
 const fastMs = 1_000;
 const sizeMin = 2;
 const sizeMax = 32;
 
-/** Held above a request's own worst case, so that the next request, a little longer, fits as well. */
+/**
+ * Returns the amount of a hold in advance: a quarter more than a request's worst case, so that the
+ * next request fits even if it is a little longer.
+ */
 const roomFor = (ceilingNano: bigint): bigint => ceilingNano + ceilingNano / 4n;
-/** A hold of more than this many times a request's worst case is kept for a larger request. */
+/** A hold of more than this multiple of a request's worst case is kept for a larger request. */
 const largestTimes = 4n;
 
 /**
- * The share of balances and limits that this gateway holds ahead of its requests. A request that
- * finds a hold here asks the shared server nothing. How many are held follows from how often they
- * are asked for, and the server gives them only out of a small part of what is free
- * (`reserveScript`), so that near a limit each request asks for itself.
+ * The parts of balances and limits that this gateway holds before requests come. A request that
+ * finds such a hold does not ask the shared server. The number of holds follows from how often they
+ * are used. The server grants them only out of a small part of the free amount (`reserveScript`),
+ * so that near a limit each request asks for its own hold.
  */
 export class AdvanceHolds {
   private readonly accounts: Pick<SharedAccounts, "run" | "era">;
@@ -66,7 +72,7 @@ export class AdvanceHolds {
     this.clock = clock;
   }
 
-  /** Whether there is an unused hold that covers an amount. */
+  /** Returns whether there is an unused hold that covers an amount. */
   has(name: string, ceilingNano: bigint): boolean {
     const hold = this.pools.get(name)?.unused.at(-1);
     if (hold === undefined || hold.heldNano < ceilingNano) return false;
@@ -79,15 +85,16 @@ export class AdvanceHolds {
     return this.pools.get(name)!.unused.pop()!;
   }
 
-  /** Whether a pool is about to run out, and nothing is on its way to it. */
+  /** Returns whether a pool is almost used up and no holds are being requested for it. */
   runsOut(name: string): boolean {
     const pool = this.pools.get(name);
     return pool !== undefined && !pool.isAsking && pool.unused.length <= pool.size / 4;
   }
 
   /**
-   * Says which holds to ask the server for beside that of a request, or in its place; none for
-   * requests that come seldom. `put` or `failed` has to follow where there are any.
+   * Returns the holds to request from the server together with a request's own or instead of it;
+   * none where requests are rare. Where there are any, the caller has to call `put` or `failed`
+   * afterwards.
    */
   wanted(
     name: string,
@@ -106,7 +113,9 @@ export class AdvanceHolds {
     return { ids, eachNano: roomFor(ceilingNano) };
   }
 
-  /** Adds holds that the server gave, fewer than were wanted where little is free. */
+  /**
+   * Adds the holds that the server granted, which are fewer than requested where little is free.
+   */
   put(
     name: string,
     {
@@ -120,15 +129,15 @@ export class AdvanceHolds {
     pool.unused.push(...holds.map((hold) => ({ ...hold, takenAtMs })));
   }
 
-  /** The server gave no answer. */
+  /** Records that the server granted no holds. */
   failed(name: string): void {
     const pool = this.pools.get(name);
     if (pool !== undefined) Object.assign(pool, { isAsking: false, size: 0 });
   }
 
   /**
-   * Frees the unused holds of a workspace; resolves to whether there were any, once the server has
-   * freed them.
+   * Frees the unused holds of a workspace. Resolves once the server has freed them, to whether
+   * there were any.
    */
   async release(workspaceId: string): Promise<boolean> {
     const ids: string[] = [];
@@ -142,7 +151,7 @@ export class AdvanceHolds {
     return true;
   }
 
-  /** Frees all of them. What does not reach the server lapses there. */
+  /** Frees all unused holds. A hold that the server does not free now expires there. */
   async releaseAll(): Promise<void> {
     const workspaceIds = new Set([...this.pools.values()].map(({ workspaceId }) => workspaceId));
     const releasing = [...workspaceIds].map((workspaceId) => this.release(workspaceId));
@@ -151,7 +160,7 @@ export class AdvanceHolds {
     await Promise.all(releasing);
   }
 
-  /** Frees those that were not used in time. */
+  /** Frees the holds that were not used in time. */
   private freeOld(): void {
     for (const [name, pool] of this.pools) {
       const firstYoung = pool.unused.findIndex((hold) => !this.isOld(hold));

@@ -4,25 +4,25 @@ import type { PostedCharge, PostOutcome } from "../ledger.ts";
 import type { Balances } from "./account-readings.ts";
 
 /**
- * Others that charge at the same moment may spend the bucket that was read first; each round at
- * least one of them succeeds.
+ * The most attempts. Other gateways may spend the bucket that was read first, but in each round at
+ * least one gateway succeeds.
  */
 const roundsMax = 32;
 
-/** What is charged, and where. */
+/** The database side of a charge without the shared server. */
 export interface LoneCharge {
   durable(): Promise<Balances>;
   /**
-   * Commits the charge; rejects with an error that `isOverdrawn` knows where a bucket has less by
-   * then.
+   * Commits the charge. Rejects with an error that `isOverdrawn` recognizes where a bucket no
+   * longer has the amount.
    */
   commit(charge: { parts: ChargeParts; balanceNano: bigint }): Promise<PostOutcome>;
 }
 
 /**
- * Charges a hold by what the database has, while what is held beside it cannot be seen: so never
- * more than the hold, which no limit and no other request counts on. The database refuses what
- * would take a bucket below zero; then it is read again.
+ * Charges a hold by the balances in the database, while the holds of other gateways cannot be read.
+ * It never charges more than the hold, since no other request counts on that amount. The database
+ * refuses a charge that would make a bucket negative, and then the balances are read again.
  */
 export async function chargeAlone(
   { amountNano, heldNano }: { amountNano: bigint; heldNano: bigint },
@@ -47,7 +47,7 @@ export async function chargeAlone(
 const least = (...amounts: readonly bigint[]): bigint =>
   amounts.reduce((smallest, each) => (each < smallest ? each : smallest));
 
-/** What is posted of a charge: what its parts pay, and the rest. */
+/** Returns the posted charge: the amount that the buckets pay, and the uncollected rest. */
 export function postedOf(
   { amountNano }: { amountNano: bigint },
   {

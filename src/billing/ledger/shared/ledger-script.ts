@@ -1,36 +1,37 @@
 import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
 
 /**
- * Functions and names that every script of the shared ledger has. Amounts are nano-USD, exact up to
- * 2^53.
+ * The functions and names that all scripts of the shared ledger start with. Amounts are nano-USD,
+ * exact up to 2^53.
  *
- * Keys of a workspace:
- * - `w:` balances: `m` monthly, `t` top-ups, `fm` and `fn` the month and the amount of this month's
- *   grants, `h` held, `q` when lapsed holds were last looked for, `d` when those of dead gateways
- *   were. Filled from the database where it is absent.
+ * The keys of a workspace are:
+ * - `w:` balances: `m` the monthly bucket, `t` top-ups, `fm` and `fn` the current month and the sum
+ *   of its grants, `h` the held amount, `q` the time of the last search for expired leases, `d`
+ *   that of the last search for holds of dead gateways; filled from the database where it is absent
  * - `h:` holds by id: `held|key|keyHeld|parent|parentHeld|byok|day|tags|node`
  * - `c:` charges by id that are not known to be committed:
  *   `monthly|topup|key|parent|byok|hour|day|tags|node`
- * - `l:` when the lease of each hold (`h` and its id) and charge (`c` and its id) ends
- * - `b:` what blocking budgets bound: what is spent (`s`) and held (`h`), each followed by the name of
- *   the sum, which is its tag and the days of its period (`tag~first~last`)
- * - `r:` charges that were confirmed while such a sum is read
+ * - `l:` the end of the lease of each hold (`h` and its id) and charge (`c` and its id)
+ * - `b:` the sums that blocking budgets limit: spend (`s`) and holds (`h`), each followed by the
+ *   name of the sum, which is its tag and the days of its period (`tag~first~last`)
+ * - `r:` the charges that were confirmed while such a sum is read
  * - `v:` a mark that changes with everything that a reading of the database may have missed
- * - `d:` followed by an id: a charge that was settled without this server
+ * - `d:` and the id of a hold: the mark of a charge that was settled without this server
  *
- * `k:` followed by the id of a key has its spend by the hour (`s` and `b` with the hour), a sum over
- * a window of hours (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). It is filled from the database,
- * too.
+ * `k:` and the id of a key has the key's spend by hour (`s`, and `b` through own provider keys,
+ * each followed by the hour), its cached spend over a window of hours (`cw` hours up to the hour
+ * `ch`: `cs` and `cb`) and the held amount (`h`). It is filled from the database too.
  *
- * A field `x` in `w:`, `k:` or `b:`, followed by the id of a hold (and a sum), says that the figure
- * was read from the database with the charge of that hold, which is not reported yet: the figure
- * counts the charge and not the hold.
+ * A field `x` in `w:`, `k:` or `b:`, followed by the id of a hold (and by the name of a sum in
+ * `b:`), says that the figure was read from the database with the charge of that hold, before the
+ * charge was reported. The figure then counts the charge and not the hold.
  *
- * `nodes` says until when each gateway counts as alive, and `grace` until when nothing is taken from
- * those that do not.
+ * `nodes` has the time until which each gateway counts as alive. Until the time in `grace`, the
+ * holds of dead gateways are kept.
  *
- * Values of each script: the root of all names, the workspace, the wall time (0 for the server's
- * own), the length of a lease, the gateway that asks, and then those that the script names.
+ * The first values of each script are the root of all names, the workspace, the wall time (0 for
+ * the server's own), the length of a lease, and the gateway that asks. The values that the script
+ * names follow.
  */
 const prelude = `
 local root, ws, now, lease, node = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -124,7 +125,8 @@ local function takeHold(id, entry)
   redis.call('ZADD', L, now + lease, 'h' .. id)
   addHold(id, entry, 1)
 end
--- New holds of one entry. Everything that they count for was found, and no reading can have their charge.
+-- Takes new holds that share one entry. All figures that they count towards are filled, and no
+-- reading can include their charge.
 local function takeHolds(ids, entry)
   local entries, ends, parts = {}, {}, split(entry)
   for _, id in ipairs(ids) do
@@ -171,7 +173,7 @@ local function spent(id, window, hour, byok)
   local sums = spends[id]
   if sums.window ~= tostring(window) or sums.hour ~= tostring(hour) then
     local key, names = root .. 'k:' .. id, {}
-    -- The hour after this one, too: clocks of gateways differ by minutes.
+    -- The next hour is included, because clocks of gateways differ by minutes.
     for age = -1, window do
       names[#names + 1] = 's' .. (hour - age)
       names[#names + 1] = 'b' .. (hour - age)
@@ -248,7 +250,7 @@ local function sweepDead()
     end
   end
   if isFound then
-    -- The database may have a charge of theirs that was never heard of here.
+    -- The database may have charges of these holds that were never reported here.
     forget(readings)
   elseif known(W) then
     redis.call('HSET', W, 'd', text(now))
@@ -263,7 +265,7 @@ local function sweepLapsed()
     if string.sub(member, 1, 1) == 'c' then
       charges[#charges + 1] = member
     else
-      -- The database may have a charge of it that was never heard of here.
+      -- The database may have a charge of this hold that was never reported here.
       local parts = dropHold(string.sub(member, 2))
       if parts then forget({parts[2], parts[4]}) end
     end
@@ -291,7 +293,7 @@ local function book(id, parts)
 end
 `;
 
-/** A script of the shared ledger. */
+/** Creates a script of the shared ledger. */
 export const ledgerScript = (name: string, body: string): SharedScript => ({
   name: `switchyardLedger${name}`,
   lua: prelude + body,

@@ -4,14 +4,17 @@ import type { SpendingKey } from "../ledger.ts";
 import { ledgerScript } from "./ledger-script.ts";
 
 /**
- * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where
- * it takes an eighth, then the same at list price; then for the key and for the one that made it
- * the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider
- * keys; then the day, the tags that budgets count it by, the name that rate windows set where they
- * admitted the request (empty for none); then the ids of holds that are wanted beside it, with
- * commas between, and the amount of each; and for each budget its sum and its limit. The holds
- * beside it come out of a 64th of what is free once this one is held. Answers its entry, what was
- * free, how many holds were taken beside it and the entry that they have.
+ * Takes a hold, and holds in advance out of a 64th of what is free beyond it. Values:
+ * - the id of the hold, and the hour
+ * - the ceiling, the beginning, the least, and 1 where the hold takes an eighth; then the same at
+ *   list price
+ * - for the key and for its parent: the id (empty for none), the limit (-1 for none), the hours of
+ *   its window, and 1 where it counts own provider keys
+ * - the day, the tags that budgets count the hold by, and the name that rate windows set when they
+ *   admitted the request (empty for none)
+ * - the ids of the holds in advance, separated by commas, and the amount of each
+ * - for each budget: the name of its sum, and its limit
+ * Returns the entry of the hold, the free amounts, the number of holds in advance, and their entry.
  */
 export const reserveScript = ledgerScript(
   "Reserve",
@@ -57,7 +60,7 @@ local isTight = refusal or held < ceiling or (byokFree ~= '' and byokHeld < byok
 if isTight and not hasSwept then
   absent = sweep()
   if absent then
-    -- Asked again once it is read; its windows have admitted it.
+    -- The gateway asks again once it has read the figures. The windows have admitted the request.
     if admitted ~= '' then redis.call('SET', admitted, 1, 'PX', 5000) end
     return absent
   end
@@ -81,9 +84,9 @@ return answer('ok', table.concat({entry, text(free) .. '|' .. byokFree, #others,
 );
 
 /**
- * Raises a hold as far as there is something free. Values: its id, the hour, the amount; the keys
- * as a hold is taken with them; its entry, for a server that has lost it; then for each budget its
- * sum and its limit.
+ * Raises a hold as far as the free amount allows. Values: its id, the hour, the amount; the keys as
+ * in `reserveScript`; its entry, for a server that has lost it; then for each budget the name of
+ * its sum, and its limit.
  */
 export const growScript = ledgerScript(
   "Grow",
@@ -104,9 +107,10 @@ return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`,
 );
 
 /**
- * Charges a hold and frees it; a second time it answers the same. Values: its id, the hour, the
- * amount, that at list price; then the keys as the hold was taken with them; the day of the hold,
- * the tags that budgets count the charge by, and for each budget its sum and its limit.
+ * Charges a hold and frees it. A second call returns the same. Values: its id, the hour, the
+ * amount, and that at list price; the keys as the hold was taken with them; the day of the hold,
+ * the tags that budgets count the charge by, and for each budget the name of its sum, and its
+ * limit.
  */
 export const postScript = ledgerScript(
   "Post",
@@ -130,8 +134,8 @@ return {'ok', before, text(field(W, 'm')), text(field(W, 't'))}`,
 );
 
 /**
- * Takes credits out of a bucket. Values: the id, `monthly` or `topup`, the most (-1 for all), the
- * month whose grants stay.
+ * Takes credits out of a bucket. Values: the id, `monthly` or `topup`, the most (-1 for all), and
+ * the month whose grants stay.
  */
 export const withdrawScript = ledgerScript(
   "Withdraw",
@@ -161,7 +165,7 @@ for at = 6, #ARGV do dropHold(ARGV[at]) end
 return {}`,
 );
 
-/** A charge is committed. Values: its id, its keys. */
+/** Records that a charge is committed. Values: its id, its keys. */
 export const confirmScript = ledgerScript(
   "Confirm",
   `
@@ -177,7 +181,7 @@ end
 return {}`,
 );
 
-/** A charge was refused by the database. Values: its id. */
+/** Undoes a charge that the database refused. Values: its id. */
 export const revertScript = ledgerScript(
   "Revert",
   `
@@ -197,8 +201,8 @@ return {}`,
 );
 
 /**
- * Books a charge of zero before credits are added; where its process dies, another process resolves
- * it. Values: their id.
+ * Books a charge of zero before credits are added, so that another process resolves it where this
+ * one ends. Values: its id.
  */
 export const announceScript = ledgerScript(
   "Announce",
@@ -208,8 +212,8 @@ return {}`,
 );
 
 /**
- * The database knows more than this: the next request reads it. Values: keys of which that is true
- * as well.
+ * Removes the figures of a workspace, because the database has changes that they lack. The next
+ * request reads them again. Values: the ids of keys whose figures are removed as well.
  */
 export const forgetScript = ledgerScript(
   "Forget",
@@ -219,9 +223,9 @@ return {}`,
 );
 
 /**
- * What a request came to was decided without this server: its hold is over, and the next request
- * reads the database. A script of before that is still on its way changes nothing. Values: its id,
- * its keys.
+ * Ends a hold whose outcome was decided without the shared server. The next request reads the
+ * database, and earlier scripts of the hold that arrive later change nothing. Values: its id, its
+ * keys.
  */
 export const settledScript = ledgerScript(
   "Settled",
@@ -235,10 +239,10 @@ return {}`,
 );
 
 /**
- * Charges that the database has, each in place of the hold that covered it. A figure that was read
- * with the charge in it stays as it is; where there is no hold, the next request reads the database.
- * Values: for each the id, what each bucket paid, its keys, the hour, the day of the hold and the
- * tags that budgets count it by. Answers the balances, where they are known.
+ * Replaces holds with their committed charges. A figure that was read with the charge stays as it
+ * is. Where a hold is missing, the next request reads the database. Values: for each charge the id,
+ * what each bucket paid, its keys, the hour, the day of the hold, and the tags that budgets count
+ * it by. Returns the balances, where they are known.
  */
 export const reportScript = ledgerScript(
   "Report",
@@ -250,7 +254,7 @@ for at = 6, #ARGV, 8 do
   ids[#ids + 1], marks[#marks + 1], members[#members + 1] = id, root .. 'd:' .. id, 'h' .. id
 end
 local entries, hasSettled = redis.call('HMGET', H, unpack(ids)), redis.call('EXISTS', unpack(marks)) > 0
--- Which charges replace a hold, and which keys they count for.
+-- The charges that replace a hold, and the keys that these count towards.
 local heldBefore, unheld, keysUsed = {}, {}, {}
 for index, parts in ipairs(charges) do
   if hasSettled and isSettled(ids[index]) then
@@ -272,7 +276,7 @@ local function forgetRead(key, read, offset)
     if read[index + offset] then redis.call('HDEL', key, name) end
   end
 end
--- The workspace: its balances, and sums of budgets.
+-- The figures of the workspace: balances, and sums of budgets.
 local balances, isReading, hasSums = redis.call('HMGET', W, 'h', 'm', 't', unpack(names)), known(R), known(B)
 local growths, gone, isUnknown = {m = 0, t = 0, h = 0}, {}, not balances[1]
 for index, parts in ipairs(charges) do
@@ -290,7 +294,7 @@ for index, parts in ipairs(charges) do
     end
   end
 end
--- Each key: what was spent by the hour, and what is held.
+-- The figures of each key: spend by the hour, and the held amount.
 for id in pairs(keysUsed) do
   local key = root .. 'k:' .. id
   local sums = redis.call('HMGET', key, 'h', 'ch', unpack(names))
@@ -327,9 +331,9 @@ return {text((balances[2] or 0) + growths.m), text((balances[3] or 0) + growths.
 );
 
 /**
- * Keeps holds and charges that are under way. A hold that was lost is there again, and the next
- * request reads the database, since its charge may stand there. Values: for each `h` or `c` with its
- * id, and its entry.
+ * Renews the leases of holds and charges. A hold that was lost is restored, and the next request
+ * reads the database, which may have its charge. Values: for each `h` or `c` followed by the id,
+ * and the entry.
  */
 export const renewScript = ledgerScript(
   "Renew",
@@ -349,7 +353,7 @@ end
 return {}`,
 );
 
-/** The keys of a hold as scripts take them. */
+/** Returns the values of a hold's keys for the scripts. */
 export const keyValues = ({
   key,
   parent,
@@ -368,11 +372,11 @@ export const keyValues = ({
         ],
   );
 
-/** Budgets as scripts take them. */
+/** Returns the values of budgets for the scripts. */
 export const budgetValues = (bounds: readonly BudgetBound[]): string[] =>
   bounds.flatMap(({ budget: { limitNano }, counter }) => [counter, String(limitNano)]);
 
-/** What is to be held as the script takes it. */
+/** Returns the values of a worst case for `reserveScript`. */
 export function tightValues(
   ceilingNano: bigint,
   tight: (() => TightHold) | undefined,
@@ -385,6 +389,6 @@ export function tightValues(
   return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
 }
 
-/** Tags as the scripts find them. */
+/** Returns tags in the form in which the scripts search them. */
 export const tagText = (tags: readonly string[]): string =>
   tags.length === 0 ? "" : `,${tags.join(",")},`;

@@ -4,16 +4,15 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
 import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";
 import type { SharedAccounts, Subject } from "./shared-accounts.ts";
 
-/** Pause before a report that did not reach the server is sent again. */
+/** Milliseconds before a report that did not reach the server is sent again. */
 const tellAgainMs = 500;
 
 /**
- * A charge that is under way; with the entry of its hold where the server does not know of the
- * charge.
+ * A charge in progress. It has the entry of its hold where the server does not know the charge yet.
  */
 export type OpenSubject = Subject & { entry?: string | undefined };
 
-/** What became of requests and the shared server does not know yet. */
+/** Reports the outcomes of requests until the shared server knows them. */
 export class OpenCharges {
   private readonly accounts: SharedAccounts;
   private readonly onError: (error: unknown) => void;
@@ -40,36 +39,36 @@ export class OpenCharges {
     return this.charges.entries();
   }
 
-  /** Stops tracking it: the server has recorded it, or another process will resolve it. */
+  /** Stops tracking a charge: the server has recorded it, or another process will resolve it. */
   drop(id: string): void {
     this.charges.delete(id);
   }
 
-  /** It is committed. */
+  /** Reports that a charge is committed. */
   confirm(id: string): void {
     this.tell(confirmScript, id);
   }
 
-  /** The database refused it: the money is back. */
+  /** Reports that the database refused a charge, so that the server returns the money. */
   revert(id: string): void {
     this.tell(revertScript, id);
   }
 
-  /** It was decided without the server, which has to read the database again. */
+  /** Reports that a charge was decided without the server, which then has to read the database. */
   settled(id: string, subject: OpenSubject): void {
     this.add(id, subject);
     this.tell(settledScript, id);
   }
 
-  /** Nothing is held for it any more. */
+  /** Reports that a hold is freed. */
   void(id: string, subject: OpenSubject): void {
     this.add(id, subject);
     this.tell(voidScript, id);
   }
 
   /**
-   * Tells the server, again and again while it is away; a run that knows nothing of the charge
-   * reads the database.
+   * Runs a script for a charge, and repeats it while the server is away. A new run of the server
+   * that does not know the charge reads the database.
    */
   private tell(script: SharedScript, id: string): void {
     const subject = this.charges.get(id);

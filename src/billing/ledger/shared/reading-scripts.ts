@@ -1,8 +1,8 @@
 import { ledgerScript } from "./ledger-script.ts";
 
 /**
- * Tells how long ago it was asked this first, as what is left of a time. Values: that time, in
- * milliseconds.
+ * Returns the rest of a period that began when this script first ran. Values: the period in
+ * milliseconds. The answer is in milliseconds too.
  */
 export const runBegunScript = ledgerScript(
   "RunBegun",
@@ -12,10 +12,10 @@ return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`,
 );
 
 /**
- * Fills what is absent from a reading of the database, unless something happened since that it may
- * have missed. Values: the mark of before the reading; the balances as `m|t|fm|fn`; JSON of the
- * charges, and of the holds whose charge, the reading had in it already; then for each key its id and JSON of hours and
- * amounts.
+ * Fills the absent figures from a reading of the database, unless there was a change since then
+ * that the reading may lack. Values: the mark from before the reading; the balances as `m|t|fm|fn`;
+ * JSON with the ids of the charges that the reading includes, and of the holds whose charges it
+ * includes; then for each key its id, and JSON with hours and amounts.
  */
 export const seedScript = ledgerScript(
   "Seed",
@@ -62,9 +62,9 @@ return 1`,
 );
 
 /**
- * Begins a reading of sums of budgets: from now on charges that are confirmed are kept beside those
- * that are open, so that the reading can tell which of them it has. Answers a mark, which another
- * reading under way shares.
+ * Begins a reading of budget sums. From now on confirmed charges are kept beside the open ones, so
+ * that the reading can find out which of them it includes. Returns a mark, which concurrent
+ * readings share.
  */
 export const beginSumsScript = ledgerScript(
   "BeginSums",
@@ -79,8 +79,8 @@ return {begun}`,
 );
 
 /**
- * The charges that a reading of sums may have missed: ids and entries in turn, of holds ids and
- * nothing.
+ * Returns the charges that a reading of sums may lack: the id and the entry of each, and for holds
+ * the id and an empty text.
  */
 export const chargesSinceScript = ledgerScript(
   "ChargesSince",
@@ -101,9 +101,9 @@ return found`,
 );
 
 /**
- * Fills sums of budgets from a reading. Values: its mark, JSON of the charges, and of the holds
- * whose charge, it had in it already; then for each sum its name and what was spent. Does nothing where the mark is another
- * one.
+ * Fills budget sums from a reading, unless its mark is no longer the current one. Values: the mark;
+ * JSON with the ids of the charges that the reading includes, and of the holds whose charges it
+ * includes; then for each sum its name and the spend.
  */
 export const seedSumsScript = ledgerScript(
   "SeedSums",

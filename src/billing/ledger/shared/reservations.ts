@@ -10,7 +10,7 @@ import { holdOf, hourOf, type LocalHolds, useOf } from "./local-holds.ts";
 import type { OpenCharges } from "./open-charges.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 
-/** What reservations are made with. */
+/** Options of reservations. */
 interface ReservationsOptions {
   accounts: SharedAccounts;
   book: AccountBook;
@@ -18,24 +18,27 @@ interface ReservationsOptions {
   blocking?: BlockingBudgets;
   holds: LocalHolds;
   charges: OpenCharges;
-  /** Called before the server is asked, which has to know of what was charged before. */
+  /** Called before a request to the server, so that the server knows the earlier charges. */
   beforeAsking(): void;
-  /** Called with what the server says of a workspace. */
+  /** Called with each answer of the server about a workspace. */
   hear(workspaceId: string, answer: LedgerAnswer): void;
   onError(error: unknown): void;
 }
 
-/** Holds that are wanted in advance, and what they are kept under. */
+/** The holds to request in advance, and the name of their pool. */
 interface AdvanceWish extends WantedHolds {
   name: string;
 }
 
 const noWish: AdvanceWish = { name: "", ids: [], eachNano: 0n };
 
-/** Refusals that holds which were taken in advance may be the reason for. */
+/** The refusals for which unused holds may be the reason. */
 const releasable: ReadonlySet<string> = new Set(["insufficient_balance", "key_limit", "budget"]);
 
-/** Takes holds for requests: those that this gateway has in advance, or new ones of the server. */
+/**
+ * Takes holds for requests: those that this gateway took in advance, or new ones from the shared
+ * server.
+ */
 export class Reservations {
   private readonly options: ReservationsOptions;
   private readonly holds: LocalHolds;
@@ -47,13 +50,16 @@ export class Reservations {
     this.advance = new AdvanceHolds(options);
   }
 
-  /** Frees the holds that were taken in advance; resolves once the server has freed them. */
+  /**
+   * Frees the holds that were taken in advance and not used. Resolves once the server has freed
+   * them.
+   */
   releaseUnused(): Promise<void> {
     return this.advance.releaseAll();
   }
 
   /**
-   * Takes a hold that was taken in advance, where requests like this one come often; else asks the
+   * Takes a hold for a request: an unused one that was taken in advance, or else a new one from the
    * server.
    */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
@@ -73,7 +79,7 @@ export class Reservations {
     return { ok: true, heldNano: ceilingNano, freeNano: ceilingNano, balanceNano };
   }
 
-  /** Takes holds for requests to come; nothing waits for them. */
+  /** Requests holds for later requests. No request waits for them. */
   private async fillAdvance(request: ReserveRequest, name: string): Promise<void> {
     const { ids, eachNano } = this.advance.wanted(name, request);
     const [id, ...others] = ids;
@@ -92,7 +98,7 @@ export class Reservations {
     this.advance.put(name, { workspaceId, holds: [{ id, entry, heldNano, era }] });
   }
 
-  /** What requests have in common that count for the same sums and limits. */
+  /** Returns the name of the pool of all requests that count towards the same sums and limits. */
   private nameOf(
     request: ReserveRequest,
     { day, tags }: { day: number; tags: readonly string[] },
@@ -138,7 +144,7 @@ export class Reservations {
     } catch (error) {
       if (wish.ids.length > 0) this.advance.failed(wish.name);
       if (!(error instanceof SharedStateAwayError)) throw error;
-      // The server may find the question when it goes on.
+      // The server may still read the request when it is back.
       for (const id of [holdId, ...wish.ids])
         this.options.charges.settled(id, { workspaceId, keyIds: [] });
       return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
@@ -184,8 +190,8 @@ export class Reservations {
   }
 
   /**
-   * Holds for a request that the server had not admitted: its windows refuse it, or they were
-   * counted elsewhere while the server was away.
+   * Takes a hold for a request that the server's windows have not admitted: they refuse it, or this
+   * gateway counted it by itself while the server was away.
    */
   private async reserveOnceCounted(
     { admission, ...request }: ReserveRequest,

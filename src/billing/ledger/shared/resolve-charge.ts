@@ -6,8 +6,8 @@ import { fenceOf, type OpenCharge } from "./account-readings.ts";
 import type { OpenCharges } from "./open-charges.ts";
 
 /**
- * A transfer that moves nothing and has the id of one which never came to stand, so that it never
- * can.
+ * Returns a transfer that moves nothing and takes the id of a charge's missing transfer, so that
+ * the charge can never be committed later.
  */
 function tombstone(charge: OpenCharge, atMs: number): CommitUnit {
   const { revenue } = operatorAccounts;
@@ -24,9 +24,9 @@ function tombstone(charge: OpenCharge, atMs: number): CommitUnit {
 }
 
 /**
- * Finds out what became of a charge whose process died. It stands where its transfer does; where it
- * does not, another one takes its id, so that it never will. The server reads the database after
- * that, by `forget`.
+ * Finds out the outcome of a charge whose process died. It is committed if its transfer exists.
+ * Otherwise a transfer that moves nothing takes the id, so that the charge can never be committed.
+ * Afterwards `forget` makes the server read the database again.
  */
 export async function resolveCharge(
   charge: OpenCharge,

@@ -13,7 +13,7 @@ import { leaseMs } from "./shared-accounts.ts";
 
 const nothing = () => ({ inserts: [], adds: [] });
 
-/** Two processes of one database and one server, on one clock. */
+/** Two processes that share a database, a server and a clock. */
 class Pair {
   readonly clock = new FakeClock();
   readonly processes: LedgerProcess[];
@@ -25,7 +25,7 @@ class Pair {
   }
 
   /**
-   * A process dies and another one takes its place; the one that lives on goes on renewing what it
+   * Replaces a process by a new one, as after a crash, while the other process keeps renewing its
    * holds.
    */
   async crash(index: number): Promise<void> {
@@ -35,7 +35,7 @@ class Pair {
       this.clock.advance(leaseMs / 2 + 1);
     }
     await Promise.all(this.processes.map(({ ledger }) => ledger.renew()));
-    // The next reservation finds what the dead process left.
+    // The next reservation resolves what the dead process left.
     await this.processes[0]?.hear();
   }
 }
@@ -210,7 +210,7 @@ interface Action {
   index: number;
 }
 
-/** What two processes do by turns, and the model beside them. */
+/** Runs actions on two processes in turn, and on the model beside them. */
 class SharedHistory {
   private readonly pair: Pair;
   private readonly model = new CreditModel();
@@ -291,7 +291,7 @@ class SharedHistory {
     };
     const [work, follow] = works[kind] ?? [];
     if (work === undefined || follow === undefined) return;
-    // A charge is split over the buckets as its process last heard of them.
+    // A process splits a charge over the buckets as it last heard of them.
     if (kind === "post") await process.hear();
     const met = await process.meet(fate, work);
     if (met === "works" || met === "crash-after") follow();
@@ -305,7 +305,7 @@ class SharedHistory {
     await this.pair.crash(index);
   }
 
-  /** The server loses balances and spend, as by eviction. */
+  /** Removes balances and spend from the server, as eviction does. */
   private async forget(): Promise<void> {
     await this.pair.processes[0]!.evict();
   }
@@ -319,7 +319,7 @@ class SharedHistory {
     });
   }
 
-  /** The balances in the database are the model's, too. */
+  /** Expects the model's balances in the database. */
   async expectDatabase(): Promise<void> {
     const { monthlySum, topup } = this.model;
     expect(await this.pair.processes[0]!.durable()).toEqual({

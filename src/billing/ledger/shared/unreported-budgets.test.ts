@@ -31,12 +31,14 @@ describe.skipIf(!hasRedis)(
     const stage = sharedLedgerStage();
 
     let count = 0;
-    /** Two processes with a balance of 10,000 and a budget of 1,000. */
+    /** Starts two processes that share a balance of 10,000 nano-USD and a budget of 1,000. */
     async function start() {
       const workspaceId = `ws_b${(count += 1)}`;
       const blocking = new BlockingBudgets();
       blocking.put(budgetOf(workspaceId, 1_000n));
-      /** Called while a reading has its moment of the database, and before it asks for charges. */
+      /**
+       * Called after a reading has its snapshot of the database, and before it asks for charges.
+       */
       const duringReading = { run: async (): Promise<void> => undefined };
       const spentBy: SpentBy = async (_query, reading) => {
         const { rows } = await sql<{ spent: string }>`
@@ -98,7 +100,9 @@ describe.skipIf(!hasRedis)(
       };
     }
 
-    /** What is free of the budget, by a hold that takes all of it and is freed again. */
+    /**
+     * Returns the free amount of the budget, from a hold that takes all of it and is freed again.
+     */
     async function freeOf(parts: Awaited<ReturnType<typeof start>>): Promise<bigint> {
       const { other } = parts;
       const name = `free${(count += 1)}`;
