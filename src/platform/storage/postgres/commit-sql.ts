@@ -26,10 +26,10 @@ const quoted = (name: string): string => `"${name}"`;
 const list = (names: readonly string[]): string => names.map(quoted).join(", ");
 
 /**
- * The whole batch as one statement, hence one transaction and one round trip. Parameters: the
- * batch's id, its time, the id of a batch that needs no mark any more, whether it is to commit
- * without waiting for the disk, one JSON array of rows for each insert and each sum that the commit
- * changes itself, and JSON of what it makes grow beside them.
+ * Returns the statement that writes a whole batch, in one transaction and one round trip. Its
+ * parameters are the batch's id and time; the id of a batch whose mark is no longer needed; whether
+ * to commit without waiting for the disk; one JSON array of rows for each insert, and for each sum
+ * that the commit itself changes; and JSON with all other growth.
  * https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
  */
 export function commitSql(
@@ -53,8 +53,8 @@ export function commitSql(
 }
 
 /**
- * Finds the mark of a batch, by its id. It writes, so that its own commit makes the batch as durable
- * as the session asks for, where the batch has committed without waiting for the disk.
+ * Finds the mark of a batch by its id. The statement writes, so that its own commit makes a batch
+ * that was committed without waiting for the disk as durable as the session requires.
  * https://www.postgresql.org/docs/current/wal-async-commit.html
  */
 export const confirmSql =

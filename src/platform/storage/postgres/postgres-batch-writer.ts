@@ -18,14 +18,14 @@ import {
 const askAgainMs = 50;
 
 /**
- * From this duration of a commit on, most of it spent on the disk or on rows that another gateway
- * has changed, rows are unlocked before the disk is waited for.
+ * The mean duration of a commit from which rows are unlocked before the disk is waited for. Most of
+ * such a duration is spent on the disk, or on rows that another gateway has changed.
  */
 const slowCommitMs = 3;
 /** Weight of the last commit in the mean duration. */
 const lastWeight = 0.2;
 
-/** The session that a batch is committed in, and how its statements are written. */
+/** Options of the batch writer. */
 export interface PostgresBatchWriterOptions {
   session: CommitSession;
   statements: CommitStatements;
@@ -35,7 +35,7 @@ export interface PostgresBatchWriterOptions {
   isGuarded(add: AddStatement): boolean;
   /** Whether other gateways may wait for the rows of a commit. */
   severalGateways: boolean;
-  /** Told of every batch that stands. */
+  /** Called after each committed batch. */
   onCommitted(): void;
   clock: Clock;
   /** Milliseconds for which a batch that the database did not take is retried. */
@@ -43,8 +43,8 @@ export interface PostgresBatchWriterOptions {
 }
 
 /**
- * Commits batches on the commit session, each as one statement, and finds out the outcome of a lost
- * one.
+ * Commits each batch on the commit session, as one statement, and finds out the outcome of a batch
+ * whose answer was lost.
  */
 export class PostgresBatchWriter implements BatchWriter {
   readonly #options: PostgresBatchWriterOptions;
@@ -73,8 +73,8 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Writes an empty batch, which locks every table of commits, needs the same permissions and
-   * writes its mark.
+   * Writes an empty batch. It locks all tables of commits, needs the same permissions, and writes
+   * its mark.
    */
   async probe(): Promise<void> {
     const { clock, session, statements, isGuarded } = this.#options;
@@ -92,8 +92,8 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Divides a refused batch in halves until the failing units are alone, as the embedded writer
-   * does.
+   * Writes a batch, and halves a refused one until the failing units are alone, as the embedded
+   * writer does.
    */
   async #writeRange(
     units: readonly PackedUnit[],
@@ -158,24 +158,24 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Waits for the disk after a batch that did not: its rows are unlocked by then, so that gateways
-   * which change the same rows wait for one another's work and not for one another's disk.
+   * Makes a batch durable that was committed without waiting for the disk. Its rows are unlocked
+   * meanwhile, so gateways that change the same rows do not wait for each other's disk writes.
    */
   async #becameDurable(id: string): Promise<boolean> {
     try {
       return await this.#wasCommitted(id);
     } catch (error) {
       if (error instanceof StorageUnavailableError) throw error;
-      // The database has taken the batch and takes no writes any more; it writes to its disk within
-      // a second what it has taken.
+      // The batch is committed, but the database takes no more writes. It writes committed batches
+      // to its disk within a second.
       return true;
     }
   }
 
   /**
-   * Asks for the mark of a batch whose answer was lost, or that did not wait for the disk; it is
-   * durable after this. The answer is final: a session that was lost with the batch has ended by the
-   * time that the next one holds the gateway lock.
+   * Returns whether a batch has its mark, after its answer was lost or it did not wait for the
+   * disk. If so, the batch is durable. The answer is final, because a session that was lost with
+   * the batch has ended by the time the next session holds the gateway lock.
    */
   async #wasCommitted(id: string): Promise<boolean> {
     for (;;) {
