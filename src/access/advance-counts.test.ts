@@ -17,7 +17,7 @@ describe("requests that are counted in advance", () => {
     const returned: CountedInAdvance[] = [];
     const counts = new AdvanceCounts({ clock, giveBack: (unused) => void returned.push(unused) });
     const take = (): boolean => counts.take("caller", () => ["key minute"]);
-    /** A period in which many requests come. */
+    /** Sends requests, and ends their period. */
     const busyPeriod = (requests: number): void => {
       for (let index = 0; index < requests; index += 1) take();
       clock.advance(slotMs);
@@ -33,7 +33,7 @@ describe("requests that are counted in advance", () => {
     busyPeriod(20);
     take();
     expect(counts.wanted("caller")).toBe(21);
-    // Nothing more while an answer is waited for.
+    // No more are wanted while an answer is pending.
     expect(counts.wanted("caller")).toBe(0);
   });
 
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis)(`windows that are counted in advance (on Valkey)${red
     });
     const tier = { id: "test", perMinute: 1_000 };
     let [admitted, asked] = [0, 0];
-    // Twenty requests in each slot, all of them within the first 5 seconds of the minute or 13.
+    // Twenty requests in each slot of 250 ms: 1,200 of them within 15 seconds, less than a window.
     for (let slot = 0; slot < 60; slot += 1) {
       for (let index = 0; index < 20; index += 1) {
         const outcome = windows.count({ minutes: [{ counter: "key", tier }], hours: undefined });

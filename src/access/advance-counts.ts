@@ -1,42 +1,48 @@
 import type { Clock } from "../platform/kernel/clock.ts";
 import { minuteWindow } from "../platform/rate-windows/named-windows.ts";
 
-/** Requests that shared windows have counted before they came. */
+/** Requests that shared windows counted before they came. */
 export interface CountedInAdvance {
-  /** The windows' counters. */
+  /** The counters of the windows. */
   counters: readonly string[];
-  /** The slot of the windows that they are counted in. */
+  /** The slot of the windows in which they are counted. */
   slot: number;
   count: number;
 }
 
-/** What is known of the requests of one caller. */
+/** The recent requests of one caller, and those that were counted in advance. */
 interface Caller {
   counters: readonly string[];
   slot: number;
-  /** Requests that windows have counted and that did not come yet, and until when they may. */
+  /**
+   * The number of requests that the windows counted and that did not come yet, and the monotonic
+   * time until which they may come.
+   */
   left: number;
   untilMs: number;
   isAsking: boolean;
-  /** Requests of this period and of the one before it, each as long as a slot. */
+  /**
+   * The number of the current period, which is as long as a slot, and the requests of this period
+   * and of the previous one.
+   */
   period: number;
   requests: number;
   requestsBefore: number;
 }
 
-/** Fewer requests than this within a slot are counted one by one. */
+/** Callers with fewer requests than this within a slot are counted request by request. */
 const requestsMin = 4;
 const advanceMax = 64;
-/** Periods without a request after which a caller is forgotten. */
+/** The number of periods without a request after which a caller is forgotten. */
 const idlePeriods = 8;
 /** Callers that are known at once; those beyond it are counted one by one. */
 const callersMax = 20_000;
 
 /**
- * Requests of callers that send many, counted ahead of them in the windows that several gateways
- * share, so that most of them ask the shared server nothing. They are counted only within a slot of
- * the windows and are used only until it ends, so that a window admits no more than its number; what
- * is left then is given back.
+ * Counts requests of busy callers in advance, in the windows that several gateways share, so that
+ * most of these requests do not ask the shared server. They count in one slot of the windows and
+ * may only come until the slot ends, so a window never admits more than its limit. The rest is
+ * given back afterwards.
  */
 export class AdvanceCounts {
   private readonly clock: Pick<Clock, "monotonicMs">;
@@ -74,8 +80,8 @@ export class AdvanceCounts {
   }
 
   /**
-   * How many requests to count ahead beside the one that asks; 0 for a caller that sends few. `put`
-   * has to follow where there are any.
+   * Returns how many requests to count in advance along with the current one; 0 for a caller that
+   * sends few. Otherwise the caller of this method has to call `put` afterwards.
    */
   wanted(name: string): number {
     const caller = this.callers.get(name);
@@ -85,8 +91,8 @@ export class AdvanceCounts {
   }
 
   /**
-   * Adds what the windows have counted in a slot which ends that long after they were asked; nothing
-   * where they have not answered.
+   * Adds the requests that the windows counted in a slot, which ends `leftMs` after `askedAtMs`. A
+   * count of 0 means that the windows counted none or did not answer.
    */
   put(
     name: string,
@@ -137,7 +143,7 @@ export class AdvanceCounts {
     return caller;
   }
 
-  /** Gives back what did not come in time, and forgets callers that send nothing any more. */
+  /** Gives back the requests that did not come in time, and forgets idle callers. */
   private sweep(): void {
     const nowMs = this.clock.monotonicMs();
     const idleBefore = Math.floor(nowMs / minuteWindow.slotMs) - idlePeriods;

@@ -1,23 +1,26 @@
-/** A command whose answer is waited for. */
+/** A command that waits for its answer. */
 interface SentCommand {
-  /** The check at which its answer is late. */
+  /** The number of the check at which the answer is late. */
   lateAtCheck: number;
   isAnswered: boolean;
   reject(error: Error): void;
 }
 
-/** Checks within the time that an answer may take. */
+/** The number of checks within the time limit of an answer. */
 const checksPerTimeout = 10;
 
 /**
  * Rejects commands that are not answered in time. One timer checks all of them, since a gateway
- * sends many commands and nearly none of them is late. Time is counted in checks, of which a process
- * that stands still misses all but one: answers that arrive meanwhile are read before the next one,
- * and are not late.
+ * sends many commands and hardly any is late. Time is counted in checks. A process that is
+ * suspended misses all checks but one, and reads the answers that arrived meanwhile before the next
+ * check, so they are not late.
  */
 export class CommandWatch {
   private readonly timeoutMs: number;
-  /** In the order in which they were sent, and so in which they become late. */
+  /**
+   * The commands in the order in which they were sent, which is also that in which they become
+   * late.
+   */
   private readonly sent: SentCommand[] = [];
   private checks = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -26,7 +29,7 @@ export class CommandWatch {
     this.timeoutMs = timeoutMs;
   }
 
-  /** Sends a command and returns its answer; rejects if none comes in time. */
+  /** Sends a command and returns its answer. Rejects where none comes in time. */
   answerOf<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const lateAtCheck = this.checks + checksPerTimeout + 1;
