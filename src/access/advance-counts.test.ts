@@ -16,7 +16,8 @@ describe("requests that are counted in advance", () => {
     const clock = new FakeClock();
     const returned: CountedInAdvance[] = [];
     const counts = new AdvanceCounts({ clock, giveBack: (unused) => void returned.push(unused) });
-    const take = (): boolean => counts.take("caller", () => ["key minute"]);
+    const take = (): boolean =>
+      counts.take("caller", () => ({ owner: "ws", counters: ["key minute"] }));
     /** Sends requests, and ends their period. */
     const busyPeriod = (requests: number): void => {
       for (let index = 0; index < requests; index += 1) take();
@@ -48,14 +49,15 @@ describe("requests that are counted in advance", () => {
     clock.advance(100);
     expect(take()).toBe(false);
     while (returned.length === 0) await Bun.sleep(1);
-    expect(returned).toEqual([{ counters: ["key minute"], slot: 7, count: 18 }]);
+    expect(returned).toEqual([{ owner: "ws", counters: ["key minute"], slot: 7, count: 18 }]);
   });
 
   test("are kept for a bounded number of callers, so that a flood of addresses takes no memory", () => {
     const { counts } = start();
     const asked = Array.from({ length: 30_000 }, (_, index) => {
       const name = `address ${index}`;
-      for (let request = 0; request < 5; request += 1) counts.take(name, () => [name]);
+      for (let request = 0; request < 5; request += 1)
+        counts.take(name, () => ({ owner: name, counters: [name] }));
       return counts.wanted(name);
     });
     expect(asked.every((wanted) => wanted === 0)).toBe(true);

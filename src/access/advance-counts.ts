@@ -1,10 +1,15 @@
 import type { Clock } from "../platform/kernel/clock.ts";
 import { minuteWindow } from "../platform/rate-windows/named-windows.ts";
 
-/** Requests that shared windows counted before they came. */
-export interface CountedInAdvance {
-  /** The counters of the windows. */
+/** The windows of a caller. */
+interface CallerWindows {
+  /** The workspace or counter that they belong to. */
+  owner: string;
   counters: readonly string[];
+}
+
+/** Requests that shared windows counted before they came. */
+export interface CountedInAdvance extends CallerWindows {
   /** The slot of the windows in which they are counted. */
   slot: number;
   count: number;
@@ -12,7 +17,7 @@ export interface CountedInAdvance {
 
 /** The recent requests of one caller, and those that were counted in advance. */
 interface Caller {
-  counters: readonly string[];
+  windows: CallerWindows;
   slot: number;
   /**
    * The number of requests that the windows counted and that did not come yet, and the monotonic
@@ -68,9 +73,9 @@ export class AdvanceCounts {
   }
 
   /** Notes a request; true where its windows have counted it already. */
-  take(name: string, counters: () => readonly string[]): boolean {
+  take(name: string, windows: () => CallerWindows): boolean {
     const nowMs = this.clock.monotonicMs();
-    const caller = this.callerOf(name, counters);
+    const caller = this.callerOf(name, windows);
     if (caller === undefined) return false;
     this.roll(caller, nowMs);
     caller.requests += 1;
@@ -118,17 +123,17 @@ export class AdvanceCounts {
   }
 
   private returnUnused(caller: Caller): void {
-    const { counters, slot, left: count } = caller;
+    const { windows, slot, left: count } = caller;
     if (count === 0) return;
     caller.left = 0;
-    this.giveBack({ counters, slot, count });
+    this.giveBack({ ...windows, slot, count });
   }
 
-  private callerOf(name: string, counters: () => readonly string[]): Caller | undefined {
+  private callerOf(name: string, windows: () => CallerWindows): Caller | undefined {
     let caller = this.callers.get(name);
     if (caller === undefined && this.callers.size < callersMax) {
       caller = {
-        counters: counters(),
+        windows: windows(),
         slot: 0,
         left: 0,
         untilMs: 0,

@@ -82,6 +82,7 @@ export function countRequest(
   const counted = counters.limiter.count({
     minutes: minutesOf(counters, request),
     hours: hoursOf(counters, request),
+    workspaceId: request.caller.kind === "llm-key" ? request.caller.workspace.id : undefined,
     ticket: request.ticket,
   });
   if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
@@ -206,17 +207,24 @@ export function reserveTokens(
   {
     caller,
     estimateTokens,
-  }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
+  }: {
+    caller: Pick<LlmKeyCaller, "key" | "parent" | "workspace">;
+    estimateTokens: () => number;
+  },
 ): TokensUsed | undefined | Promise<TokensUsed> {
   if (!countsTokens(caller)) return undefined;
-  return reserveIn(limiter, tokenWindowsOf([caller.key, caller.parent]), estimateTokens);
+  return reserveIn(limiter, tokenWindowsOf(caller), estimateTokens);
 }
 
-const tokenWindowsOf = (keys: readonly (LlmKeyCaller["key"] | undefined)[]): TokenWindow[] =>
-  keys.flatMap((key) =>
-    key === undefined || key.tokensPerMinute === null
+const tokenWindowsOf = ({
+  key,
+  parent,
+  workspace,
+}: Pick<LlmKeyCaller, "key" | "parent" | "workspace">): TokenWindow[] =>
+  [key, parent].flatMap((each) =>
+    each === undefined || each.tokensPerMinute === null
       ? []
-      : [{ keyId: key.id, perMinute: key.tokensPerMinute }],
+      : [{ keyId: each.id, workspaceId: workspace.id, perMinute: each.tokensPerMinute }],
   );
 
 function reserveIn(
@@ -234,7 +242,7 @@ function reserveIn(
 }
 
 function addTokens(limiter: RequestLimits, windows: readonly TokenWindow[], tokens: number): void {
-  for (const { keyId } of windows) limiter.addTokens(keyId, tokens);
+  for (const window of windows) limiter.addTokens(window, tokens);
 }
 
 const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>

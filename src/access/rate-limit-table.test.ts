@@ -318,10 +318,11 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
   test("a key's tpm counts what requests are going to send, then what they used, for a minute", async () => {
     const clock = new FakeClock();
     const counters = await newCounters(clock);
-    const { key } = callerOn("pro", { tokensPerMinute: 100 }) as LlmKeyCaller;
+    const { key, workspace } = callerOn("pro", { tokensPerMinute: 100 }) as LlmKeyCaller;
     const child = callerOn("pro", { id: "child", tokensPerMinute: 60 }) as LlmKeyCaller;
-    const reserve = async (caller: Pick<LlmKeyCaller, "key" | "parent">, tokens: number) => {
+    const reserve = async (keys: Pick<LlmKeyCaller, "key" | "parent">, tokens: number) => {
       try {
+        const caller = { ...keys, workspace };
         return await reserveTokens(counters, { caller, estimateTokens: () => tokens });
       } catch (error) {
         return (error as GatewayError).metadata["limit"];

@@ -99,6 +99,8 @@ export interface HourWindow {
 export interface RequestWindows {
   minutes: readonly [MinuteWindow, ...MinuteWindow[]];
   hours: HourWindow | undefined;
+  /** Whose windows they are; absent for a single one that no workspace has, such as an address's. */
+  workspaceId?: string | undefined;
   /**
    * Names the request to a hold that is requested before the windows answer: windows that processes
    * share record under it that they had room (`admittedKey`).
@@ -121,6 +123,7 @@ export interface CountOutcome {
 /** The ceiling of tokens per minute of one key. */
 export interface TokenWindow {
   keyId: string;
+  workspaceId: string;
   perMinute: number;
 }
 
@@ -140,7 +143,7 @@ export interface RequestLimits {
     tokens: number,
   ): TokenWindow | undefined | Promise<TokenWindow | undefined>;
   /** Counts tokens that were used, even beyond the ceiling. */
-  addTokens(keyId: string, tokens: number): void;
+  addTokens(window: TokenWindow, tokens: number): void;
   /**
    * Restores the requests that a window of hours had counted before the process ended. `atMs` is a
    * wall time.
@@ -150,6 +153,7 @@ export interface RequestLimits {
 
 /** Requests that a window of hours counted at a wall time. */
 export interface PastRequests {
+  /** The workspace's id. */
   counter: string;
   atMs: number;
   requests: number;
@@ -200,7 +204,7 @@ export class RateLimiter implements RequestLimits {
     );
   }
 
-  addTokens(keyId: string, tokens: number): void {
+  addTokens({ keyId }: TokenWindow, tokens: number): void {
     this.tokens.add(keyId, tokens);
   }
 

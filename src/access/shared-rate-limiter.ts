@@ -4,8 +4,8 @@ import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-wi
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import {
   admittedKey,
+  type SharedParts,
   type SharedScript,
-  type SharedState,
 } from "../platform/shared-state/shared-state.ts";
 import { AdvanceCounts } from "./advance-counts.ts";
 import type {
@@ -43,7 +43,7 @@ interface SharedAnswer {
  * goes uncounted, but each process has the whole window.
  */
 export class SharedRateLimiter implements RequestLimits {
-  private readonly shared: Pick<SharedState, "run">;
+  private readonly shared: Pick<SharedParts, "partOf">;
   private readonly ownWindows: RateLimiter;
   private readonly nowMs: () => number;
   private readonly clock: Pick<Clock, "monotonicMs">;
@@ -55,7 +55,7 @@ export class SharedRateLimiter implements RequestLimits {
     clock,
     nowMs = () => 0,
   }: {
-    shared: Pick<SharedState, "run">;
+    shared: Pick<SharedParts, "partOf">;
     /** The windows that count while the server is unavailable. */
     ownWindows: RateLimiter;
     clock: Pick<Clock, "monotonicMs">;
@@ -68,9 +68,10 @@ export class SharedRateLimiter implements RequestLimits {
     this.clock = clock;
     this.advance = new AdvanceCounts({
       clock,
-      giveBack: ({ counters, slot, count }) =>
+      giveBack: ({ owner, counters, slot, count }) =>
         void this.unlessAway(() =>
           this.ask(
+            owner,
             counters.map((counter) => ({
               key: requestsKey(counter),
               size: minuteWindow,
@@ -84,16 +85,21 @@ export class SharedRateLimiter implements RequestLimits {
   }
 
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome> {
-    const { minutes, hours } = windows;
+    const { minutes, hours, workspaceId } = windows;
+    const owner = workspaceId ?? hours?.counter ?? minutes[0].counter;
     // A window of hours tells each answer what is left of it.
-    if (hours !== undefined) return this.countShared(windows, "");
+    if (hours !== undefined) return this.countShared(windows, { owner, name: "" });
     const name = minutes.map(({ counter, tier }) => `${counter} ${tier.perMinute}`).join(" ");
-    if (this.advance.take(name, () => minutes.map(({ counter }) => counter)))
+    const counters = (): string[] => minutes.map(({ counter }) => counter);
+    if (this.advance.take(name, () => ({ owner, counters: counters() })))
       return { admitted: true, tier: minutes[0].tier, hours: undefined };
-    return this.countShared(windows, name);
+    return this.countShared(windows, { owner, name });
   }
 
-  private async countShared(windows: RequestWindows, name: string): Promise<CountOutcome> {
+  private async countShared(
+    windows: RequestWindows,
+    { owner, name }: { owner: string; name: string },
+  ): Promise<CountOutcome> {
     const { minutes, hours, ticket } = windows;
     const wanted: SharedWindow[] = minutes.map(({ counter, tier }) => ({
       key: requestsKey(counter),
@@ -112,7 +118,7 @@ export class SharedRateLimiter implements RequestLimits {
     }
     const ahead = this.advance.wanted(name);
     const askedAtMs = this.clock.monotonicMs();
-    const answer = await this.unlessAway(() => this.ask(wanted, { ticket, ahead }));
+    const answer = await this.unlessAway(() => this.ask(owner, wanted, { ticket, ahead }));
     if (ahead > 0) this.advance.put(name, { askedAtMs, ...(answer?.ahead ?? noneAhead) });
     if (answer === undefined) return this.ownWindows.count(windows);
     const full = minutes[answer.full];
@@ -137,24 +143,27 @@ export class SharedRateLimiter implements RequestLimits {
         amount: tokens,
       }),
     );
-    const answer = await this.unlessAway(() => this.ask(wanted));
+    const [first] = windows;
+    if (first === undefined) return undefined;
+    const answer = await this.unlessAway(() => this.ask(first.workspaceId, wanted));
     return answer === undefined
       ? this.ownWindows.reserveTokens(windows, tokens)
       : windows[answer.full];
   }
 
-  addTokens(keyId: string, tokens: number): void {
+  addTokens(window: TokenWindow, tokens: number): void {
     if (tokens <= 0) return;
-    const window = { key: tokensKey(keyId), size: minuteWindow, limit: -1, amount: tokens };
-    void this.unlessAway(() => this.ask([window])).then((answer) => {
-      if (answer === undefined) this.ownWindows.addTokens(keyId, tokens);
+    const key = tokensKey(window.keyId);
+    const counted = { key, size: minuteWindow, limit: -1, amount: tokens };
+    void this.unlessAway(() => this.ask(window.workspaceId, [counted])).then((answer) => {
+      if (answer === undefined) this.ownWindows.addTokens(window, tokens);
     });
   }
 
   async restoreHours(past: readonly PastRequests[]): Promise<void> {
     const asked = past.map(({ counter, atMs, requests, windowSeconds }) => {
       const size = quotaWindowSize({ windowSeconds });
-      return this.ask([
+      return this.ask(counter, [
         {
           key: hoursKey(counter),
           size,
@@ -167,10 +176,13 @@ export class SharedRateLimiter implements RequestLimits {
     await Promise.all(asked);
   }
 
+  /** Asks the part of who owns the windows, where its holds are asked for as well. */
   private async ask(
+    owner: string,
     windows: readonly SharedWindow[],
     { ticket, ahead = 0 }: { ticket?: string | undefined; ahead?: number } = {},
   ): Promise<SharedAnswer> {
+    const part = this.shared.partOf(owner);
     const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [
       size.windowMs,
       size.slotMs,
@@ -179,8 +191,8 @@ export class SharedRateLimiter implements RequestLimits {
       slot,
     ]);
     const keys = windows.map(({ key }) => key);
-    const name = ticket === undefined ? "" : admittedKey(ticket);
-    const [position = 0, count = 0, slot = 0, leftMs = 0, ...states] = (await this.shared.run(
+    const name = ticket === undefined ? "" : admittedKey(part, ticket);
+    const [position = 0, count = 0, slot = 0, leftMs = 0, ...states] = (await part.run(
       countWindowsScript,
       { keys, values: [this.nowMs(), ...values, name, ahead] },
     )) as number[];

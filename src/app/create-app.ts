@@ -151,7 +151,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     reads: replica?.database.withTables(),
     clock,
     catalog: catalog.snapshot,
-    isSharedUp: sharedProbe(shared, settings),
+    sharedUp: sharedProbe(shared, settings),
     isLeader: work.isLeader,
     smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });

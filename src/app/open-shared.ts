@@ -14,9 +14,10 @@ import type { SmokePort } from "../insights/health/smoke-tests.ts";
 import type { UsageTables } from "../insights/usage-rollup.ts";
 import { type Clock, hourMs } from "../platform/kernel/clock.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
+import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { type Leases, SharedLeases } from "../platform/shared-state/shared-leases.ts";
-import { SharedState } from "../platform/shared-state/shared-state.ts";
+import type { SharedPart, SharedParts } from "../platform/shared-state/shared-state.ts";
 import { SharedTurns } from "../platform/shared-state/shared-turns.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
@@ -42,7 +43,7 @@ export interface SharedWork {
 /** The server that several gateways share, and this gateway's parts on it. */
 export interface Shared {
   nodeId: string;
-  state: SharedState;
+  state: SharedParts;
   channel: SharedChannel;
   leases: SharedLeases;
   /** The epoch of the database; absent where no other gateway may work on it. */
@@ -64,15 +65,19 @@ export const hasSeveralGateways = ({
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
 /**
- * Returns a probe of the server that several gateways depend on; undefined where they need none.
+ * Returns how much of the state that several gateways depend on answers, from 0 to 1; undefined where
+ * they need none. A part of a cluster may be away while the rest serves.
  */
 export const sharedProbe = (
   shared: Shared | undefined,
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
-): (() => boolean) | undefined =>
+): (() => number) | undefined =>
   shared !== undefined && hasSeveralGateways(settings)
-    ? () => shared.state.runId !== undefined
+    ? () => shareUp(shared.state.parts)
     : undefined;
+
+const shareUp = (parts: readonly SharedPart[]): number =>
+  parts.filter(({ runId }) => runId !== undefined).length / parts.length;
 
 /**
  * Returns the work that one of several gateways does; its leases are undefined where there is only
@@ -113,7 +118,7 @@ export async function openShared(
 ): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
   const server = { url, sentinels, certificates };
-  const state = await SharedState.open({ ...server, logger, waitMs });
+  const state = await openSharedState({ ...server, logger, waitMs });
   const nodeId = randomBase62(12);
   const channel = await SharedChannel.open({ ...server, shared: state, nodeId, logger });
   const leases = new SharedLeases({
@@ -182,16 +187,24 @@ export async function openCounters(
   }
   const { state } = shared;
   const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows, clock }), tiers };
-  state.onRun(() => {
-    // The marker has to be lost with the windows: it belongs to a run of the server that kept
-    // nothing, not to a replica.
-    state
-      .setIfAbsent("hours-restored", "")
-      .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
-      .catch((error: unknown) =>
-        logger.warn({ err: error }, "rate windows of hours could not be restored from the records"),
-      );
-  });
+  for (const part of state.parts) {
+    const isCounted = (workspaceId: string): boolean => state.partOf(workspaceId) === part;
+    part.onRun(() => {
+      // The marker has to be lost with the windows: it belongs to a run of the server that kept
+      // nothing, not to a replica.
+      part
+        .setIfAbsent("hours-restored", "")
+        .then((isFirst) =>
+          isFirst ? restoreQuotas(database, { counters, isCounted, ...parts }) : undefined,
+        )
+        .catch((error: unknown) =>
+          logger.warn(
+            { err: error },
+            "rate windows of hours could not be restored from the records",
+          ),
+        );
+    });
+  }
   return counters;
 }
 
@@ -298,11 +311,18 @@ async function restoreQuotas(
     counters: { limiter, tiers },
     directory,
     clock,
-  }: { counters: RateCounters; directory: CredentialDirectory; clock: Clock },
+    isCounted = () => true,
+  }: {
+    counters: RateCounters;
+    directory: CredentialDirectory;
+    clock: Clock;
+    /** Whether a workspace's windows are counted again; absent means all. */
+    isCounted?: (workspaceId: string) => boolean;
+  },
 ): Promise<void> {
   const limited = directory.allWorkspaces().flatMap(({ id, plan }) => {
     const quota = tiers.quotaFor(plan, "paid");
-    return quota === undefined ? [] : [{ id, quota }];
+    return quota === undefined || !isCounted(id) ? [] : [{ id, quota }];
   });
   const longestSeconds = Math.max(0, ...limited.map(({ quota }) => quota.windowSeconds));
   const firstHour = Math.ceil((clock.nowMs() - longestSeconds * 1000) / hourMs);

@@ -125,7 +125,7 @@ export const variables: readonly (readonly [name: string, standard: string, text
   [
     "REDIS_URL",
     "memory",
-    "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres.",
+    "`redis://` or `rediss://`: a Valkey or Redis server, or any server of a cluster, for several gateways on one Postgres.",
   ],
   [
     "REDIS_SENTINEL_URLS",

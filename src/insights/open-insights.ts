@@ -161,8 +161,8 @@ interface InsightOptions {
   version: string;
   ports: InsightPorts;
   probePostgres: (() => Promise<boolean>) | undefined;
-  /** Returns whether the server that gateways share answers; absent where they share none. */
-  isSharedUp?: (() => boolean) | undefined;
+  /** Returns how much of the state that gateways share answers, from 0 to 1; absent where they share none. */
+  sharedUp?: (() => number) | undefined;
   onError(error: unknown, message: string): void;
   onExcess(excess: UnrecordedRequests): void;
 }

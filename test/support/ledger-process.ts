@@ -17,7 +17,7 @@ import { ledgerAdds, transferInsert } from "../../src/billing/ledger/transfer.ts
 import { Withdrawals } from "../../src/billing/credits/open-credits.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../src/platform/shared-state/shared-state-error.ts";
-import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
+import type { SharedPart } from "../../src/platform/shared-state/shared-state.ts";
 import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
@@ -80,7 +80,7 @@ export class LedgerProcess {
   private readonly store: LedgerStore;
   private readonly parts: {
     storage: Storage<LedgerTables>;
-    shared: SharedState;
+    shared: SharedPart;
     workspaceId: string;
     clock: Clock;
     blocking?: BlockingBudgets;
@@ -103,15 +103,17 @@ export class LedgerProcess {
       admits: () => true,
     };
     const isAway = (): boolean => this.isAway;
-    const shared = {
+    const part = {
+      prefix: parts.shared.prefix,
+      onRun: (listener: (runId: string) => void) => parts.shared.onRun(listener),
       get runId() {
         return isAway() ? undefined : parts.shared.runId;
       },
-      run: (...call: Parameters<SharedState["run"]>) =>
+      run: (...call: Parameters<SharedPart["run"]>) =>
         this.isDead ? new Promise<never>(() => undefined) : this.run(call),
     };
     this.accounts = new SharedAccounts({
-      shared,
+      shared: { parts: [part], partOf: () => part },
       nodeId: `node${nodeCount++}`,
       readings: new AccountReadings(database, parts.spentBy),
       nowMs: () => clock.nowMs(),
@@ -176,6 +178,11 @@ export class LedgerProcess {
     });
   }
 
+  /** Whether half of its lease is left. */
+  get isSure(): boolean {
+    return this.life.isSureIn(this.accounts.partOf(this.parts.workspaceId));
+  }
+
   /** Returns the balances and holds of the workspace on the server of shared state. */
   async look(): Promise<{ monthlyNano: bigint; topupNano: bigint; heldNano: bigint }> {
     const { detail, monthlyNano, topupNano } = await this.accounts.ask(
@@ -235,7 +242,7 @@ export class LedgerProcess {
     await this.parts.shared.run(flushScript, { keys: [], values: [] });
   }
 
-  private async run(call: Parameters<SharedState["run"]>): Promise<unknown> {
+  private async run(call: Parameters<SharedPart["run"]>): Promise<unknown> {
     if (call[0] !== reportScript) return this.parts.shared.run(...call);
     await this.reportsFrom;
     const answer = await this.parts.shared.run(...call);

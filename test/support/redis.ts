@@ -39,7 +39,7 @@ const keeper =
   'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; ' +
   'cat > /dev/null; kill -9 $! 2> /dev/null; wait $!; rm -rf "$directory"';
 
-interface Launched {
+export interface Launched {
   shell: Subprocess<"pipe", "pipe", "ignore">;
   serverPid: number;
 }
@@ -59,7 +59,11 @@ export async function startRedis(
   };
 }
 
-async function launch(port: number, changes: Readonly<Record<string, string>>): Promise<Launched> {
+/** Starts a server as `startRedis` does, on a port that the caller has chosen. */
+export async function launch(
+  port: number,
+  changes: Readonly<Record<string, string>>,
+): Promise<Launched> {
   if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-redis-"));
   const settings = {
@@ -145,7 +149,7 @@ async function launchSentinel(lines: readonly string[]): Promise<Launched> {
   return keep([program, path, "--sentinel"], { directory, isReady: /\+monitor/ });
 }
 
-const end = async ({ shell }: Launched): Promise<void> => {
+export const end = async ({ shell }: Launched): Promise<void> => {
   shell.stdin.end();
   await shell.exited;
 };

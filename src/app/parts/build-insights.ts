@@ -34,11 +34,12 @@ export function buildInsights(
     catalog(): CatalogSnapshot;
     logger: Logger;
     smoke: SmokePort | undefined;
-    isSharedUp: (() => boolean) | undefined;
+    /** How much of what gateways share answers, from 0 to 1; undefined where they share nothing. */
+    sharedUp: (() => number) | undefined;
     isLeader: (() => boolean) | undefined;
   },
 ): Promise<Insights> {
-  const { storage, database, reads, clock, catalog, logger, smoke, isSharedUp } = parts;
+  const { storage, database, reads, clock, catalog, logger, smoke, sharedUp } = parts;
   return openInsights({
     openArchive: archiveOpener(settings, { ...parts, database: database.withTables() }),
     database,
@@ -47,7 +48,7 @@ export function buildInsights(
     kind: storage.kind,
     clock,
     version: settings.version,
-    isSharedUp,
+    sharedUp,
     probePostgres: storage.kind === "postgres" ? () => storage.isHealthy() : undefined,
     onError: (error, message) => logger.error({ err: error }, message),
     onExcess: ({ workspaceId, requests }) =>

@@ -45,8 +45,8 @@ export async function openOperations(
     metrics: Metrics;
   },
 ): Promise<JoinedOperations> {
-  const isSharedUp = sharedProbe(shared, settings);
-  if (isSharedUp !== undefined) metrics.watchSharedState(() => (isSharedUp() ? 1 : 0));
+  const sharedUp = sharedProbe(shared, settings);
+  if (sharedUp !== undefined) metrics.watchSharedState(sharedUp);
   const nodes = await joinNodes(settings, {
     ...parts,
     shared,
@@ -60,7 +60,8 @@ export async function openOperations(
       return [
         ...(state.draining ? ["draining"] : []),
         ...(isHealthy ? [] : ["storage"]),
-        ...(isSharedUp?.() === false ? ["shared_state"] : []),
+        // While a part serves, taking this gateway away would only end that as well.
+        ...(sharedUp?.() === 0 ? ["shared_state"] : []),
       ];
     },
     metricsText: () => metrics.text(),

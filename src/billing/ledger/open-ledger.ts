@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { SharedState } from "../../platform/shared-state/shared-state.ts";
+import type { SharedParts } from "../../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { DatabaseEpoch } from "../../platform/storage/database-epoch.ts";
 import type { SpentBy } from "../budgets/budget-watch.ts";
@@ -15,7 +15,7 @@ import { openSharedLedger } from "./shared/open-shared-ledger.ts";
  * The server on which several gateways share their holds, and the identity of this gateway there.
  */
 export interface SharedHolds {
-  state: SharedState;
+  state: Pick<SharedParts, "parts" | "partOf">;
   nodeId: string;
   epoch?: DatabaseEpoch | undefined;
 }

@@ -41,8 +41,8 @@ interface HealthParts {
   postgresUp: boolean | undefined;
   /** Whether the archive answered its last probe; undefined where there is none. */
   clickHouseUp?: boolean | undefined;
-  /** Whether the server that gateways share (Valkey) answers; undefined where they share none. */
-  sharedUp?: boolean | undefined;
+  /** How much of the state that gateways share (Valkey) answers; undefined where they share none. */
+  sharedUp?: number | undefined;
   version: string;
   nowMs: number;
 }
@@ -74,22 +74,27 @@ const texts: Record<ComponentStatus, string> = {
 };
 
 /**
- * Returns the component `api` while the shared server is down: no gateway then knows what it may
- * spend.
+/**
+ * Returns the component `api`. Without the server that gateways share, none of them knows what it
+ * may spend; without a part of a cluster, none knows it of the workspaces in that part.
  */
-const withoutShared = (traffic: Traffic): Component<ApiData> => ({
-  ...apiComponent(traffic.ofService()),
-  status: "down",
-  description: texts.down,
-  note: "The server of shared state (Valkey) does not answer; inference is refused until it does.",
-});
+function apiWith(traffic: Traffic, sharedUp: number): Component<ApiData> {
+  const component = apiComponent(traffic.ofService());
+  if (sharedUp === 1 || (sharedUp > 0 && component.status === "down")) return component;
+  const [status, subject] =
+    sharedUp === 0
+      ? (["down", "The server"] as const)
+      : (["degraded", `${Math.ceil((1 - sharedUp) * 100)} %`] as const);
+  const note = `${subject} of shared state (Valkey) does not answer; inference is refused until it does.`;
+  return { ...component, status, description: texts[status], note };
+}
 
 /** Returns the snapshot of a moment. */
 function healthSnapshot(parts: HealthParts): HealthSnapshot {
   const { traffic, states, smoke, jobs, nowMs } = parts;
   const statesOf = (providerId: string) => states.statesOf(providerId);
   const components: HealthSnapshot["components"] = {
-    api: parts.sharedUp === false ? withoutShared(traffic) : apiComponent(traffic.ofService()),
+    api: apiWith(traffic, parts.sharedUp ?? 1),
     providers: providersComponent(traffic.ofProviders(parts.isPublic), statesOf),
     smoke_tests: smoke.applies
       ? smokeComponent(smoke.current(), { lastRunMs: smoke.lastRun, nowMs })
@@ -155,8 +160,8 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
   probePostgres: (() => Promise<boolean>) | undefined;
   /** Probes the archive; undefined where there is none. */
   probeClickHouse?: (() => Promise<boolean>) | undefined;
-  /** Returns whether the server that gateways share answers; absent where they share none. */
-  isSharedUp?: (() => boolean) | undefined;
+  /** Returns how much of the state that gateways share answers, from 0 to 1; absent where they share none. */
+  sharedUp?: (() => number) | undefined;
   onError(error: unknown, message: string): void;
 }
 
@@ -178,14 +183,14 @@ export class HealthMonitor {
 
   /** Returns the current snapshot, without asking a database or a provider. */
   snapshot(): HealthSnapshot {
-    const { events, clock, routed, isSharedUp, ...parts } = this.options;
+    const { events, clock, routed, sharedUp, ...parts } = this.options;
     return healthSnapshot({
       ...parts,
       events: events.shown(),
       routed: routed(),
       postgresUp: this.postgresUp,
       clickHouseUp: this.clickHouseUp,
-      sharedUp: isSharedUp?.(),
+      sharedUp: sharedUp?.(),
       nowMs: clock.nowMs(),
     });
   }

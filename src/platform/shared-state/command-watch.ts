@@ -1,3 +1,6 @@
+import type { Redis } from "ioredis";
+import { commandTimeoutMs } from "./redis-client.ts";
+
 /** A command that waits for its answer. */
 interface SentCommand {
   /** The number of the check at which the answer is late. */
@@ -10,13 +13,16 @@ interface SentCommand {
 const checksPerTimeout = 10;
 
 /**
- * Rejects commands that are not answered in time. One timer checks all of them, since a gateway
+ * Sends the commands of a connection, those of one turn of the event loop with one write to its
+ * socket, and rejects those that are not answered in time. One timer checks all of them, since a gateway
  * sends many commands and hardly any is late. Time is counted in checks. A process that is
  * suspended misses all checks but one, and reads the answers that arrived meanwhile before the next
  * check, so they are not late.
  */
 export class CommandWatch {
-  private readonly timeoutMs: number;
+  private readonly client: Pick<Redis, "stream">;
+  /** The socket that holds back the writes of the current turn. */
+  private gathering: Redis["stream"] | undefined;
   /**
    * The commands in the order in which they were sent, which is also that in which they become
    * late.
@@ -25,12 +31,13 @@ export class CommandWatch {
   private checks = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(timeoutMs: number) {
-    this.timeoutMs = timeoutMs;
+  constructor(client: Pick<Redis, "stream">) {
+    this.client = client;
   }
 
   /** Sends a command and returns its answer. Rejects where none comes in time. */
   answerOf<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+    this.gatherWrites();
     return new Promise((resolve, reject) => {
       const lateAtCheck = this.checks + checksPerTimeout + 1;
       const command: SentCommand = { lateAtCheck, isAnswered: false, reject };
@@ -45,7 +52,19 @@ export class CommandWatch {
         },
       );
       this.sent.push(command);
-      this.timer ??= setInterval(() => this.check(), this.timeoutMs / checksPerTimeout).unref();
+      this.timer ??= setInterval(() => this.check(), commandTimeoutMs / checksPerTimeout).unref();
+    });
+  }
+
+  private gatherWrites(): void {
+    // Undefined before the first connection, whatever its type says.
+    const stream = this.client.stream as Redis["stream"] | undefined;
+    if (stream === undefined || this.gathering === stream) return;
+    this.gathering = stream;
+    stream.cork();
+    setImmediate(() => {
+      this.gathering = undefined;
+      stream.uncork();
     });
   }
 
@@ -59,7 +78,7 @@ export class CommandWatch {
     }
     for (const { isAnswered, lateAtCheck, reject } of this.sent) {
       if (lateAtCheck > this.checks) break;
-      if (!isAnswered) reject(new Error(`no answer came within ${this.timeoutMs} milliseconds`));
+      if (!isAnswered) reject(new Error(`no answer came within ${commandTimeoutMs} milliseconds`));
     }
   }
 }

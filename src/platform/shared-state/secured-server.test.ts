@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthority } from "../../../test/support/certificates.ts";
 import { hasRedis, redisMissing, startRedis, startSentinel } from "../../../test/support/redis.ts";
+import { startRedisCluster } from "../../../test/support/redis-cluster.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
+import { openSharedState } from "./open-shared-state.ts";
 import { SharedChannel } from "./shared-channel.ts";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 import { SharedState } from "./shared-state.ts";
@@ -16,19 +18,21 @@ describe.skipIf(!hasRedis)(`a server with TLS and users${redisMissing}`, () => {
 
   const authority = createAuthority();
   const certificates = [authority.cert];
-  const startSecured = async () => {
+  const pathOf = (name: string): string => join(directory, name);
+  const tlsSettings = (): Record<string, string> => {
     const { cert, key } = authority.issue("127.0.0.1");
     const files = { cert, key, ca: authority.cert, acl: rights };
-    const pathOf = (name: string): string => join(directory, name);
     for (const [name, text] of Object.entries(files)) writeFileSync(pathOf(name), text);
-    const server = await startRedis({
+    return {
       "tls-port": "yes",
       "tls-cert-file": pathOf("cert"),
       "tls-key-file": pathOf("key"),
       "tls-ca-cert-file": pathOf("ca"),
       "tls-auth-clients": "no",
-      aclfile: pathOf("acl"),
-    });
+    };
+  };
+  const startSecured = async () => {
+    const server = await startRedis({ ...tlsSettings(), aclfile: pathOf("acl") });
     const urlFor = (login: string): string => server.url.replace("redis://", `rediss://${login}@`);
     return { server, urlFor };
   };
@@ -105,11 +109,24 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     await server.kill();
   }, 60_000);
 
-  test("a server of a cluster is refused in one sentence", async () => {
-    const server = await startRedis({ "cluster-enabled": "yes", databases: "1" });
+  test("a cluster speaks TLS and asks for its password at each of its servers", async () => {
+    const cluster = await startRedisCluster({
+      primaries: 2,
+      settings: { ...tlsSettings(), "tls-cluster": "yes", requirepass: "secret" },
+      access: { password: "secret", tls: { ca: authority.cert } },
+    });
+    const options = { certificates, logger: silentLogger, waitMs: 30_000 };
+    const urlFor = (password: string): string =>
+      cluster.url.replace("redis://", `rediss://:${password}@`);
+    const shared = await openSharedState({ ...options, url: urlFor("secret") });
+    for (const part of shared.parts) {
+      await part.set("a", "kept", 60_000);
+      expect(await part.get("a")).toBe("kept");
+    }
+    shared.close();
     await expect(
-      SharedState.open({ url: server.url, logger: silentLogger, waitMs: 5_000 }),
-    ).rejects.toThrow("is part of a cluster");
-    await server.kill();
-  }, 60_000);
+      openSharedState({ ...options, url: urlFor("wrong"), waitMs: 5_000 }),
+    ).rejects.toThrow("WRONGPASS");
+    await cluster.stop();
+  }, 240_000);
 });

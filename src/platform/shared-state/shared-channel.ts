@@ -1,16 +1,11 @@
 import type { Redis } from "ioredis";
-import {
-  type SharedServer,
-  type SharedState,
-  type SharedStateLogger,
-  newRedisClient,
-  sharedPrefix,
-} from "./shared-state.ts";
+import { newRedisClient, type SharedServer } from "./redis-client.ts";
+import { type SharedParts, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
 /** How a channel is opened. */
 export interface ChannelOptions extends SharedServer {
-  shared: Pick<SharedState, "publish">;
+  shared: Pick<SharedParts, "publish" | "nextRelay">;
   /** Id of this gateway, which ignores its own messages. */
   nodeId: string;
   logger: SharedStateLogger;
@@ -21,7 +16,7 @@ export interface ChannelOptions extends SharedServer {
  * hears.
  */
 export class SharedChannel {
-  private readonly shared: Pick<SharedState, "publish">;
+  private readonly shared: Pick<SharedParts, "publish" | "nextRelay">;
   private readonly nodeId: string;
   private readonly logger: SharedStateLogger;
   private readonly ears: Redis;
@@ -37,6 +32,8 @@ export class SharedChannel {
     this.logger = logger;
     this.ears = ears;
     this.ears.on("error", () => undefined);
+    // Where it connects to next; the library reads its options with every attempt.
+    this.ears.on("close", () => void Object.assign(this.ears.options, shared.nextRelay?.()));
     this.ears.on("ready", () => void this.listen());
     this.ears.on("message", (channel: string, message: string) =>
       this.hear(channel.slice(sharedPrefix.length), message),

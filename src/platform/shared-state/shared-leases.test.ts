@@ -4,7 +4,7 @@ import { freshRedis, hasRedis, redisMissing } from "../../../test/support/redis.
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { leaseMs, SharedLeases } from "./shared-leases.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import { SharedState } from "./shared-state.ts";
+import { type SharedPart, SharedState } from "./shared-state.ts";
 
 describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, () => {
   let shared: SharedState;
@@ -16,10 +16,10 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
   const leasesOf = (
     nodeId: string,
     clock = new FakeClock(),
-    server: Pick<SharedState, "run"> = shared,
+    server: Pick<SharedPart, "run"> = shared,
   ): SharedLeases =>
     new SharedLeases({
-      shared: server,
+      shared: { partOf: () => server },
       nodeId,
       clock,
       onError: (error) => {
@@ -64,7 +64,7 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
   test("who cannot reach the server holds nothing any more when the others may have it", async () => {
     const clock = new FakeClock();
     let isAway = false;
-    const server: Pick<SharedState, "run"> = {
+    const server: Pick<SharedPart, "run"> = {
       run: (...call) =>
         isAway ? Promise.reject(new SharedStateAwayError("away")) : shared.run(...call),
     };

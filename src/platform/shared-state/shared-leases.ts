@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import type { SharedScript, SharedState } from "./shared-state.ts";
+import type { SharedPart, SharedScript } from "./shared-state.ts";
 
 /** What one of several gateways does alone; where there is only one, it does everything. */
 export interface Leases {
@@ -34,9 +34,14 @@ const releaseScript: SharedScript = {
 /** The name of the lease of what is done once over all gateways, such as retention. */
 const leading = "leading";
 
+/** Where leases are kept. */
+interface LeaseParts {
+  partOf(name: string): Pick<SharedPart, "run">;
+}
+
 /** Leases on the shared server. One that could not be renewed for as long as it lasts is lost. */
 export class SharedLeases implements Leases {
-  private readonly shared: Pick<SharedState, "run">;
+  private readonly shared: LeaseParts;
   private readonly nodeId: string;
   private readonly clock: Clock;
   private readonly onError: (error: unknown) => void;
@@ -45,7 +50,7 @@ export class SharedLeases implements Leases {
   private timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: {
-    shared: Pick<SharedState, "run">;
+    shared: LeaseParts;
     nodeId: string;
     clock: Clock;
     onError(error: unknown): void;
@@ -86,9 +91,7 @@ export class SharedLeases implements Leases {
 
   release(name: string): void {
     if (!this.untilMs.delete(name)) return;
-    this.shared
-      .run(releaseScript, { keys: [`claim:${name}`], values: [this.nodeId] })
-      .catch((error: unknown) => this.tell(error));
+    this.run(releaseScript, name, [this.nodeId]).catch((error: unknown) => this.tell(error));
   }
 
   /** Renews everything once; who leads no more may lead again. */
@@ -110,8 +113,16 @@ export class SharedLeases implements Leases {
   }
 
   private async ask(name: string): Promise<boolean> {
-    const values = [this.nodeId, leaseMs];
-    return (await this.shared.run(takeScript, { keys: [`claim:${name}`], values })) === 1;
+    return (await this.run(takeScript, name, [this.nodeId, leaseMs])) === 1;
+  }
+
+  private run(
+    script: SharedScript,
+    name: string,
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
+    const key = `claim:${name}`;
+    return this.shared.partOf(key).run(script, { keys: [key], values });
   }
 
   private note(name: string, isTaken: boolean, askedMs: number): void {

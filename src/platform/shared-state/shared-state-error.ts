@@ -14,3 +14,8 @@ export class SharedStateAwayError extends Error {
 export class SharedStateUnfitError extends Error {
   override name = "SharedStateUnfitError";
 }
+
+/** The server is part of a cluster (`SharedCluster`). */
+export class SharedStateClusterError extends SharedStateUnfitError {
+  override name = "SharedStateClusterError";
+}

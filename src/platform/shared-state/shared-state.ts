@@ -1,23 +1,26 @@
-import { rootCertificates } from "node:tls";
-import type { Redis, RedisOptions } from "ioredis";
+import type { Redis } from "ioredis";
+import type { NodeAddress } from "./cluster-slots.ts";
 import { CommandWatch } from "./command-watch.ts";
-import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
+import {
+  newRedisClient,
+  passingRefusal,
+  redisFailure,
+  refusedLogin,
+  requireNoEviction,
+  runIdIn,
+  type SharedServer,
+} from "./redis-client.ts";
+import {
+  SharedStateAwayError,
+  SharedStateClusterError,
+  SharedStateUnfitError,
+} from "./shared-state-error.ts";
 
 /** A script that runs on the server as one step. */
 export interface SharedScript {
   /** Unique; a command of that name is made of it. */
   name: string;
   lua: string;
-}
-
-/** Where the server is, and how it is known. */
-export interface SharedServer {
-  /** Where sentinels are asked for its address, its host is the name by which they know it. */
-  url: string;
-  /** URLs of sentinels, all of one scheme and login; absent or empty, none are asked. */
-  sentinels?: readonly string[] | undefined;
-  /** In PEM, trusted beside the platform's own list. */
-  certificates?: readonly string[] | undefined;
 }
 
 /** Where trouble is reported. */
@@ -31,20 +34,70 @@ type Script = (keyCount: number, ...values: (string | number)[]) => Promise<unkn
 /** Names of everything that is kept there begin with it. */
 export const sharedPrefix = "switchyard:";
 
+/** A call of a script; each of its keys is kept under the prefix of the part that runs it. */
+export interface ScriptCall {
+  keys: readonly string[];
+  values: readonly (string | number)[];
+}
+
+/**
+ * What one script can reach of what gateways share: all of it on a single server, a part of it in a
+ * cluster. While it is away every call rejects with `SharedStateAwayError` at once; it is back by
+ * itself.
+ */
+export interface SharedPart {
+  /** What every name in it begins with. */
+  readonly prefix: string;
+  /**
+   * Which run of its server this is; undefined while it is away. Another run may have lost what was
+   * written to the one before.
+   */
+  readonly runId: string | undefined;
+  /**
+   * Calls the listener at every connection to a run of its server, at once for the present one;
+   * returns a function that ends this.
+   */
+  onRun(listener: (runId: string) => void): () => void;
+  /** Runs a script. Rejects with `SharedStateAwayError` where it is unknown whether it ran. */
+  run(script: SharedScript, call: ScriptCall): Promise<unknown>;
+  /** The text that is kept under a key. */
+  get(key: string): Promise<string | null>;
+  /** Keeps a text for a time. */
+  set(key: string, text: string, lifetimeMs: number): Promise<void>;
+  /** Keeps a text unless something is kept there; tells whether it was. */
+  setIfAbsent(key: string, text: string): Promise<boolean>;
+}
+
+/** What the gateways of one database share. */
+export interface SharedParts {
+  readonly parts: readonly SharedPart[];
+  /** The part that has everything of a workspace, or of anything else that has a name. */
+  partOf(name: string): SharedPart;
+  /**
+   * Where messages of channels are heard as well, another server with each call; absent where there
+   * is one alone.
+   */
+  nextRelay?(): NodeAddress;
+  /** Sends a message to all listeners of a channel. */
+  publish(channel: string, message: string): Promise<void>;
+  /** Lets go of the servers. */
+  close(): void;
+}
+
 /**
  * The name under which rate windows note for a moment that they admitted the request of a ticket,
  * for the hold that is asked for at the same time (decision 0126).
  */
-export const admittedKey = (ticket: string): string => `${sharedPrefix}admitted:${ticket}`;
+export const admittedKey = ({ prefix }: Pick<SharedPart, "prefix">, ticket: string): string =>
+  `${prefix}admitted:${ticket}`;
 
 /** How long the server may take to be there when the gateway starts. */
-const waitMsDefault = 10_000;
+export const waitMsDefault = 10_000;
 
-/**
- * What the gateways of one database share, on a Valkey or Redis server. While it is away every call
- * rejects with `SharedStateAwayError` at once; it is back by itself.
- */
-export class SharedState {
+/** What the gateways of one database share, on a single Valkey or Redis server: one part. */
+export class SharedState implements SharedPart, SharedParts {
+  readonly prefix = sharedPrefix;
+  readonly parts: readonly SharedPart[] = [this];
   private readonly client: Redis;
   private readonly server: SharedServer;
   private readonly logger: SharedStateLogger;
@@ -59,12 +112,11 @@ export class SharedState {
   private isOpen = false;
   /** Why a sentinel named no primary since the last connection. */
   private sentinelFailure: Error | undefined;
-  private readonly watch = new CommandWatch(commandTimeoutMs);
-  /** The socket whose writes of this turn are held back until the turn ends. */
-  private gathering: Redis["stream"] | undefined;
+  private readonly watch: CommandWatch;
 
   private constructor(client: Redis, server: SharedServer, logger: SharedStateLogger) {
     this.client = client;
+    this.watch = new CommandWatch(client);
     this.server = server;
     this.logger = logger;
     // Says more than the error that follows once none of them knew a primary.
@@ -79,8 +131,8 @@ export class SharedState {
 
   /**
    * Connects; throws `SharedStateAwayError` when the server is not there in time, and
-   * `SharedStateUnfitError` where it refuses the login, evicts keys or is part of a cluster. One
-   * that takes no writes is warned of.
+   * `SharedStateUnfitError` where it refuses the login or evicts keys: a `SharedStateClusterError`
+   * where it is part of a cluster. One that takes no writes is warned of.
    */
   static async open({
     logger,
@@ -113,29 +165,21 @@ export class SharedState {
     }
   }
 
-  /**
-   * Which run of the server this is connected to; undefined while it is away. Another run may have
-   * lost what was written to the one before.
-   */
+  partOf(_name: string): SharedPart {
+    return this;
+  }
+
   get runId(): string | undefined {
     return this.currentRun;
   }
 
-  /**
-   * Calls the listener at every connection to a run of the server, at once for the present one;
-   * returns a function that ends this.
-   */
   onRun(listener: (runId: string) => void): () => void {
     this.listeners.add(listener);
     if (this.currentRun !== undefined) listener(this.currentRun);
     return () => void this.listeners.delete(listener);
   }
 
-  /** Runs a script. Rejects with `SharedStateAwayError` where it is unknown whether it ran. */
-  run(
-    { name, lua }: SharedScript,
-    { keys, values }: { keys: readonly string[]; values: readonly (string | number)[] },
-  ): Promise<unknown> {
+  run({ name, lua }: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
     let script = this.scripts.get(name);
     if (script === undefined) {
       this.client.defineCommand(name, { lua });
@@ -148,29 +192,24 @@ export class SharedState {
     );
   }
 
-  /** The text that is kept under a key. */
   get(key: string): Promise<string | null> {
     return this.ask(() => this.client.get(sharedPrefix + key));
   }
 
-  /** Keeps a text for a time. */
   async set(key: string, text: string, lifetimeMs: number): Promise<void> {
     await this.ask(() =>
       this.client.set(sharedPrefix + key, text, "PX", Math.max(1, Math.round(lifetimeMs))),
     );
   }
 
-  /** Keeps a text unless something is kept there; tells whether it was. */
   async setIfAbsent(key: string, text: string): Promise<boolean> {
     return (await this.ask(() => this.client.set(sharedPrefix + key, text, "NX"))) === "OK";
   }
 
-  /** Sends a message to all listeners of a channel. */
   async publish(channel: string, message: string): Promise<void> {
     await this.ask(() => this.client.publish(sharedPrefix + channel, message));
   }
 
-  /** Lets go of the server. */
   close(): void {
     this.currentRun = undefined;
     this.listeners.clear();
@@ -181,7 +220,6 @@ export class SharedState {
     const run = this.currentRun;
     if (run === undefined) throw new SharedStateAwayError("the server of shared state is away");
     try {
-      this.gatherWrites();
       return await this.watch.answerOf(send);
     } catch (error) {
       const failure = redisFailure(error);
@@ -196,18 +234,6 @@ export class SharedState {
       }
       throw failure;
     }
-  }
-
-  /** Sends all commands of a turn of the event loop with one write to the socket. */
-  private gatherWrites(): void {
-    const { stream } = this.client;
-    if (this.gathering === stream) return;
-    this.gathering = stream;
-    stream.cork();
-    setImmediate(() => {
-      this.gathering = undefined;
-      stream.uncork();
-    });
   }
 
   private lose({ cause }: { cause?: unknown } = {}): void {
@@ -233,25 +259,13 @@ export class SharedState {
     return new SharedStateAwayError(`no Valkey or Redis answers at ${this.place}${reason}`);
   }
 
-  /**
-   * Refuses a server of a cluster, whose parts share no scripts, and one that evicts: holds and
-   * windows would be taken a second time.
-   */
+  /** Refuses a server of a cluster, and one that evicts. */
   private async requireFit(): Promise<void> {
-    const host = this.place;
     if (/^cluster_enabled:1/m.test(await this.ask(() => this.client.info("cluster"))))
-      throw new SharedStateUnfitError(
-        `the Valkey or Redis at ${host} is part of a cluster, and what gateways share is kept by scripts over keys of several of ` +
-          "its parts: name a single primary (cluster-enabled no), with replicas if you like",
+      throw new SharedStateClusterError(
+        `the Valkey or Redis at ${this.place} is part of a cluster`,
       );
-    const policy = /^maxmemory_policy:(\S+)/m.exec(
-      await this.ask(() => this.client.info("memory")),
-    )?.[1];
-    if (policy === undefined || policy === "noeviction") return;
-    throw new SharedStateUnfitError(
-      `the Valkey or Redis at ${host} evicts keys (maxmemory-policy ${policy}), and holds and rate windows are among them: ` +
-        "set maxmemory-policy to noeviction",
-    );
+    requireNoEviction(await this.ask(() => this.client.info("memory")), this.place);
   }
 
   /** Rejects where a sentinel that knows no better yet named what is a replica by now. */
@@ -295,10 +309,7 @@ export class SharedState {
   private async learnRun(): Promise<void> {
     try {
       await this.requirePrimary();
-      const run = /^run_id:(\w+)/m.exec(
-        await this.watch.answerOf(() => this.client.info("server")),
-      )?.[1];
-      if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
+      const run = runIdIn(await this.watch.answerOf(() => this.client.info("server")));
       this.sentinelFailure = undefined;
       if (this.isOpen && !(await this.takesWrites())) return;
       this.currentRun = run;
@@ -312,89 +323,7 @@ export class SharedState {
   }
 }
 
-/** How long a command may take before the server counts as away. */
-const commandTimeoutMs = 1_000;
-
 /** How long the mark is kept that shows whether writes are taken. */
 const writableMs = 60_000;
 /** Pause before a server that takes no writes is connected to again. */
 const refusedPauseMs = 250;
-
-const connectTimeoutMs = 2_000;
-const minBackoffMs = 50;
-const maxBackoffMs = 1_000;
-
-/** Refusals of the user or the password, or of a right that the user lacks. */
-const refusedLogin = /(^|because )(NOAUTH|WRONGPASS|NOPERM)\b/;
-
-/**
- * Refusals that pass by themselves: the server loads its data, is no primary any more, or has too
- * few replicas to be one.
- */
-const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM)\b/;
-
-/**
- * A client that never waits for a server that is away: commands fail at once, and it reconnects by
- * itself. Commands do not wait for one another's answers. (ioredis 6.0.0: with
- * `enableAutoPipelining` scripts that share a pipeline lose answers, and what throws then cannot be
- * caught by any caller.) The library is loaded with the first client.
- */
-export async function newRedisClient(
-  server: SharedServer,
-  timeouts: { commandTimeout?: number } = { commandTimeout: commandTimeoutMs },
-): Promise<Redis> {
-  const { Redis } = await import("ioredis");
-  const isSecret = server.url.startsWith("rediss:");
-  const retryStrategy = (attempt: number): number =>
-    Math.min(minBackoffMs * 2 ** Math.min(attempt, 5), maxBackoffMs);
-  return new Redis(server.url, {
-    ...(isSecret && trusted(server)),
-    ...sentinelOptions(server),
-    lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    ...timeouts,
-    enableOfflineQueue: false,
-    enableReadyCheck: false,
-    autoResendUnfulfilledCommands: false,
-    autoResubscribe: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy,
-    sentinelRetryStrategy: retryStrategy,
-  });
-}
-
-/** TLS with the certificates that are trusted beside the platform's own. */
-const trusted = ({ certificates = [] }: SharedServer): Pick<RedisOptions, "tls"> =>
-  certificates.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...certificates] } };
-
-const sentinelPort = 26_379;
-
-/** How sentinels are asked for the primary; nothing where there are none. */
-function sentinelOptions(server: SharedServer) {
-  const urls = (server.sentinels ?? []).map((url) => new URL(url));
-  const [first] = urls;
-  if (first === undefined) return {};
-  const { tls = {} } = trusted(server);
-  return {
-    name: decodeURIComponent(new URL(server.url).hostname),
-    sentinels: urls.map(({ hostname, port }) => ({
-      host: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port || sentinelPort),
-    })),
-    ...(first.username !== "" && { sentinelUsername: decodeURIComponent(first.username) }),
-    ...(first.password !== "" && { sentinelPassword: decodeURIComponent(first.password) }),
-    ...(first.protocol === "rediss:" && { sentinelTLS: tls }),
-    ...(server.url.startsWith("rediss:") && { tls, enableTLSForSentinelMode: true }),
-    sentinelCommandTimeout: commandTimeoutMs,
-  };
-}
-
-/**
- * What a failed command means: a refusal is a mistake of ours, anything else is a server that is
- * away.
- */
-function redisFailure(error: unknown): Error {
-  if (!(error instanceof Error)) return new Error(String(error));
-  if (error.name === "ReplyError" && !passingRefusal.test(error.message)) return error;
-  return new SharedStateAwayError("the server of shared state is away", { cause: error });
-}

@@ -1,4 +1,4 @@
-import { type SharedScript, type SharedState, sharedPrefix } from "./shared-state.ts";
+import type { SharedParts, SharedScript } from "./shared-state.ts";
 
 /**
  * Keeps an entry and forgets those that end soonest while there are more bytes than allowed. Keys:
@@ -47,29 +47,41 @@ return 0`,
  * any time.
  */
 export class SharedValues<Value> {
-  private readonly shared: SharedState;
+  private readonly shared: Pick<SharedParts, "parts" | "partOf">;
   private readonly name: string;
   private readonly bytesMax: number;
 
-  constructor({ shared, name, bytesMax }: { shared: SharedState; name: string; bytesMax: number }) {
+  constructor({
+    shared,
+    name,
+    bytesMax,
+  }: {
+    shared: Pick<SharedParts, "parts" | "partOf">;
+    name: string;
+    bytesMax: number;
+  }) {
     this.shared = shared;
     this.name = name;
-    this.bytesMax = bytesMax;
+    // Each part has its share, since a script sees no more than one of them.
+    this.bytesMax = Math.floor(bytesMax / shared.parts.length);
   }
 
   /** What is kept under a key; undefined where nothing is. */
   async get(key: string): Promise<Value | undefined> {
-    const text = await this.shared.get(`${this.name}:${key}`);
+    const name = `${this.name}:${key}`;
+    const text = await this.shared.partOf(name).get(name);
     return text === null ? undefined : (JSON.parse(text) as Value);
   }
 
-  /** Keeps a value for a time; one that would take a quarter of the room is not kept. */
+  /** Keeps a value for a time; one that would take a quarter of the room of its part is not kept. */
   async set(key: string, value: Value, ttlSeconds: number): Promise<void> {
     const text = JSON.stringify(value);
     if (text.length * 4 > this.bytesMax) return;
-    await this.shared.run(keepScript, {
-      keys: [`${this.name}:${key}`, `${this.name}-index`, `${this.name}-sizes`],
-      values: [`${sharedPrefix}${this.name}:`, key, text, ttlSeconds * 1000, this.bytesMax],
+    const name = `${this.name}:${key}`;
+    const part = this.shared.partOf(name);
+    await part.run(keepScript, {
+      keys: [name, `${this.name}-index`, `${this.name}-sizes`],
+      values: [`${part.prefix}${this.name}:`, key, text, ttlSeconds * 1000, this.bytesMax],
     });
   }
 }

@@ -162,7 +162,7 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
     metric(
       "gauge",
       "shared_state_up",
-      "Whether the server of shared state is usable; 1 if none is configured.",
+      "The share of shared state that is usable: below 1 while a part of a cluster is away; 1 if none is configured.",
       () => gauges.sharedState?.() ?? 1,
     ),
     metric(

@@ -38,6 +38,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
     const { admitted } = await windows.count({
       minutes: [{ counter, tier }],
       hours: undefined,
+      workspaceId,
       ticket,
     });
     if (!admitted) throw new Error("the window is full");

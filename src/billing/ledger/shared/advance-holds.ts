@@ -11,7 +11,7 @@ export interface AdvanceHold {
   heldNano: bigint;
   /**
    * The run of the shared server and the history of the database in which it was taken
-   * (`SharedAccounts.era`).
+   * (`SharedAccounts.eraOf`).
    */
   era: string;
   takenAtMs: number;
@@ -56,7 +56,7 @@ const largestTimes = 4n;
  * so that near a limit each request asks for its own hold.
  */
 export class AdvanceHolds {
-  private readonly accounts: Pick<SharedAccounts, "run" | "era">;
+  private readonly accounts: Pick<SharedAccounts, "run" | "eraOf">;
   private readonly clock: Clock;
   private readonly pools = new Map<string, Pool>();
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -65,7 +65,7 @@ export class AdvanceHolds {
     accounts,
     clock,
   }: {
-    accounts: Pick<SharedAccounts, "run" | "era">;
+    accounts: Pick<SharedAccounts, "run" | "eraOf">;
     clock: Clock;
   }) {
     this.accounts = accounts;
@@ -74,10 +74,11 @@ export class AdvanceHolds {
 
   /** Returns whether there is an unused hold that covers an amount. */
   has(name: string, ceilingNano: bigint): boolean {
-    const hold = this.pools.get(name)?.unused.at(-1);
-    if (hold === undefined || hold.heldNano < ceilingNano) return false;
+    const pool = this.pools.get(name);
+    const hold = pool?.unused.at(-1);
+    if (pool === undefined || hold === undefined || hold.heldNano < ceilingNano) return false;
     if (hold.heldNano > ceilingNano * largestTimes) return false;
-    return hold.era === this.accounts.era && !this.isOld(hold);
+    return hold.era === this.accounts.eraOf(pool.workspaceId) && !this.isOld(hold);
   }
 
   /** Takes the hold that `has` found. */

@@ -6,7 +6,7 @@ import type { SpendingKey } from "../ledger.ts";
 import { renewScript } from "./ledger-scripts.ts";
 import { NodeLease } from "./node-lease.ts";
 import type { OpenSubject } from "./open-charges.ts";
-import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
+import { leaseMs, type LedgerPart, type SharedAccounts } from "./shared-accounts.ts";
 
 /** A hold of a request that this process serves. */
 export interface SharedHold {
@@ -169,20 +169,20 @@ export class LocalHolds {
     /** This gateway did not count as alive: the server may have freed what it held. */
     onLapse(): void;
   }): void {
-    const renew = (): void => void this.renew(chargesUnderWay());
-    const renewAfterLapse = (): void => {
+    const renew = (part?: LedgerPart): void => void this.renew(chargesUnderWay(), part);
+    const renewAfterLapse = (part: LedgerPart): void => {
       onLapse();
-      renew();
+      renew(part);
     };
-    this.timer = setInterval(renew, leaseMs / 3);
+    this.timer = setInterval(() => renew(), leaseMs / 3);
     const { accounts, clock, onError } = this;
     this.life = new NodeLease({ accounts, clock, onError, onLapse: renewAfterLapse });
     this.life.start();
   }
 
-  /** Whether no other gateway can free these holds while a commit lasts. */
-  get areSafe(): boolean {
-    return this.life?.isSure ?? true;
+  /** Whether no other gateway can free a hold of a workspace while a commit lasts. */
+  areSafeIn(workspaceId: string): boolean {
+    return this.life?.isSureIn(this.accounts.partOf(workspaceId)) ?? true;
   }
 
   /** Renews no more; what is held is free at once where this gateway leaves. */
@@ -192,10 +192,11 @@ export class LocalHolds {
   }
 
   /**
-   * Renews everything that is under way; holds that the server lost are there again after it. All
-   * is sent at once: what ends a hold is sent before this or after it, never in between.
+   * Renews everything that is under way, or the share of one part; holds that the server lost are
+   * there again after it. All is sent at once: what ends a hold is sent before this or after it,
+   * never in between.
    */
-  async renew(charges: Iterable<[string, OpenSubject]>): Promise<void> {
+  async renew(charges: Iterable<[string, OpenSubject]>, part?: LedgerPart): Promise<void> {
     const byWorkspace = new Map<string, string[]>();
     const note = (workspaceId: string, values: string[]): void => {
       const noted = byWorkspace.get(workspaceId);
@@ -211,6 +212,7 @@ export class LocalHolds {
     }
     const sent: Promise<unknown>[] = [];
     for (const [workspaceId, values] of byWorkspace) {
+      if (part !== undefined && part !== this.accounts.partOf(workspaceId)) continue;
       for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
         const some = values.slice(start, start + 2 * renewedAtOnce);
         sent.push(this.accounts.run(renewScript, workspaceId, some));

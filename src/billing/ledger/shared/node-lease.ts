@@ -1,7 +1,7 @@
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import { ledgerScript } from "./ledger-script.ts";
-import type { SharedAccounts } from "./shared-accounts.ts";
+import type { LedgerPart, SharedAccounts } from "./shared-accounts.ts";
 
 /** How long a gateway counts as alive without a beat; what it holds is freed after that. */
 export const nodeLeaseMs = 6_000;
@@ -31,26 +31,27 @@ redis.call('ZADD', N, now - 1, node)
 return {}`,
 );
 
-/** This gateway's life, as the others that share the ledger see it. */
+/** This gateway's life, as the others that share the ledger see it, in each part of it. */
 export class NodeLease {
-  private readonly accounts: Pick<SharedAccounts, "run">;
+  private readonly accounts: Pick<SharedAccounts, "parts" | "runIn">;
   private readonly clock: Clock;
-  private readonly onLapse: () => unknown;
+  private readonly onLapse: (part: LedgerPart) => unknown;
   private readonly onError: (error: unknown) => void;
   private timer: ReturnType<typeof setInterval> | undefined;
-  /** When the last beat was sent that was answered, on the monotonic clock. */
-  private aliveAtMs = -Infinity;
+  private forgetRuns: (() => void)[] = [];
+  /** When the last beat was sent that a part answered, on the monotonic clock. */
+  private readonly aliveAtMs = new Map<LedgerPart, number>();
 
-  /** `onLapse` makes what this gateway holds known again. */
+  /** `onLapse` makes known again what this gateway holds in a part. */
   constructor({
     accounts,
     clock,
     onLapse,
     onError,
   }: {
-    accounts: Pick<SharedAccounts, "run">;
+    accounts: Pick<SharedAccounts, "parts" | "runIn">;
     clock: Clock;
-    onLapse(): unknown;
+    onLapse(part: LedgerPart): unknown;
     onError(error: unknown): void;
   }) {
     this.accounts = accounts;
@@ -59,32 +60,42 @@ export class NodeLease {
     this.onError = onError;
   }
 
-  /** Beats from now on. */
+  /** Beats from now on, and at once in a run of a server that begins. */
   start(): void {
-    void this.beat();
+    this.forgetRuns = this.accounts.parts.map((part) => part.onRun(() => void this.beatIn(part)));
     this.timer = setInterval(() => void this.beat(), beatMs);
   }
 
   /** Beats no more, and says so where it leaves; else its lease has to end. */
   stop({ leaves }: { leaves: boolean }): void {
     clearInterval(this.timer);
-    if (leaves && this.timer !== undefined)
-      this.accounts.run(leaveScript, "", []).catch((error: unknown) => this.tell(error));
+    for (const forget of this.forgetRuns.splice(0)) forget();
+    if (leaves && this.timer !== undefined) {
+      for (const part of this.accounts.parts)
+        this.accounts.runIn(part, leaveScript, []).catch((error: unknown) => this.tell(error));
+    }
     this.timer = undefined;
   }
 
-  /** Whether at least half of the lease is left: a commit that begins now ends within it. */
-  get isSure(): boolean {
-    return this.clock.monotonicMs() - this.aliveAtMs < nodeLeaseMs / 2;
+  /**
+   * Whether at least half of the lease in a part is left: a commit that begins now ends within it.
+   */
+  isSureIn(part: LedgerPart): boolean {
+    const aliveAtMs = this.aliveAtMs.get(part) ?? -Infinity;
+    return this.clock.monotonicMs() - aliveAtMs < nodeLeaseMs / 2;
   }
 
-  /** Beats once. */
+  /** Beats once, in every part. */
   async beat(): Promise<void> {
+    await Promise.all(this.accounts.parts.map((part) => this.beatIn(part)));
+  }
+
+  private async beatIn(part: LedgerPart): Promise<void> {
     const sentMs = this.clock.monotonicMs();
     try {
-      const [answer] = await this.accounts.run(beatScript, "", [nodeLeaseMs]);
-      this.aliveAtMs = sentMs;
-      if (answer === "lapsed") this.onLapse();
+      const [answer] = await this.accounts.runIn(part, beatScript, [nodeLeaseMs]);
+      this.aliveAtMs.set(part, sentMs);
+      if (answer === "lapsed") this.onLapse(part);
     } catch (error) {
       this.tell(error);
     }

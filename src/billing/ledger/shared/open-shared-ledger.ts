@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import type { BlockingBudgets } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { SharedParts } from "../../../platform/shared-state/shared-state.ts";
 import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import type { AccountBook } from "../account-book.ts";
@@ -22,7 +22,7 @@ export function openSharedLedger({
   spentBy,
   ...parts
 }: {
-  shared: SharedState;
+  shared: Pick<SharedParts, "parts" | "partOf">;
   nodeId: string;
   epoch: DatabaseEpoch | undefined;
   database: Kysely<ReadingTables>;

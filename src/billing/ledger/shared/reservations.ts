@@ -68,7 +68,7 @@ export class Reservations {
     if (ceilingNano <= 0n || (byokNano > 0n && counts)) return this.reserveWith(request, noWish);
     const use = useOf(request, this.options.clock);
     const name = this.nameOf(request, use);
-    if (!this.holds.areSafe || !this.advance.has(name, ceilingNano))
+    if (!this.holds.areSafeIn(workspaceId) || !this.advance.has(name, ceilingNano))
       return this.reserveWith(request, { name, ...this.advance.wanted(name, request) });
     if (admission !== undefined)
       return admission.counted.then(() => this.reserve({ ...request, admission: undefined }));
@@ -122,6 +122,7 @@ export class Reservations {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
     const keys = keyValues({ key: request, parent: request.parent });
     const use = useOf(request, this.options.clock);
+    const part = this.options.accounts.partOf(workspaceId);
     const bounds = ceilingNano > 0n ? this.boundsOf(workspaceId, use) : [];
     const values = [
       holdId,
@@ -131,12 +132,12 @@ export class Reservations {
       ...keys,
       use.day,
       tagText(use.tags),
-      request.admission === undefined ? "" : admittedKey(request.admission.ticket),
+      request.admission === undefined ? "" : admittedKey(part, request.admission.ticket),
       wish.ids.join(","),
       String(wish.eachNano),
       ...budgetValues(bounds),
     ];
-    const { era } = this.options.accounts;
+    const era = this.options.accounts.eraOf(workspaceId);
     this.options.beforeAsking();
     let answer: LedgerAnswer;
     try {

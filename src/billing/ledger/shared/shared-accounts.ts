@@ -1,9 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  type SharedScript,
-  type SharedState,
-  sharedPrefix,
-} from "../../../platform/shared-state/shared-state.ts";
+import type { SharedPart, SharedScript } from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { AccountReadings, Balances, OpenCharge } from "./account-readings.ts";
 import {
@@ -30,9 +26,12 @@ const readingsMax = 50;
 /** Before names of sums of budgets, among ids of keys. */
 const sumPrefix = "b:";
 
+/** A part of what is shared, which has everything of the workspaces in it. */
+export type LedgerPart = Pick<SharedPart, "prefix" | "runId" | "onRun" | "run">;
+
 /** What it is built from. */
 export interface SharedAccountsOptions {
-  shared: Pick<SharedState, "run" | "runId">;
+  shared: { readonly parts: readonly LedgerPart[]; partOf(workspaceId: string): LedgerPart };
   readings: Pick<AccountReadings, "balances" | "read" | "readSums">;
   /** Names this gateway among those that share the server. */
   nodeId: string;
@@ -71,15 +70,27 @@ export interface LedgerAnswer {
 export class SharedAccounts {
   private readonly options: SharedAccountsOptions;
   private readonly readingUnderWay = new Map<string, Promise<void>>();
-  private readyRun: { id: string; ready: Promise<void> } | undefined;
+  private readonly readyRuns = new Map<LedgerPart, { id: string; ready: Promise<void> }>();
 
   constructor(options: SharedAccountsOptions) {
     this.options = options;
     if (options.epoch?.isFirst !== true) return;
     // Nothing is held in an epoch that begins with this gateway; who comes later counts the time
     // from now.
-    this.readyRun = { id: this.rootOf(options.shared.runId ?? ""), ready: Promise.resolve() };
-    this.run(runBegunScript, "", [0]).catch(() => (this.readyRun = undefined));
+    for (const part of this.parts) {
+      this.readyRuns.set(part, { id: this.rootOf(part.runId ?? ""), ready: Promise.resolve() });
+      this.runIn(part, runBegunScript, [0]).catch(() => this.readyRuns.delete(part));
+    }
+  }
+
+  /** All parts of what is shared, each of which may be away by itself. */
+  get parts(): readonly LedgerPart[] {
+    return this.options.shared.parts;
+  }
+
+  /** The part that has everything of a workspace. */
+  partOf(workspaceId: string): LedgerPart {
+    return this.options.shared.partOf(workspaceId);
   }
 
   /**
@@ -115,25 +126,35 @@ export class SharedAccounts {
   }
 
   /** Runs a script that takes things as they are. */
-  async run(
+  run(
     script: SharedScript,
     workspaceId: string,
     values: readonly (string | number)[],
   ): Promise<string[]> {
-    const { shared, leaseClockMs, nodeId } = this.options;
-    const run = shared.runId;
+    return this.runIn(this.partOf(workspaceId), script, values, workspaceId);
+  }
+
+  /** Runs a script in a part; one that is about the part itself names no workspace. */
+  async runIn(
+    part: LedgerPart,
+    script: SharedScript,
+    values: readonly (string | number)[],
+    workspaceId = "",
+  ): Promise<string[]> {
+    const { leaseClockMs, nodeId } = this.options;
+    const run = part.runId;
     if (run === undefined) throw new SharedStateAwayError("the shared ledger is away");
-    const root = `${sharedPrefix}ledger:${this.rootOf(run)}:`;
+    const root = `${part.prefix}ledger:${this.rootOf(run)}:`;
     const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
-    return (await shared.run(script, { keys: [], values: [...common, ...values] })) as string[];
+    return (await part.run(script, { keys: [], values: [...common, ...values] })) as string[];
   }
 
   /**
-   * Names the run of the server and the history of the database that everything is kept under;
-   * undefined while the server is away.
+   * Names the run of the server and the history of the database that everything of a workspace is
+   * kept under; undefined while the server is away.
    */
-  get era(): string | undefined {
-    const { runId } = this.options.shared;
+  eraOf(workspaceId: string): string | undefined {
+    const { runId } = this.partOf(workspaceId);
     return runId === undefined ? undefined : this.rootOf(runId);
   }
 
@@ -162,7 +183,7 @@ export class SharedAccounts {
     workspaceId: string,
     { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
   ): Promise<void> {
-    await this.runIsOld();
+    await this.runIsOld(this.partOf(workspaceId));
     const names = JSON.parse(missing) as string[];
     const counters = names
       .filter((name) => name.startsWith(sumPrefix))
@@ -201,20 +222,20 @@ export class SharedAccounts {
   }
 
   /** Waits until the database has what gateways reported to an earlier run of the server. */
-  private runIsOld(): Promise<void> {
-    const id = this.rootOf(this.options.shared.runId ?? "");
-    if (this.readyRun?.id !== id) {
-      const ready = this.waitForRun();
-      this.readyRun = { id, ready };
-      ready.catch(() => (this.readyRun = undefined));
-    }
-    return this.readyRun?.ready ?? Promise.resolve();
+  private runIsOld(part: LedgerPart): Promise<void> {
+    const id = this.rootOf(part.runId ?? "");
+    const known = this.readyRuns.get(part);
+    if (known?.id === id) return known.ready;
+    const ready = this.waitForRun(part);
+    this.readyRuns.set(part, { id, ready });
+    ready.catch(() => this.readyRuns.delete(part));
+    return ready;
   }
 
-  private async waitForRun(): Promise<void> {
+  private async waitForRun(part: LedgerPart): Promise<void> {
     const { graceMs = graceMsDefault } = this.options;
     if (graceMs === 0) return;
-    const [leftMs = "0"] = await this.run(runBegunScript, "", [graceMs]);
+    const [leftMs = "0"] = await this.runIn(part, runBegunScript, [graceMs]);
     if (Number(leftMs) > 0) await delay(Number(leftMs));
   }
 }

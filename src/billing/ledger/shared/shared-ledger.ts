@@ -231,10 +231,10 @@ export class SharedLedger implements LedgerPort {
    */
   private isCovered(
     { amountNano, byokNano = 0n }: PostRequest,
-    { entry, heldNano }: SharedHold,
+    { entry, heldNano, workspaceId }: SharedHold,
   ): boolean {
     const isHeld = entry !== undefined && amountNano > 0n && amountNano <= heldNano;
-    return isHeld && byokNano === 0n && this.holds.areSafe;
+    return isHeld && byokNano === 0n && this.holds.areSafeIn(workspaceId);
   }
 
   /** Charges a hold that covers the charge; the server hears of it afterwards. */

@@ -30,7 +30,7 @@ test("charges that stand in one turn are reported together, those of each worksp
   const settled: string[] = [];
   const unreported = new UnreportedCharges({
     accounts: {
-      era: "run",
+      eraOf: () => "run",
       async run(_script, workspaceId, values) {
         expect(reported.has(workspaceId)).toBe(false);
         reported.set(workspaceId, values.filter((_, index) => index % 8 === 0).map(String));

@@ -25,7 +25,7 @@ const gatherMs = 20;
 
 /** What they are kept with. */
 interface UnreportedChargesOptions {
-  accounts: Pick<SharedAccounts, "run" | "era">;
+  accounts: Pick<SharedAccounts, "run" | "eraOf">;
   book: AccountBook;
   charges: Pick<OpenCharges, "add" | "drop" | "settled">;
   onError(error: unknown): void;
@@ -119,7 +119,7 @@ export class UnreportedCharges {
 
   private async report(together: readonly HeldCharge[]): Promise<void> {
     const { accounts, book } = this.options;
-    const known = together.filter(({ hold }) => isCertain(hold, accounts.era));
+    const known = together.filter(({ hold }) => isCertain(hold, accounts.eraOf(hold.workspaceId)));
     for (const charge of together) if (!known.includes(charge)) this.reread(charge);
     const [first] = known;
     if (first === undefined) return;

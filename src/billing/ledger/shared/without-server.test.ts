@@ -148,14 +148,14 @@ describe.skipIf(!hasRedis)(
 
     test("a process is sure of its lease for half of it after a beat that was answered", async () => {
       const { one, clock } = await start();
-      expect(one.life.isSure).toBe(false);
+      expect(one.isSure).toBe(false);
       await one.life.beat();
       clock.advance(nodeLeaseMs / 2 - 1);
-      expect(one.life.isSure).toBe(true);
+      expect(one.isSure).toBe(true);
       one.isAway = true;
       await one.life.beat();
       clock.advance(1);
-      expect(one.life.isSure).toBe(false);
+      expect(one.isSure).toBe(false);
     });
 
     test("what a process that died charged to the database alone counts, although nobody was told", async () => {

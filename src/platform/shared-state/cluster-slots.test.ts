@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { partCount, partIndexOf, partTags, readSlots, slotOf } from "./cluster-slots.ts";
+
+test("a tag has the slot that the cluster specification gives it", () => {
+  // Appendix A: the CRC16 of "123456789" is 0x31C3; the other is what CLUSTER KEYSLOT answers.
+  expect([slotOf("123456789"), slotOf("somekey")]).toEqual([0x31_c3, 11_058]);
+});
+
+test("every part has a tag of its own, and a slot in its share of them", () => {
+  const tags = partTags();
+  expect(tags).toHaveLength(partCount);
+  expect(tags.map(partIndexOf)).toEqual(Array.from({ length: partCount }, (_, index) => index));
+  // What is kept in a cluster is found under these names, by this release and the next.
+  expect(tags.slice(0, 8)).toEqual(["10", "18", "113", "342", "29", "21", "3", "122"]);
+});
+
+test("an answer of CLUSTER SLOTS tells the primary of a slot, at the asked host where it names none", () => {
+  const slots = readSlots(
+    [
+      [0, 99, ["10.0.0.1", 7000, "a", ["hostname", "one"]], ["10.0.0.2", 7001, "b"]],
+      [100, 200, [null, 7002, "c"]],
+      [201, 201, ["?", 7003, "d"]],
+    ],
+    "asked",
+  );
+  expect([0, 99, 100, 201, 202].map(slots.ownerOf)).toEqual([
+    { host: "10.0.0.1", port: 7000 },
+    { host: "10.0.0.1", port: 7000 },
+    { host: "asked", port: 7002 },
+    { host: "asked", port: 7003 },
+    undefined,
+  ]);
+  expect(slots.nodes).toHaveLength(4);
+});

@@ -1,0 +1,29 @@
+import type { SharedServer } from "./redis-client.ts";
+import { SharedCluster } from "./shared-cluster.ts";
+import { SharedStateClusterError } from "./shared-state-error.ts";
+import {
+  type SharedParts,
+  SharedState,
+  type SharedStateLogger,
+  waitMsDefault,
+} from "./shared-state.ts";
+
+/**
+ * Connects to the server of a URL, or to all servers of the cluster that it is part of. Throws
+ * `SharedStateAwayError` where nothing is there in time, and `SharedStateUnfitError` where a server
+ * cannot be used as it is set up.
+ */
+export async function openSharedState({
+  waitMs = waitMsDefault,
+  ...options
+}: SharedServer & {
+  logger: SharedStateLogger;
+  waitMs?: number | undefined;
+}): Promise<SharedParts> {
+  try {
+    return await SharedState.open({ ...options, waitMs });
+  } catch (error) {
+    if (!(error instanceof SharedStateClusterError)) throw error;
+    return SharedCluster.open({ ...options, waitMs });
+  }
+}

@@ -1,0 +1,105 @@
+import {
+  partIndexOf,
+  partTags,
+  slotOf,
+} from "../../../../src/platform/shared-state/cluster-slots.ts";
+import { freshDatabase } from "../../../support/postgres.ts";
+import { startProcess, type GatewayProcess } from "../../../support/process.ts";
+import { startRedisCluster, type RedisCluster } from "../../../support/redis-cluster.ts";
+import {
+  startFaultUpstream,
+  type FaultUpstream,
+} from "../../../support/upstream/fault-upstream.ts";
+import { seedStorage } from "../../api/seed-storage.ts";
+import { acmeYaml } from "../../process/support/acme-yaml.ts";
+import { bootstrapVariables } from "../../process/support/bootstrap-variables.ts";
+import { queryDatabase } from "../../process/support/query-database.ts";
+import { manage } from "./manage.ts";
+
+/** A workspace whose part of the cluster is at one primary. */
+export interface PlacedWorkspace {
+  id: string;
+  /** Of its LLM key. */
+  secret: string;
+  /** The slot of its part. */
+  slot: number;
+}
+
+/** Gateways as processes of their own, on one Postgres and one cluster. */
+export interface ClusterNodes {
+  gateways: readonly GatewayProcess[];
+  cluster: RedisCluster;
+  upstream: FaultUpstream;
+  /** One at each primary, in their order. */
+  workspaces: readonly [PlacedWorkspace, PlacedWorkspace, PlacedWorkspace];
+  query(text: string): Promise<Record<string, unknown>[]>;
+  /** Ends the upstream and the cluster; `endProcesses` ends the gateways. */
+  stop(): Promise<void>;
+}
+
+/** Starts them, with credits for each workspace; `yaml` goes on where the provider ends. */
+export async function startClusterNodes({
+  gateways: gatewayCount = 2,
+  replicas = 0,
+  settings = {},
+  creditsUsd = 10,
+  yaml = "plans: { enterprise: { per_minute: 100000, five_hour: 1000000 } }\n",
+}: {
+  gateways?: number;
+  /** Replicas of the first primary. */
+  replicas?: number;
+  /** Of every server of the cluster. */
+  settings?: Readonly<Record<string, string>>;
+  creditsUsd?: number;
+  yaml?: string;
+} = {}): Promise<ClusterNodes> {
+  const [upstream, cluster, databaseUrl] = await Promise.all([
+    startFaultUpstream(),
+    startRedisCluster({ replicas, settings }),
+    freshDatabase(),
+  ]);
+  const workspaces = [0, 1, 2].map(placedWorkspace) as unknown as ClusterNodes["workspaces"];
+  const { settings: seeded } = await seedStorage(
+    {
+      workspaces,
+      llmKeys: workspaces.map(({ id, secret }) => ({ workspaceId: id, secret })),
+    },
+    databaseUrl,
+  );
+  const start = (): Promise<GatewayProcess> =>
+    startProcess({
+      yaml: acmeYaml(upstream.baseUrl, yaml),
+      environment: {
+        ...bootstrapVariables,
+        SWITCHYARD_BOOTSTRAP_CREDITS: "0",
+        DATABASE_URL: databaseUrl,
+        REDIS_URL: cluster.url,
+        SWITCHYARD_ENCRYPTION_KEY: Buffer.from(seeded.encryptionKey).toString("base64"),
+      },
+    });
+  const gateways = await Promise.all(Array.from({ length: gatewayCount }, start));
+  for (const { id } of workspaces)
+    await manage(gateways[0]!, "/admin/grants", { body: { amount: creditsUsd, workspace_id: id } });
+  return {
+    gateways,
+    cluster,
+    upstream,
+    workspaces,
+    query: (text) => queryDatabase(databaseUrl, text),
+    async stop() {
+      upstream.stop();
+      await cluster.stop();
+    },
+  };
+}
+
+/** The first of many names whose part is in the middle of what a primary of three has. */
+function placedWorkspace(primary: number): PlacedWorkspace {
+  const tags = partTags();
+  const index = Math.floor(((primary + 0.5) * tags.length) / 3);
+  for (let number = 0; ; number += 1) {
+    const id = `ws_cluster_${number}`;
+    if (partIndexOf(id) !== index) continue;
+    return { id, secret: `sk-svc-v1-${"0".repeat(40)}${primary}`, slot: slotOf(tags[index]!) };
+  }
+}
