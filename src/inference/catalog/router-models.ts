@@ -20,25 +20,26 @@ const descriptions: Readonly<Record<RouterName, { displayName: string; descripti
   auto: {
     displayName: "Auto Router",
     description:
-      "A general model, by what the request needs: tools, images, length, effort. Costs what the member that serves costs.",
+      "Chooses a general model by the needs of the request: tools, images, length, effort. Priced as the model that serves.",
   },
   free: {
     displayName: "Free Router",
-    description: "Chooses among the models that cost nothing, and never goes to another.",
+    description: "Chooses among free models only.",
   },
   cowork: {
     displayName: "Cowork Router",
     description:
-      "Tool-capable models with a long context, for agents. Costs what the member that serves costs.",
+      "Chooses among models with tool calls and a long context, for agents. Priced as the model that serves.",
   },
   hermes: {
     displayName: "Hermes Router",
-    description: "Tool-capable models with open weights. Costs what the member that serves costs.",
+    description:
+      "Chooses among models with tool calls and open weights. Priced as the model that serves.",
   },
   latest: {
     displayName: "Latest Router",
     description:
-      "The newest model of each big maker, the newest first. Costs what the member that serves costs.",
+      "Chooses among the newest models of the large model makers, newest first. Priced as the model that serves.",
   },
 };
 
