@@ -61,8 +61,7 @@ const newBudgetSchema = z.strictObject({
   action: actionField
     .default("alert")
     .describe(
-      "`alert` only reports the spending. `block` also refuses, with 402, requests that would cost more than what is " +
-        "left.",
+      "`alert` only reports the spending. `block` also refuses, with 402, requests that would exceed the limit.",
     ),
   limit: limitField.describe("Limit in USD for one period."),
   thresholds: thresholdsField

@@ -191,7 +191,7 @@ export const listAllConnections = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/connections",
-  summary: "List the connected apps of all workspaces.",
+  summary: "List the connected apps of all workspaces (operators).",
   description: "Newest first.",
   query: z.object({
     ...pageParameters,
@@ -224,7 +224,7 @@ export const endAnyConnection = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/connections/:id",
-  summary: "Disconnect an app of any workspace.",
+  summary: "Disconnect an app of any workspace (operators).",
   response: endedSchema,
   async handle(context, { consent }: Pick<Dependencies, "consent">) {
     const connection = await consent.connections.find(context.param("id"));

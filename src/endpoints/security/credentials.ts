@@ -121,8 +121,8 @@ export const listCredentials = defineEndpoint({
   access: { managementScope: "read:security", session: true },
   summary: "List every credential of the workspace.",
   description:
-    "Returns the active LLM keys and management keys with their permissions, newest first. findings names what to review: " +
-    `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
+    "Returns the LLM keys and management keys that were neither deleted nor revoked, newest first, with their permissions. " +
+    `findings names what to review: no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(credentialSchema()) }),
   async handle(
     context,

@@ -42,7 +42,7 @@ export const listSignInMethods = defineEndpoint({
   anywhere: true,
   summary: "List the user's sign-in methods.",
   description:
-    "two_factor is whether the password must be followed by a code of an authenticator app.",
+    "two_factor reports whether the password must be followed by a code of an authenticator app.",
   response: () =>
     z.object({
       object: z.literal("list"),

@@ -93,7 +93,7 @@ export const beginTwoFactor = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Start setting up an authenticator app.",
   description:
-    "Returns the URI for the app, as a QR code or to type. Two-factor sign-in begins when POST /api/auth/two-factor/confirm " +
+    "Returns the URI for the app, to show as a QR code or to type. Two-factor sign-in begins when POST /api/auth/two-factor/confirm " +
     "receives a code of the app. The backup codes are shown once; each works once in place of the app.",
   body: passwordSchema,
   response: () => z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
