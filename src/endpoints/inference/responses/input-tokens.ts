@@ -20,8 +20,8 @@ export const countResponseTokens = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Count the input tokens of a response.",
   description:
-    "An estimate for any model, of what previous_response_id continues too; X-Service-Token-Count says `estimated`. " +
-    "Costs nothing.",
+    "Returns an estimate for any model, including the responses that previous_response_id continues. " +
+    "X-Service-Token-Count is `estimated`. Free of charge.",
   tag: "Inference",
   rawBody: conversationSchema,
   response: () => z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
