@@ -29,6 +29,7 @@ const read = [
   "GET /analytics/errors",
   "GET /analytics/usage",
   "GET /generation/{id}/explain",
+  "GET /generation/content",
   "GET /health",
   "GET /health/history",
   "POST /session/playground-key",

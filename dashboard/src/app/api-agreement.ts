@@ -1,4 +1,5 @@
 import type {
+  Content,
   Explanation,
   Failures,
   Generation,
@@ -20,6 +21,7 @@ import type {
 } from "../features/operator/api.ts";
 import type { Health } from "../features/overview/api.ts";
 import type { Conversation } from "../features/playground/api.ts";
+import type { Privacy } from "../features/security/api.ts";
 import type { UsageRow } from "../features/usage/api.ts";
 import type { Answers } from "../lib/api-types.ts";
 import type { Session, Workspace } from "../lib/session.ts";
@@ -52,6 +54,8 @@ export interface ApiAgreement {
   >;
   explanation: Read<Answers["GET /generation/{id}/explain"], Omit<Explanation, "generation">>;
   generationDetails: Read<Answers["GET /generation/{id}/explain"]["generation"], GenerationDetails>;
+  content: Read<Answers["GET /generation/content"]["data"], Content>;
+  privacy: Read<Answers["GET /security/privacy"], Privacy>;
   health: Read<Answers["GET /health"], Pick<Health, "status">>;
   conversation: Read<RowOf<Answers["GET /conversations"]>, Conversation>;
   prompt: Read<RowOf<Answers["GET /prompts"]>, Omit<Entry, "workspace_id">>;

@@ -516,6 +516,7 @@ export type WorkspacePrivacySettings = {
   "zdr": boolean;
   "blocked_providers": readonly (string)[];
   "keep_contents"?: boolean;
+  "content_days"?: number;
 };
 
 /** Answers by operation. */
@@ -643,6 +644,21 @@ export interface Answers {
       "at": string;
     })[];
     "generation": Generation;
+  };
+  "GET /generation/content": {
+    "data": {
+      "id": string;
+      "surface": string;
+      "created_at": string;
+      "input": Readonly<Record<string, unknown>>;
+      "output": {
+        "completion": string | null;
+        "reasoning": string | null;
+        "raw": string;
+      };
+      "input_cut": boolean;
+      "output_cut": boolean;
+    };
   };
   "GET /health": {
     "status": "healthy" | "degraded" | "partial" | "down" | "no_signal";

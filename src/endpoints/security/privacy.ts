@@ -15,8 +15,8 @@ export const privacySchema = lazily(() =>
 );
 
 /**
- * The public form of a workspace's own settings; keep_contents is present where the gateway has an
- * archive.
+ * The public form of a workspace's own; keep_contents and content_days are there where the gateway
+ * has an archive.
  */
 const workspacePrivacySchema = lazily(() =>
   z
@@ -24,6 +24,7 @@ const workspacePrivacySchema = lazily(() =>
       zdr: z.boolean(),
       blocked_providers: z.array(z.string()),
       keep_contents: z.boolean().optional(),
+      content_days: z.number().optional(),
     })
     .meta({ id: "WorkspacePrivacySettings" }),
 );
@@ -86,7 +87,10 @@ const workspacePrivacyObject = (
   { insights }: Pick<Dependencies, "insights">,
 ): AnswerOf<typeof workspacePrivacySchema> => ({
   ...privacyObject(privacy),
-  ...(insights.archive !== undefined && { keep_contents: privacy.contentsSinceMs !== undefined }),
+  ...(insights.archive !== undefined && {
+    keep_contents: privacy.contentsSinceMs !== undefined,
+    content_days: insights.archive.contents.keepDays,
+  }),
 });
 
 const noArchive = (): GatewayError =>

@@ -81,7 +81,12 @@ export class Contents {
     this.options = options;
   }
 
-  /** Writes a content to the outbox. Never waits; what cannot be written now is counted as lost. */
+  /** How long the archive keeps contents, in days. */
+  get keepDays(): number {
+    return this.options.keepDays;
+  }
+
+  /** Puts a content into the outbox. Never waits; what cannot be written now is counted as lost. */
   write(content: Content): void {
     const { commits, onError } = this.options;
     const size = content.request.text.length + content.answer.text.length;

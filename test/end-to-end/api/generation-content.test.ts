@@ -81,11 +81,12 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
       zdr: false,
       blocked_providers: [],
       keep_contents: false,
+      content_days: 7,
     });
     const before = await chat();
     expect(await demand(workspaces, { keep_contents: true })).toEqual([
       200,
-      { zdr: false, blocked_providers: [], keep_contents: true },
+      { zdr: false, blocked_providers: [], keep_contents: true, content_days: 7 },
     ]);
     const turn = { model: "acme/large", max_tokens: 100, messages };
     const response = { model: "acme/large", input: messages };
@@ -157,7 +158,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     const kept = await chat();
     expect(await demand(workspaces, { zdr: true })).toEqual([
       200,
-      { zdr: true, blocked_providers: [], keep_contents: false },
+      { zdr: true, blocked_providers: [], keep_contents: false, content_days: 7 },
     ]);
     const [status, refusal] = await demand(workspaces, { keep_contents: true });
     expect([status, at(refusal, "error.param")]).toEqual([409, "keep_contents"]);
@@ -174,7 +175,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     expect(await archived()).toBeGreaterThan(0);
     expect(await demand(workspaces, { keep_contents: false })).toEqual([
       200,
-      { zdr: false, blocked_providers: [], keep_contents: false },
+      { zdr: false, blocked_providers: [], keep_contents: false, content_days: 7 },
     ]);
     expect(await statusOf(workspaces.own, id)).toBe(404);
     await contents()?.erase();

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request, sending } from "../../lib/api.ts";
+import { ApiError, type List, queryOf, request, sending } from "../../lib/api.ts";
 import { type RangeSearch, rangeOf } from "../../lib/time.ts";
 
 /** A request as the log shows it. */
@@ -193,6 +193,32 @@ export const explanationAt = (path: string) =>
   queryOptions({ queryKey: ["explanation", path], queryFn: () => request<Explanation>(path) });
 export const explanationQuery = (id: string) =>
   explanationAt(`/generation/${encodeURIComponent(id)}/explain`);
+
+/** What a request asked and was answered, as far as it is kept. */
+export interface Content {
+  /** The body of the request, or `prompt` with the beginning of its text. */
+  input: Readonly<Record<string, unknown>>;
+  output: { completion: string | null; reasoning: string | null; raw: string };
+  input_cut: boolean;
+  output_cut: boolean;
+}
+
+/** The prompt and the answer of a request; null where none is kept. */
+export const contentQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["content", id],
+    // Is gone from memory soon after it was looked at.
+    gcTime: 60_000,
+    async queryFn(): Promise<Content | null> {
+      try {
+        const path = `/generation/content${queryOf({ id })}`;
+        return (await request<{ data: Content }>(path)).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }
+    },
+  });
 
 interface Privacy {
   blocked_providers: readonly string[];

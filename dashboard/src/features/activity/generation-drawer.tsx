@@ -13,6 +13,7 @@ import {
   type GenerationDetails,
 } from "./api.ts";
 import { GenerationStatus } from "./generations-table.tsx";
+import { KeptContent } from "./kept-content.tsx";
 
 type Attempts = GenerationDetails["attempts"];
 
@@ -220,7 +221,7 @@ function Price({
   );
 }
 
-/** What was sent is not kept, so the repeat has the request's settings and an empty message. */
+/** Records have nothing of what was sent, so the repeat has the request's settings and an empty message. */
 const curlOf = ({ requested_model: model, streamed }: GenerationDetails): string =>
   `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n` +
   `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
@@ -313,6 +314,7 @@ function GenerationShown({
               <summary>JSON</summary>
               <Code text={JSON.stringify(explanation, null, 2)} />
             </details>
+            {isOwn ? <KeptContent key={explanation.id} id={explanation.id} /> : null}
           </>
         );
       }}

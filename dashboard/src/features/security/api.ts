@@ -13,6 +13,10 @@ export interface AllowedRange {
 export interface Privacy {
   zdr: boolean;
   blocked_providers: readonly string[];
+  /** Whether prompts and answers are kept; absent where the gateway has no archive. */
+  keep_contents?: boolean;
+  /** For how many days; absent where the gateway has no archive. */
+  content_days?: number;
 }
 
 /** A credential with what is worth a look. */
@@ -76,5 +80,5 @@ export const removeRange = ({ id, confirm }: { id: string; confirm: boolean }) =
     `/security/ip-allowlist/${id}`,
     sending("DELETE /security/ip-allowlist/{id}", { confirm }),
   );
-export const changePrivacy = (body: Partial<Privacy>) =>
+export const changePrivacy = (body: Partial<Omit<Privacy, "content_days">>) =>
   request<Privacy>("/security/privacy", sending("PATCH /security/privacy", body));

@@ -5,7 +5,7 @@ import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { localTime, utc } from "../../lib/format.ts";
 import { Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
-import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Check, Confirm, Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {
@@ -133,43 +133,93 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
   );
 }
 
+const daysText = (days: number): string => (days === 1 ? "1 day" : `${days} days`);
+
+/** What keeping prompts and answers means here, or why it cannot be turned on. */
+function keepingHint({ privacy, zdr }: { privacy: Privacy; zdr: boolean }): string {
+  const { content_days: days } = privacy;
+  if (days === undefined)
+    return "This gateway has no archive to keep them in. Its operator configures one with archive.url.";
+  if (zdr)
+    return "Not with zero retention, which keeps nothing. Turning that on deletes what is kept.";
+  return (
+    `The archive keeps the request and the answer of each chat request from now on, for ${daysText(days)}. ` +
+    "Who may read the security settings may read them. Requests with zero retention or store: false are never kept."
+  );
+}
+
 function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolean }) {
   const queries = useQueryClient();
   const [zdr, setZdr] = useState(privacy.zdr);
   const [blocked, setBlocked] = useState(privacy.blocked_providers.join(", "));
+  const [keeps, setKeeps] = useState(privacy.keep_contents ?? false);
+  const [isAsking, setAsking] = useState(false);
+  const keepsThen = keeps && !zdr;
+  const isChanged = keepsThen !== (privacy.keep_contents ?? false);
   const save = useMutation({
-    mutationFn: () => changePrivacy({ zdr, blocked_providers: listOf(blocked) }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["security", "privacy"] }),
+    mutationFn: () =>
+      changePrivacy({
+        zdr,
+        blocked_providers: listOf(blocked),
+        ...(isChanged && { keep_contents: keepsThen }),
+      }),
+    onSuccess(saved) {
+      setAsking(false);
+      setKeeps(saved.keep_contents ?? false);
+      return queries.invalidateQueries({ queryKey: ["security", "privacy"] });
+    },
   });
   return (
-    <Form
-      action="Save privacy"
-      work={save}
-      onSubmit={() => save.mutate()}
-      disabled={!mayWrite}
-      more={save.isSuccess ? <Status kind="good">saved</Status> : null}
-    >
-      <Check
-        label="Zero retention only"
-        checked={zdr}
+    <>
+      <Form
+        action="Save privacy"
+        work={isAsking ? { ...save, error: null } : save}
+        onSubmit={() => (isChanged && !keepsThen ? setAsking(true) : save.mutate())}
         disabled={!mayWrite}
-        onChange={setZdr}
-        hint="Requests go to providers alone that keep nothing of them."
-      />
-      <Field
-        label="Blocked providers"
-        hint="Ids, separated by commas. They never serve this workspace."
+        more={save.isSuccess ? <Status kind="good">saved</Status> : null}
       >
-        {(id) => (
-          <TextArea
-            id={id}
-            value={blocked}
-            readOnly={!mayWrite}
-            onChange={(event) => setBlocked(event.target.value)}
-          />
-        )}
-      </Field>
-    </Form>
+        <Check
+          label="Zero retention only"
+          checked={zdr}
+          disabled={!mayWrite}
+          onChange={setZdr}
+          hint="Requests go to providers alone that keep nothing of them."
+        />
+        <Check
+          label="Keep prompts and answers"
+          checked={keepsThen}
+          disabled={!mayWrite || zdr || privacy.content_days === undefined}
+          onChange={setKeeps}
+          hint={keepingHint({ privacy, zdr })}
+        />
+        <Field
+          label="Blocked providers"
+          hint="Ids, separated by commas. They never serve this workspace."
+        >
+          {(id) => (
+            <TextArea
+              id={id}
+              value={blocked}
+              readOnly={!mayWrite}
+              onChange={(event) => setBlocked(event.target.value)}
+            />
+          )}
+        </Field>
+      </Form>
+      <Confirm
+        title="Delete kept prompts and answers"
+        open={isAsking}
+        onClose={() => setAsking(false)}
+        onConfirm={() => save.mutate()}
+        action="Save and delete"
+        work={save}
+      >
+        <p>
+          Nobody can read the kept prompts and answers of this workspace any more, and the gateway
+          deletes them from the archive. Turning it on again does not bring them back.
+        </p>
+      </Confirm>
+    </>
   );
 }
 

@@ -1,0 +1,88 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useScope } from "../../lib/session.ts";
+import { Actions, Button, Code, Empty, Loaded } from "../../ui/parts.tsx";
+import { privacyQuery } from "../security/api.ts";
+import { type Content, contentQuery } from "./api.ts";
+
+/** The body of a request, or as much of its text as was kept. */
+const promptText = ({ input, input_cut: isCut }: Content): string =>
+  isCut && typeof input["prompt"] === "string" ? input["prompt"] : JSON.stringify(input, null, 2);
+
+/** Texts of strangers: every one is a text node, which no browser runs. */
+function Texts({ content }: { content: Content }) {
+  const { completion, reasoning, raw } = content.output;
+  return (
+    <>
+      <h3>Prompt</h3>
+      {content.input_cut ? <p>Only its beginning is kept.</p> : null}
+      <Code text={promptText(content)} label="Copy prompt" />
+      {reasoning === null ? null : (
+        <>
+          <h3>Reasoning</h3>
+          <Code text={reasoning} label="Copy reasoning" />
+        </>
+      )}
+      <h3>Answer</h3>
+      {content.output_cut ? <p>Only its beginning is kept.</p> : null}
+      {completion === null ? (
+        <p>It has no text. What was sent is below.</p>
+      ) : (
+        <Code text={completion} label="Copy answer" />
+      )}
+      <details>
+        <summary>Answer as it was sent</summary>
+        <Code text={raw} />
+      </details>
+    </>
+  );
+}
+
+function Found({ id }: { id: string }) {
+  const query = useQuery(contentQuery(id));
+  return (
+    <Loaded query={query} what="The prompt and the answer" height={240}>
+      {(content) =>
+        content === null ? (
+          <Empty>
+            Nothing is kept of this request. The gateway keeps chat requests that were served since
+            the workspace asked for it, for a limited time, and none with zero retention, with{" "}
+            <code>store: false</code> or from a cache.
+          </Empty>
+        ) : (
+          <Texts content={content} />
+        )
+      }
+    </Loaded>
+  );
+}
+
+/** The prompt and the answer of a request, read only when a person asks for them. */
+export function KeptContent({ id }: { id: string }) {
+  const mayRead = useScope("read:security");
+  const privacy = useQuery({ ...privacyQuery, enabled: mayRead });
+  const [isAsked, setAsked] = useState(false);
+  const isKept = privacy.data?.keep_contents;
+  // Without an archive there is nothing to read or to turn on.
+  if (!mayRead || isKept === undefined) return null;
+  return (
+    <>
+      <h2>Prompt and answer</h2>
+      {!isKept ? (
+        <p>
+          This workspace does not keep prompts and answers. Its{" "}
+          <Link to="/security">privacy settings</Link> can change that for later requests.
+        </p>
+      ) : isAsked ? (
+        <Found id={id} />
+      ) : (
+        <Actions>
+          <Button look="plain" onClick={() => setAsked(true)}>
+            Show prompt and answer
+          </Button>
+        </Actions>
+      )}
+    </>
+  );
+}

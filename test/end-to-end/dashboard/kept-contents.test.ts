@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { type ClickHouseServer, startClickHouse } from "../../support/clickhouse.ts";
+import { chatCompletion } from "../../support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../support/upstream/steps.ts";
+import { at, textAt } from "../api/at.ts";
+import { type DashboardScene, type Look, startDashboardScene } from "./dashboard-scene.ts";
+import { expectSound, settled } from "./screen.ts";
+
+const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+const keeping = "Keep prompts and answers";
+
+/** Saves the privacy settings with a button, and waits until they are in force. */
+async function save(page: Page, button = "Save privacy"): Promise<void> {
+  const saved = page.waitForResponse(
+    (response) => response.request().method() === "PATCH" && response.ok(),
+  );
+  await page.getByRole("button", { name: button }).click();
+  await saved;
+  await settled(page);
+}
+
+describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromium}`, () => {
+  let clickhouse: ClickHouseServer;
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    clickhouse = await startClickHouse();
+    const url = clickhouse.urlOf("dashboard");
+    scene = await startDashboardScene(undefined, {
+      archive: { url, reads: "older", keepDays: undefined, contentDays: 3 },
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await scene.stop();
+    await clickhouse.stop();
+  });
+
+  const keepContents = (isKept: boolean): Promise<unknown> =>
+    scene.ask("owner", "PATCH", "/security/privacy", { zdr: false, keep_contents: isKept });
+  const privacy = (): Promise<unknown> => scene.ask("owner", "GET", "/security/privacy");
+
+  /** Asks a model something hostile that answers with the same; gives the id of the record. */
+  async function ask(body: Record<string, unknown> = {}): Promise<string> {
+    scene.serving.script(json(chatCompletion({ text: [`Said: ${payload}`] })));
+    const answer = await scene.chat({
+      model: "acme/large",
+      messages: [{ role: "user", content: payload }],
+      ...body,
+    });
+    expect(await answer.text()).toContain("Said: ");
+    return `gen_${answer.headers.get("x-service-trace-id")}`;
+  }
+
+  test("are turned on with their days in sight, and off only after it was said what is deleted", async () => {
+    await keepContents(false);
+    const screen = await scene.open("developer", "/security");
+    const { page } = screen;
+    const box = page.getByLabel(keeping);
+    await page.getByText(/for 3 days/).waitFor();
+    expect(await box.isChecked()).toBe(false);
+    await box.check();
+    await save(page);
+    expect(at(await privacy(), "keep_contents")).toBe(true);
+    await expectSound(screen);
+    await page.reload();
+    await settled(page);
+    expect(await box.isChecked()).toBe(true);
+    await box.uncheck();
+    await page.getByRole("button", { name: "Save privacy" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete kept prompts and answers" });
+    await dialog.getByText(/does not bring them back/).waitFor();
+    await expectSound(screen);
+    expect(at(await privacy(), "keep_contents")).toBe(true);
+    await save(page, "Save and delete");
+    await dialog.waitFor({ state: "detached" });
+    expect(at(await privacy(), "keep_contents")).toBe(false);
+    await screen.close();
+  });
+
+  test("end with zero retention, which the form says before it is saved", async () => {
+    await keepContents(true);
+    const { page, close } = await scene.open("owner", "/security");
+    const box = page.getByLabel(keeping);
+    await page.getByLabel("Zero retention only").check();
+    expect([await box.isChecked(), await box.isDisabled()]).toEqual([false, true]);
+    await page.getByText(/Not with zero retention/).waitFor();
+    await page.getByRole("button", { name: "Save privacy" }).click();
+    await save(page, "Save and delete");
+    expect(await privacy()).toMatchObject({ zdr: true, keep_contents: false });
+    await keepContents(false);
+    await close();
+  });
+
+  test.each<Look>(["light", "dark", "phone"])(
+    "are read in the drawer of their request, as texts that do not run: %s",
+    async (look) => {
+      await keepContents(true);
+      const id = await ask();
+      const screen = await scene.open("developer", `/activity?id=${id}`, look);
+      const { page } = screen;
+      const dialog = page.getByRole("dialog", { name: "Request" });
+      await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+      await dialog.getByRole("heading", { name: "Answer", exact: true }).waitFor();
+      const texts = await dialog.locator("pre code").allInnerTexts();
+      expect(texts).toContain(`Said: ${payload}`);
+      expect(texts.some((text) => text.includes(JSON.stringify(payload)))).toBe(true);
+      expect(await dialog.locator("img, script").count()).toBe(0);
+      expect(await page.evaluate("window.hacked === undefined")).toBe(true);
+      await expectSound(screen);
+      await screen.close();
+    },
+  );
+
+  test("that are none are said to be none, and why", async () => {
+    await keepContents(true);
+    const id = await ask({ store: false });
+    const screen = await scene.open("owner", `/activity?id=${id}`);
+    const dialog = screen.page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+    await dialog.getByText("Nothing is kept of this request.").waitFor();
+    expect(screen.problems.splice(0)).toEqual(["404 GET /api/v1/generation/content"]);
+    await expectSound(screen);
+    await keepContents(false);
+    await screen.go(screen.page.url());
+    await dialog.getByText("This workspace does not keep prompts and answers.").waitFor();
+    await dialog.getByRole("link", { name: "privacy settings" }).click();
+    await screen.page.getByRole("heading", { name: "Security" }).waitFor();
+    await screen.close();
+  });
+
+  test("are not offered to a member, whom security is no matter of", async () => {
+    await keepContents(true);
+    const id = textAt(
+      await scene.ask("owner", "GET", "/analytics/generations?limit=1"),
+      "data.0.id",
+    );
+    const screen = await scene.open("member", `/activity?id=${id}`);
+    const dialog = screen.page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+    await settled(screen.page);
+    expect(await dialog.getByRole("heading", { name: "Prompt and answer" }).count()).toBe(0);
+    expect(screen.problems).toEqual([]);
+    await screen.close();
+  });
+});
+
+describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, () => {
+  test("says why prompts and answers cannot be kept, and shows none in a request", async () => {
+    const scene = await startDashboardScene();
+    try {
+      const screen = await scene.open("owner", "/security");
+      const { page } = screen;
+      await page.getByText(/This gateway has no archive/).waitFor();
+      expect(await page.getByLabel(keeping).isDisabled()).toBe(true);
+      await page.getByLabel("Blocked providers").fill("broken");
+      await save(page);
+      expect(await scene.ask("owner", "GET", "/security/privacy")).toEqual({
+        zdr: false,
+        blocked_providers: ["broken"],
+      });
+      await screen.go(`${scene.origin}/dashboard/activity`);
+      await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
+      const dialog = page.getByRole("dialog", { name: "Request" });
+      await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+      await settled(page);
+      expect(await dialog.getByRole("heading", { name: "Prompt and answer" }).count()).toBe(0);
+      await expectSound(screen);
+      await screen.close();
+    } finally {
+      await scene.stop();
+    }
+  }, 120_000);
+});
