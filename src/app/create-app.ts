@@ -146,6 +146,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
   });
   const insights = await buildInsights(settings, {
     ...tools,
+    providerKeyVault: account.providerKeyVault,
     storage,
     database: storage.database.withTables(),
     reads: replica?.database.withTables(),

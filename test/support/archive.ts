@@ -6,6 +6,12 @@ import {
 import { archivingCommits } from "../../src/insights/archive/outbox-add.ts";
 import type { GenerationRecord } from "../../src/insights/generation-record.ts";
 import { type Clock, systemClock } from "../../src/platform/kernel/clock.ts";
+import {
+  createMasterKeys,
+  type DataKeyStore,
+  KeyVault,
+  type WrappedDataKey,
+} from "../../src/platform/vault/key-vault.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
 import { type InsightTables, openInsightStorage, settledUnit } from "./generation-records.ts";
 
@@ -18,10 +24,22 @@ export interface ArchivedStorage {
   close(): Promise<void>;
 }
 
-/**
- * Opens a database and its archive as gateways do; records are archived only when the test asks for
- * it.
- */
+/** A vault whose data keys are in memory. */
+function openTestVault(): Promise<KeyVault> {
+  const rows: WrappedDataKey[] = [];
+  const store: Pick<DataKeyStore, "loadAll" | "find" | "insert"> = {
+    loadAll: () => Promise.resolve(rows),
+    find: (workspaceId) => Promise.resolve(rows.find((row) => row.workspaceId === workspaceId)),
+    insert: (row) => Promise.resolve(void rows.push(row)),
+  };
+  return KeyVault.open({
+    store: store as DataKeyStore,
+    masterKeys: createMasterKeys({ current: new Uint8Array(32).fill(7), previous: [] }),
+    clock: systemClock,
+  });
+}
+
+/** Opens a database and its archive, as gateways do; nothing is archived by itself. */
 export async function openArchived(options: {
   url: string;
   archiveUrl: string;
@@ -55,6 +73,7 @@ export async function openArchived(options: {
       closedWorkspaces: () => Promise.resolve(options.closedWorkspaces ?? []),
       isLeader: undefined,
       contentsSince: () => Promise.resolve(options.contentsSince ?? new Map()),
+      contentVault: await openTestVault(),
       contentBudgetCharacters: options.contentBudgetCharacters ?? 1e9,
       onDropped: () => undefined,
       onContentsDropped: (contents) => options.onContentsDropped?.(contents),

@@ -18,6 +18,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { KeyVault } from "../../platform/vault/key-vault.ts";
 
 /**
  * Builds the insights of this gateway. They do not import the catalog, so what they need of it is
@@ -37,6 +38,7 @@ export function buildInsights(
     /** How much of what gateways share answers, from 0 to 1; undefined where they share nothing. */
     sharedUp: (() => number) | undefined;
     isLeader: (() => boolean) | undefined;
+    providerKeyVault: KeyVault;
   },
 ): Promise<Insights> {
   const { storage, database, reads, clock, catalog, logger, smoke, sharedUp } = parts;
@@ -78,11 +80,13 @@ function archiveOpener(
     logger,
     clock,
     isLeader,
+    providerKeyVault,
   }: {
     storage: Pick<Storage<never>, "kind" | "commits">;
     logger: Logger;
     clock: Clock;
     isLeader: (() => boolean) | undefined;
+    providerKeyVault: KeyVault;
     database: Kysely<ClosingTables>;
   },
 ): OpenArchive | undefined {
@@ -101,6 +105,7 @@ function archiveOpener(
         isLeader,
         closedWorkspaces: () => closedWorkspaces(people),
         contentsSince: () => contentsSince(people),
+        contentVault: providerKeyVault,
         contentBudgetCharacters: logBudgetBytes,
         onContentsDropped: (contents) =>
           logger.warn(

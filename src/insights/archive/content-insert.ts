@@ -11,10 +11,11 @@ export interface ContentTables {
     streamed: number;
     request_cut: number;
     answer_cut: number;
-    /** The characters of both texts. */
+    /** Characters of both columns. */
     size: number;
     /** The insert that a row belongs to; null until that is decided. */
     batch: string | null;
+    /** Compressed and encrypted by `sealContent`; in clear only in rows from before it was. */
     request: string;
     answer: string;
   };

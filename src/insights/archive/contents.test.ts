@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,7 +65,7 @@ const archived = async (name: string): Promise<string[]> =>
   ).map((row) => String(row["workspace_id"]));
 
 const waiting = async ({ storage, archive }: ArchivedStorage): Promise<string[]> => {
-  await storage.commits.flush();
+  await archive.contents.written();
   expect(archive.figures.archived).toBe(0);
   const rows = await storage.database
     .selectFrom("content_outbox")
@@ -101,6 +102,64 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
     expect(table?.["text"]).toContain("toIntervalDay(7)");
   }, 60_000);
 
+  test("are nowhere in clear, and refused in the place of another", async () => {
+    const { name, archiveUrl } = fresh();
+    const text = "Xylophonisch ".repeat(40);
+    const [own, other] = [contentOf("ws_a", { text }), contentOf("ws_b", { text })];
+    const queryOf = ({ workspaceId, generationId: id }: Content) => ({
+      workspaceId,
+      id,
+      sinceMs: 1,
+    });
+    const contentsSince = new Map(["ws_a", "ws_b"].map((id) => [id, 1]));
+    await within({ url: await databaseUrl(), archiveUrl, contentsSince }, async (opened) => {
+      const { storage, archive } = opened;
+      const outbox = () => storage.database.selectFrom("content_outbox").selectAll().execute();
+      for (const content of [own, other]) archive.contents.write(content);
+      await archive.contents.written();
+      const rows = await outbox();
+      expect(rows.length).toBe(2);
+      expect(JSON.stringify(rows)).not.toMatch(/Xylo|nsaid/);
+      await archive.contents.round();
+      expect(await outbox()).toEqual([]);
+      const stored = await clickhouse.ask(name, "select * from switchyard_contents");
+      expect(stored.length).toBe(2);
+      expect(JSON.stringify(stored)).not.toMatch(/Xylo|nsaid/);
+      expect(await archive.contents.find(queryOf(own))).toEqual(own);
+      // Back in the outbox, where rows are looked for first, with what is the other's, piece by piece.
+      const [row, theirs] = rows.toSorted((one) => (one.workspace_id === "ws_a" ? -1 : 1));
+      if (row === undefined || theirs === undefined) throw new Error("no rows");
+      await storage.database.insertInto("content_outbox").values(row).execute();
+      for (const change of [
+        { request: theirs.request },
+        { answer: theirs.answer },
+        { request: row.answer, answer: row.request },
+        { key_id: "key_two" },
+        { created_at_ms: Number(row.created_at_ms) + 1 },
+      ]) {
+        await storage.database
+          .updateTable("content_outbox")
+          .set({ ...row, ...change })
+          .execute();
+        await expect(archive.contents.find(queryOf(own))).rejects.toThrow("could not be decrypted");
+      }
+      await storage.database
+        .updateTable("content_outbox")
+        .set({ ...row, workspace_id: "ws_b" })
+        .execute();
+      await expect(archive.contents.find({ ...queryOf(own), workspaceId: "ws_b" })).rejects.toThrow(
+        "could not be decrypted",
+      );
+      const clear = { request: "{}", answer: 'data: {"a":"v1|"}\n\n' };
+      await storage.database
+        .updateTable("content_outbox")
+        .set({ ...row, ...clear })
+        .execute();
+      const found = await archive.contents.find(queryOf(own));
+      expect([found?.request.text, found?.answer.text]).toEqual([clear.request, clear.answer]);
+    });
+  }, 60_000);
+
   test("go where their workspace does not ask for them any more, or did not yet", async () => {
     const { name, archiveUrl } = fresh();
     const nowMs = systemClock.nowMs();
@@ -130,7 +189,8 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
     let dropped = 0;
     const options = {
       archiveUrl,
-      contentBudgetCharacters: 1_000,
+      // Each takes some 550 characters when it is encrypted.
+      contentBudgetCharacters: 1_600,
       onContentsDropped: (contents: number) => void (dropped += contents),
     };
     await within({ url: await databaseUrl(), ...options }, async (opened) => {
@@ -138,9 +198,12 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
       const startMs = systemClock.nowMs() - 60_000;
       for (const index of [1, 2, 3, 4])
         kept.write(
-          contentOf(`ws_${index}`, { createdAtMs: startMs + index, text: "x".repeat(400) }),
+          contentOf(`ws_${index}`, {
+            createdAtMs: startMs + index,
+            text: randomBytes(300).toString("hex"),
+          }),
         );
-      await opened.storage.commits.flush();
+      await kept.written();
       await kept.trim();
       expect(await waiting(opened)).toEqual(["ws_3", "ws_4"]);
       expect(dropped).toBe(2);

@@ -5,6 +5,7 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { ArchiveClient } from "./archive-client.ts";
 import { archivedId, prepareTable } from "./archive-tables.ts";
 import { type Content, contentRow, type ContentTables } from "./content-insert.ts";
+import { type ContentVault, openContent, sealContent } from "./content-seal.ts";
 
 type Row = ContentTables["content_outbox"];
 
@@ -44,6 +45,8 @@ interface ContentsOptions {
   database: Kysely<ContentTables>;
   commits: CommitQueue;
   client: ArchiveClient;
+  /** Encrypts them before anything is written. */
+  vault: ContentVault;
   clock: Clock;
   /** Days for which the archive keeps them. */
   keepDays: number;
@@ -71,6 +74,8 @@ interface ContentQuery {
  */
 export class Contents {
   private readonly options: ContentsOptions;
+  /** Contents that are being encrypted, and not yet with the commits. */
+  private readonly sealing = new Set<Promise<void>>();
   private pendingCharacters = 0;
   private droppedCount = 0;
   private upkeptMs = -Infinity;
@@ -88,29 +93,34 @@ export class Contents {
 
   /** Puts a content into the outbox. Never waits; what cannot be written now is counted as lost. */
   write(content: Content): void {
-    const { commits, onError } = this.options;
+    const { commits } = this.options;
     const size = content.request.text.length + content.answer.text.length;
     if (commits.stalled || this.pendingCharacters + size > pendingCharactersMax) {
       this.droppedCount += 1;
       return;
     }
     this.pendingCharacters += size;
-    commits
-      .commit({ inserts: [contentRow(content)], adds: [] })
-      .catch((error: unknown) => {
-        this.droppedCount += 1;
-        onError(error);
-      })
-      .finally(() => (this.pendingCharacters -= size));
+    const sealing = this.sealed(content, size).finally(() => this.sealing.delete(sealing));
+    this.sealing.add(sealing);
   }
 
   /**
-   * Returns a workspace's content, from the outbox or the archive. Rejects with
-   * `ArchiveUnavailableError`.
+   * Resolves when every content that was written so far is in the outbox, or lost. Rejects with
+   * `StorageUnavailableError` where the database answers nothing.
+   */
+  async written(): Promise<void> {
+    const { commits } = this.options;
+    await Promise.all(this.sealing);
+    if (commits.pendingCount > 0) await commits.flush();
+  }
+
+  /**
+   * A workspace's content, from wherever it is. Rejects with `ArchiveUnavailableError`, and where
+   * it cannot be decrypted.
    */
   async find(query: ContentQuery): Promise<Content | undefined> {
-    const { database, commits } = this.options;
-    if (commits.pendingCount > 0) await commits.flush();
+    const { database } = this.options;
+    await this.written();
     const waiting = await database
       .selectFrom("content_outbox")
       .selectAll()
@@ -118,7 +128,8 @@ export class Contents {
       .where("workspace_id", "=", query.workspaceId)
       .where("created_at_ms", ">=", query.sinceMs)
       .executeTakeFirst();
-    return waiting === undefined ? this.findArchived(query) : contentOf(waiting);
+    const found = waiting === undefined ? await this.findArchived(query) : contentOf(waiting);
+    return found && openContent(this.options.vault, found);
   }
 
   /**
@@ -139,6 +150,29 @@ export class Contents {
     }
   }
 
+  /** Resolves when a content is encrypted and its commit under way; never rejects. */
+  private async sealed(content: Content, size: number): Promise<void> {
+    const { commits, vault, onError } = this.options;
+    const done = (): void => void (this.pendingCharacters -= size);
+    const lost = (error: unknown): void => {
+      this.droppedCount += 1;
+      onError(error);
+    };
+    await sealContent(vault, content).then(
+      (sealed) => {
+        const row = contentRow(sealed);
+        void commits
+          .commit({ inserts: [row], adds: [] })
+          .catch(lost)
+          .finally(done);
+      },
+      (error: unknown) => {
+        lost(error);
+        done();
+      },
+    );
+  }
+
   private async prepare(): Promise<void> {
     const { client, keepDays } = this.options;
     if (this.isPrepared) return;
@@ -148,7 +182,7 @@ export class Contents {
   }
 
   private async archiveAll(): Promise<void> {
-    if (this.pendingCharacters > 0) await this.options.commits.flush();
+    await this.written();
     const undecided = await this.options.database
       .selectFrom("content_outbox")
       .select("batch")
@@ -220,9 +254,10 @@ export class Contents {
     if (dropped > 0) onDropped(dropped);
   }
 
-  /** Starts no further batch. */
-  stop(): void {
+  /** Begins no batch any more; resolves when the commit of what was written so far is under way. */
+  async stop(): Promise<void> {
     this.stopped = true;
+    await Promise.all(this.sealing);
   }
 
   private async dropOldest(waitingCharacters: number): Promise<number> {

@@ -6,6 +6,7 @@ import type { RecordArchive } from "../retention.ts";
 import type { UsageTables } from "../usage-rollup.ts";
 import { ArchiveClient } from "./archive-client.ts";
 import { ArchiveReads } from "./archive-reads.ts";
+import type { ContentVault } from "./content-seal.ts";
 import { Contents } from "./contents.ts";
 import {
   ArchivedFigures,
@@ -44,7 +45,9 @@ export interface ArchivePorts {
    * does.
    */
   contentsSince(): Promise<ReadonlyMap<string, number>>;
-  /** The most characters of prompts and answers that wait in the database. */
+  /** Encrypts prompts and answers. */
+  contentVault: ContentVault;
+  /** Characters of prompts and answers that may wait in the database. */
   contentBudgetCharacters: number;
   onDropped(records: number): void;
   onContentsDropped(contents: number): void;
@@ -99,6 +102,7 @@ const contentsOf = (
     commits,
     client,
     clock,
+    vault: ports.contentVault,
     keepDays: settings.contentDays,
     budgetCharacters: ports.contentBudgetCharacters,
     keptSince: ports.contentsSince,
@@ -160,8 +164,7 @@ export function openArchive(options: ArchiveOptions): Archive {
     },
     start: () => archiver.start(),
     async stop() {
-      contents.stop();
-      await archiver.stop();
+      await Promise.all([contents.stop(), archiver.stop()]);
       await client.close();
     },
   };

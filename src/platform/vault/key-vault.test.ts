@@ -72,6 +72,31 @@ test("a key that was sealed is opened after a restart, and each workspace has a 
   expect(() => again.open({ ...place, id: "byok_2" }, sealed)).toThrow();
 });
 
+test("a record's text is opened for its place alone, by every gateway, and under a key of its own", async () => {
+  const rows = new Rows();
+  const [vault, other] = [await openVault(rows, 1), await openVault(rows, 1)];
+  const record = { workspaceId: "ws_1", id: "gen_1", facts: ["request", "key_1"] };
+  const sealed = await vault.sealRecord(record, plain);
+  await other.learn("ws_1");
+  for (const each of [vault, other])
+    expect(each.openRecord(record, sealed)).toEqual(Buffer.from(plain));
+  await vault.seal({ ...place, workspaceId: "ws_2" }, "sk-theirs");
+  for (const change of [
+    { workspaceId: "ws_2" },
+    { workspaceId: "ws_3" },
+    { id: "gen_2" },
+    { facts: ["answer", "key_1"] },
+    { facts: ["request"] },
+  ])
+    expect(() => vault.openRecord({ ...record, ...change }, sealed)).toThrow();
+  // Neither does it pass as a provider's key, nor one as a record.
+  expect(() =>
+    vault.open({ workspaceId: "ws_1", providerId: "gen_1", id: "request" }, sealed),
+  ).toThrow();
+  const key = await vault.seal(place, "sk-mine");
+  expect(() => vault.openRecord({ ...record, id: "openai", facts: ["byok_1"] }, key)).toThrow();
+});
+
 test("rows of the database alone, with a master key of one's own, open nothing", async () => {
   const rows = new Rows();
   const sealed = await (await openVault(rows, 1)).seal(place, "sk-mine");

@@ -114,6 +114,15 @@ interface KeyPlace {
   id: string;
 }
 
+/** Where a record's text is kept: it can be opened for this place alone. */
+interface RecordPlace {
+  workspaceId: string;
+  /** Id of the record, such as a `gen_` id. */
+  id: string;
+  /** What else has to be the same when it is opened. */
+  facts: readonly string[];
+}
+
 const dataKeyBytes = 32;
 const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => [
   "data-key",
@@ -126,10 +135,28 @@ const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [
   id,
 ];
 
+const recordBinding = ({ workspaceId, id, facts }: RecordPlace): Binding => [
+  "record",
+  workspaceId,
+  id,
+  ...facts,
+];
+
 /**
- * Encrypts provider keys under a key of their workspace, which in turn is stored wrapped by the
- * master key, so that neither the rows nor the master key alone reveal anything. Data keys stay
- * unwrapped in memory; provider keys do not.
+ * A record's own key. Random nonces are safe for 2^32 texts under one key (NIST SP 800-38D, 8.3),
+ * which a workspace's requests would exceed.
+ */
+const recordKey = (dataKey: SealingKey, recordId: string): SealingKey => ({
+  id: dataKey.id,
+  key: createSecretKey(
+    Buffer.from(hkdfSync("sha256", dataKey.key, recordId, "switchyard record v1", dataKeyBytes)),
+  ),
+});
+
+/**
+ * Encrypts provider keys and texts of records under a key of their workspace, which in turn is
+ * stored wrapped by the master key: neither the rows nor the master key alone give anything away.
+ * Data keys stay unwrapped in memory, provider keys do not.
  */
 export class KeyVault {
   private readonly store: DataKeyStore;
@@ -163,15 +190,32 @@ export class KeyVault {
    * there is none.
    */
   async seal(place: KeyPlace, secret: string): Promise<string> {
-    const dataKey =
-      this.dataKeys.get(place.workspaceId) ??
-      (await this.mutex.run(place.workspaceId, () => this.make(place.workspaceId)));
+    const dataKey = await this.dataKeyOf(place.workspaceId);
     return seal(dataKey, { plain: Buffer.from(secret, "utf8"), binding: keyBinding(place) });
   }
 
   /**
-   * Returns the provider's key in the clear. Throws where the sealed text is damaged or belongs to
-   * another place.
+   * Seals bytes of a record for its place, under a key of the record that is derived from the
+   * workspace's data key, which is made where there is none.
+   */
+  async sealRecord(place: RecordPlace, plain: Uint8Array): Promise<string> {
+    const dataKey = await this.dataKeyOf(place.workspaceId);
+    return seal(recordKey(dataKey, place.id), { plain, binding: recordBinding(place) });
+  }
+
+  /** A record's bytes in clear. Throws where they are damaged or belong to another place. */
+  openRecord(place: RecordPlace, sealed: string): Buffer {
+    const dataKey = this.dataKeys.get(place.workspaceId);
+    assert(
+      dataKey !== undefined && sealingKeyIdOf(sealed) === dataKey.id,
+      "a record is sealed under a data key that is not there",
+    );
+    return open(recordKey(dataKey, place.id), { sealed, binding: recordBinding(place) });
+  }
+
+  /**
+   * The provider's key in clear. Throws where the sealed text is damaged or belongs to another
+   * place.
    */
   open(place: KeyPlace, sealed: string): string {
     const dataKey = this.dataKeys.get(place.workspaceId);
@@ -187,6 +231,13 @@ export class KeyVault {
     if (this.dataKeys.has(workspaceId)) return;
     const row = await this.store.find(workspaceId);
     if (row !== undefined) await this.take(row);
+  }
+
+  private async dataKeyOf(workspaceId: string): Promise<SealingKey> {
+    return (
+      this.dataKeys.get(workspaceId) ??
+      (await this.mutex.run(workspaceId, () => this.make(workspaceId)))
+    );
   }
 
   private async make(workspaceId: string): Promise<SealingKey> {

@@ -99,6 +99,11 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
       await idOf(withKey("POST", "/responses", { ...response, stream: true })),
     ];
     expect(await archived()).toBe(asked.length);
+    const rows = await clickhouse.ask(database, "select * from switchyard_contents");
+    expect(
+      rows.every(({ request, answer }) => /^v1\|/.test(`${request}`) && /^v1\|/.test(`${answer}`)),
+    ).toBe(true);
+    expect(JSON.stringify(rows)).not.toContain(secretWord);
     const said = new Set<unknown>();
     for (const id of asked) {
       const answer = await workspaces.own("GET", `/generation/content?id=${id}`);
