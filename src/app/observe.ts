@@ -320,7 +320,7 @@ export function watchFigures(
     ledger: Pick<LedgerPort, "openHoldCount">;
     commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
     uncollected: { readonly count: number };
-    archive: Pick<Archive, "figures"> | undefined;
+    archive: Pick<Archive, "figures" | "contents"> | undefined;
     replica: Pick<Replica, "figures"> | undefined;
   },
 ): void {
@@ -328,6 +328,7 @@ export function watchFigures(
   metrics.watchCommitQueuePending(() => commits.pendingCount);
   metrics.watchCommitsRejected(() => commits.rejectedCount);
   metrics.watchUncollectedWaiting(() => uncollected.count);
-  if (archive !== undefined) metrics.watchArchive(() => archive.figures);
+  if (archive !== undefined)
+    metrics.watchArchive(() => ({ ...archive.figures, contents: archive.contents.figures }));
   if (replica !== undefined) metrics.watchReplica(() => replica.figures);
 }

@@ -33,7 +33,7 @@ interface ArchiverOptions {
   outbox: Outbox;
   client: ArchiveClient;
   /** Prompts and answers, which are archived after the records. */
-  contents: Pick<Contents, "round" | "trim">;
+  contents: Pick<Contents, "round" | "trim" | "report" | "figures">;
   clock: Clock;
   /** Days for which the archive keeps records; undefined means permanently. */
   keepDays: number | undefined;
@@ -142,15 +142,18 @@ export class Archiver {
   }
 
   private async runLeading(): Promise<void> {
-    const { isLeader, onError } = this.options;
+    const { isLeader, onError, contents } = this.options;
     if (isLeader?.() === false) {
       Object.assign(this.figures, { waiting: 0, lagSeconds: 0 });
+      contents.figures.waiting = 0;
+      // What the leader does not know of: contents that could not be written here.
+      contents.report();
       return;
     }
     try {
       await this.round();
       if (this.options.clock.monotonicMs() - this.erasedMs >= eraseEveryMs) await this.erase();
-      await this.options.contents.round();
+      await contents.round();
       this.pauseMs = everyMs;
     } catch (error) {
       this.pauseMs = Math.min(pauseMsMax, this.pauseMs * 2);

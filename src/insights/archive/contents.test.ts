@@ -94,6 +94,7 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
       await readEverywhere();
       expect(await waiting(opened)).toEqual([]);
       expect((await archived(name)).length).toBe(70);
+      expect(kept.figures).toEqual({ waiting: 0, archived: 70, dropped: 0 });
     });
     const [table] = await clickhouse.ask(
       name,
@@ -206,6 +207,9 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
       await kept.written();
       await kept.trim();
       expect(await waiting(opened)).toEqual(["ws_3", "ws_4"]);
+      expect(dropped).toBe(2);
+      expect(kept.figures).toEqual({ waiting: 2, archived: 0, dropped: 2 });
+      await kept.trim();
       expect(dropped).toBe(2);
     });
   }, 60_000);

@@ -59,7 +59,16 @@ interface ContentsOptions {
   onError(error: unknown): void;
 }
 
-/** The content that is requested. */
+/** Contents in numbers, for metrics. */
+interface ContentFigures {
+  /** Those that wait in the outbox. */
+  waiting: number;
+  /** Those that this gateway has archived, and those that were lost or given up before. */
+  archived: number;
+  dropped: number;
+}
+
+/** Which content is asked for. */
 interface ContentQuery {
   workspaceId: string;
   /** A `gen_` id. */
@@ -73,11 +82,13 @@ interface ContentQuery {
  * the archive with a retention of its own.
  */
 export class Contents {
+  readonly figures: ContentFigures = { waiting: 0, archived: 0, dropped: 0 };
   private readonly options: ContentsOptions;
   /** Contents that are being encrypted, and not yet with the commits. */
   private readonly sealing = new Set<Promise<void>>();
   private pendingCharacters = 0;
-  private droppedCount = 0;
+  /** Of those that were dropped, the ones that were reported. */
+  private reportedCount = 0;
   private upkeptMs = -Infinity;
   private isPrepared = false;
   private stopped = false;
@@ -96,7 +107,7 @@ export class Contents {
     const { commits } = this.options;
     const size = content.request.text.length + content.answer.text.length;
     if (commits.stalled || this.pendingCharacters + size > pendingCharactersMax) {
-      this.droppedCount += 1;
+      this.figures.dropped += 1;
       return;
     }
     this.pendingCharacters += size;
@@ -155,7 +166,7 @@ export class Contents {
     const { commits, vault, onError } = this.options;
     const done = (): void => void (this.pendingCharacters -= size);
     const lost = (error: unknown): void => {
-      this.droppedCount += 1;
+      this.figures.dropped += 1;
       onError(error);
     };
     await sealContent(vault, content).then(
@@ -241,17 +252,26 @@ export class Contents {
    * lost.
    */
   async trim(): Promise<void> {
-    const { database, budgetCharacters, onDropped } = this.options;
+    const { database, budgetCharacters } = this.options;
     for (let isOver = true; isOver && !this.stopped; ) {
-      const { size } = await database
+      const { size, contents } = await database
         .selectFrom("content_outbox")
-        .select(({ fn }) => fn.sum<number | string | null>("size").as("size"))
+        .select(({ fn }) => [
+          fn.sum<number | string | null>("size").as("size"),
+          fn.countAll<number | string>().as("contents"),
+        ])
         .executeTakeFirstOrThrow();
+      this.figures.waiting = Number(contents);
       isOver = Number(size) > budgetCharacters && (await this.dropOldest(Number(size))) > 0;
     }
-    const dropped = this.droppedCount;
-    this.droppedCount = 0;
-    if (dropped > 0) onDropped(dropped);
+    this.report();
+  }
+
+  /** Reports what was lost since the last report. */
+  report(): void {
+    const dropped = this.figures.dropped - this.reportedCount;
+    this.reportedCount = this.figures.dropped;
+    if (dropped > 0) this.options.onDropped(dropped);
   }
 
   /** Begins no batch any more; resolves when the commit of what was written so far is under way. */
@@ -282,7 +302,7 @@ export class Contents {
       .where("batch", "is", null)
       .where("generation_id", "<=", last.generation_id)
       .executeTakeFirst();
-    this.droppedCount += Number(numDeletedRows);
+    this.figures.dropped += Number(numDeletedRows);
     return Number(numDeletedRows);
   }
 
@@ -319,6 +339,7 @@ export class Contents {
     if (rows.length > 0)
       await client.insert(contentsTable, { rows: rows.map(archivedContent), token: batch });
     await database.deleteFrom("content_outbox").where("batch", "=", batch).execute();
+    this.figures.archived += rows.length;
   }
 
   private async findArchived(query: ContentQuery): Promise<Content | undefined> {

@@ -54,7 +54,11 @@ export interface Gauges {
   /** Undefined where there is no archive. */
   archive?:
     | (() => Readonly<
-        Record<"waiting" | "lagSeconds" | "archived" | "dropped", number> & { isUp: boolean }
+        Record<"waiting" | "lagSeconds" | "archived" | "dropped", number> & {
+          isUp: boolean;
+          /** Prompts and answers. */
+          contents: Readonly<Record<"waiting" | "archived" | "dropped", number>>;
+        }
       >)
     | undefined;
 }
@@ -215,6 +219,24 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
       "archive_dropped_records_total",
       "Generation records that were deleted before they were archived.",
       () => archive()?.dropped ?? 0,
+    ),
+    metric(
+      "gauge",
+      "archive_outbox_contents",
+      "Prompts with their answers that wait for the archive; counted by the gateway that archives.",
+      () => archive()?.contents.waiting ?? 0,
+    ),
+    metric(
+      "counter",
+      "archived_contents_total",
+      "Prompts with their answers that this gateway archived.",
+      () => archive()?.contents.archived ?? 0,
+    ),
+    metric(
+      "counter",
+      "archive_dropped_contents_total",
+      "Prompts with their answers that were lost or deleted before they were archived.",
+      () => archive()?.contents.dropped ?? 0,
     ),
   ];
 }

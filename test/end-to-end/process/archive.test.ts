@@ -19,9 +19,13 @@ async function metric({ url }: GatewayProcess, name: string): Promise<number> {
   return Number(new RegExp(`^switchyard_${name} (\\S+)$`, "m").exec(text)?.[1]);
 }
 
-/** Resolves when the gateway has archived so many records. */
-async function archived(gateway: GatewayProcess, records: number): Promise<void> {
-  while ((await metric(gateway, "archived_records_total")) < records);
+/** Resolves when the gateway has archived so many records, or so many prompts with answers. */
+async function archived(
+  gateway: GatewayProcess,
+  count: number,
+  name = "archived_records_total",
+): Promise<void> {
+  while ((await metric(gateway, name)) < count);
 }
 
 /** Resolves when the archive has a table for prompts and answers that forgets them after a time. */
@@ -51,6 +55,12 @@ test("a gateway archives what it serves, and serves while the archive is away", 
   expect(at(usage, "data.0.requests")).toBe(3);
   expect(at(await getJson(gateway, "/health"), "components.clickhouse.status")).toBe("healthy");
 
+  const kept = await fetch(`${gateway.url}/api/v1/security/privacy`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ keep_contents: true }),
+  });
+  expect(kept.status).toBe(200);
   await clickhouse.kill();
   await ask(gateway, 2);
   await gateway.stderrHas("records could not be archived yet");
@@ -59,7 +69,9 @@ test("a gateway archives what it serves, and serves while the archive is away", 
   expect(at(listed, "data.length")).toBe(5);
   await clickhouse.restart();
   await archived(gateway, 5);
+  await archived(gateway, 2, "archived_contents_total");
   expect(await metric(gateway, "archive_dropped_records_total")).toBe(0);
+  expect(await metric(gateway, "archive_dropped_contents_total")).toBe(0);
   const [count] = await clickhouse.ask(
     "records",
     "select toUInt32(count()) as records from switchyard_generations",
