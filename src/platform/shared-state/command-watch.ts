@@ -57,7 +57,7 @@ export class CommandWatch {
   }
 
   private gatherWrites(): void {
-    // Undefined before the first connection, whatever its type says.
+    // Undefined before the first connection, although its type does not say so.
     const stream = this.client.stream as Redis["stream"] | undefined;
     if (stream === undefined || this.gathering === stream) return;
     this.gathering = stream;

@@ -150,18 +150,19 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
   ];
 }
 
+/** Returns a metric without labels that is read in memory. */
+const metric = (
+  kind: "gauge" | "counter",
+  name: string,
+  help: string,
+  read: () => number,
+): MetricDefinition => ({ kind, name: `switchyard_${name}`, help, read: async () => read() });
+
 /**
  * Returns the metrics of engines beside the database. An engine that is not in use is reported as
  * healthy.
  */
 function outsideMetrics(gauges: Gauges): MetricDefinition[] {
-  const metric = (
-    kind: "gauge" | "counter",
-    name: string,
-    help: string,
-    read: () => number,
-  ): MetricDefinition => ({ kind, name: `switchyard_${name}`, help, read: async () => read() });
-  const archive = () => gauges.archive?.();
   return [
     metric(
       "gauge",
@@ -193,6 +194,15 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
       "Queries that the primary answered instead of the replica.",
       () => gauges.replica?.().fallbacks ?? 0,
     ),
+    ...archiveMetrics(() => gauges.archive?.()),
+  ];
+}
+
+/** Returns the metrics of the archive. */
+function archiveMetrics(
+  archive: () => ReturnType<NonNullable<Gauges["archive"]>> | undefined,
+): MetricDefinition[] {
+  return [
     metric("gauge", "archive_up", "Whether the archive answers; 1 if none is configured.", () =>
       archive()?.isUp === false ? 0 : 1,
     ),
