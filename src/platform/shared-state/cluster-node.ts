@@ -12,32 +12,34 @@ import {
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import type { ScriptCall, SharedScript } from "./shared-state.ts";
 
-/** What a server of a cluster is connected to with. */
+/** The options of a connection to one server of a cluster. */
 export interface ClusterNodeOptions {
-  /** The cluster, whose URL has the login and says whether TLS is spoken. */
+  /** The cluster, whose URL gives the login and says whether the connection uses TLS. */
   server: SharedServer;
   address: NodeAddress;
-  /** Called with every connection to it, once its run is known or why it cannot be used. */
+  /**
+   * Called after each connection, once the server's run is known or the reason it cannot be used.
+   */
   onReady(): void;
-  /** Called when it does not answer any more. */
+  /** Called when the server stops answering. */
   onLost(failure: unknown): void;
 }
 
 type Command = (keyCount: number, ...values: (string | number)[]) => Promise<unknown>;
 
-/** The server answers, and refuses for now what was asked of a slot. */
+/** An error of a server that answers, but refuses for now to serve the slot of a command. */
 class SlotRefusedError extends SharedStateAwayError {}
 
-/** Refusals by a server that does not have the slot (any more, or for as long as it moves). */
+/** The refusals of a server that does not own the slot, or that is moving it. */
 const slotRefusal = /^(MOVED|ASK|CLUSTERDOWN)\b|\bANOTHERRUN\b/;
 
 const isSlotRefusal = (error: unknown): boolean =>
   error instanceof Error && (slotRefusal.test(error.message) || isPassingRefusal(error));
 
-/** Pause before a server that cannot be used is connected to again. */
+/** The pause before the gateway reconnects to a server that it cannot use, in milliseconds. */
 const learnAgainMs = 1_000;
 
-/** One server of a cluster, on one connection; it connects again by itself. */
+/** A connection to one server of a cluster, which reconnects automatically. */
 export class ClusterNode {
   readonly address: NodeAddress;
   private readonly client: Redis;
@@ -60,7 +62,7 @@ export class ClusterNode {
     client.on("ready", () => void this.learnRun());
   }
 
-  /** Begins to connect to a server. */
+  /** Starts connecting to a server and returns without waiting for the connection. */
   static async connect(options: ClusterNodeOptions): Promise<ClusterNode> {
     const client = await newRedisClient(
       { ...options.server, url: nodeUrl(options.server.url, options.address) },
@@ -71,19 +73,20 @@ export class ClusterNode {
     return node;
   }
 
-  /** Its `run_id`; undefined while it does not answer, or evicts keys. */
+  /** The server's `run_id`; undefined while the server does not answer or evicts keys. */
   get runId(): string | undefined {
     return this.currentRun;
   }
 
-  /** Why it could not be used the last time. */
+  /** The most recent reason why the server could not be used. */
   get failure(): unknown {
     return this.lastFailure;
   }
 
   /**
-   * Runs a script with the whole names of its keys. Rejects with `SlotRefusedError` where the server answers and does
-   * not run it, and with `SharedStateAwayError` where it is unknown whether it ran.
+   * Runs a script whose keys are given with their prefixes. Rejects with `SlotRefusedError` where
+   * the server answers but does not run the script, and with `SharedStateAwayError` where it is
+   * unknown whether the script ran.
    */
   run({ name, lua }: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
     let command = this.commands.get(name);
@@ -96,7 +99,7 @@ export class ClusterNode {
     return this.ask(() => run(keys.length, ...keys, ...values));
   }
 
-  /** Asks it with a command; rejects as `run` does. */
+  /** Sends a command and returns its answer; rejects as `run` does. */
   async ask<Answer>(send: (client: Redis) => Promise<Answer>): Promise<Answer> {
     const run = this.currentRun;
     if (run === undefined) throw new SharedStateAwayError("a server of the cluster is away");
@@ -114,13 +117,13 @@ export class ClusterNode {
     }
   }
 
-  /** Who has which slots, as far as this server knows. */
+  /** Returns which server owns each slot, as far as this server knows. */
   async slots(): Promise<SlotMap> {
     const answer = await this.ask((client) => client.call("CLUSTER", "SLOTS"));
     return readSlots(answer, this.address.host);
   }
 
-  /** Lets go of it. */
+  /** Closes the connection. */
   close(): void {
     this.currentRun = undefined;
     this.client.disconnect();
@@ -149,18 +152,20 @@ export class ClusterNode {
       this.lastFailure = undefined;
     } catch (error) {
       this.lastFailure = error;
-      // Asked again after a pause: it may be set up otherwise by then.
+      // Retries after a pause, since an operator may correct the server's settings meanwhile.
       setTimeout(() => this.connectAgain(), learnAgainMs).unref();
     }
     this.onReady();
   }
 }
 
-/** Host and port as they stand in a URL. */
+/** Returns the host and port as they are written in a URL. */
 export const placeOf = ({ host, port }: NodeAddress): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** The URL of one server of a cluster, with the login and the scheme of the cluster's. */
+/**
+ * Returns the URL of one server of a cluster, with the login and the scheme of the cluster's URL.
+ */
 function nodeUrl(clusterUrl: string, address: NodeAddress): string {
   const { protocol, username, password } = new URL(clusterUrl);
   const login = username === "" && password === "" ? "" : `${username}:${password}@`;

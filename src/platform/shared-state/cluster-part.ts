@@ -10,24 +10,25 @@ import {
 } from "./shared-state.ts";
 
 /**
- * Begins or joins the run of a part at the server that has its slot. The run that is kept there may
- * be another server's: that one was replaced, or the slot moved here. Keys: the run and the name
- * that nothing is kept under. Values: the `run_id` of the server, and a new run of it.
+ * Starts or joins the run of a part at the server that owns its slot. The part may hold the run of
+ * another server, which this one replaced or received the slot from. Keys: the run, and a name
+ * under which nothing is stored. Values: the `run_id` of the server, and a new run of it.
  */
 const enterScript: SharedScript = {
   name: "switchyardEnterPart",
   lua: `
 local run = redis.call('GET', KEYS[1])
 if not run or string.sub(run, 1, #ARGV[1]) ~= ARGV[1] then run = ARGV[2] end
--- Written in any case: where no writes are taken, nobody enters.
+-- Writes even an unchanged run, so that nobody enters at a server that takes no writes.
 redis.call('SET', KEYS[1], run)
 return run`,
 };
 
 /**
- * Stands before every script: its last key is the run of the part, its last value the run that it
- * is meant for. The key before is one that nothing is kept under: while a slot moves, the server
- * that loses it refuses a script one of whose keys it lacks, so that none meets half of its names.
+ * The code that begins every script. A script's last key is the run of the part, and its last value
+ * is the run that the script expects. The key before the run is a name under which nothing is
+ * stored: while a slot moves, its old server refuses any script that names a key which it does not
+ * have, so no script finds only half of its keys.
  */
 const guard = `
 if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('ANOTHERRUN of the part began') end
@@ -36,16 +37,17 @@ KEYS[#KEYS] = nil
 `;
 
 /**
- * A part of what gateways share, whose names are in one slot of a cluster. It is away until it was
- * entered at the server that has the slot, and from the first refusal on until it is entered again.
+ * A part of the shared state, all of whose keys are in one slot of a cluster. A part is unavailable
+ * until the gateway enters it at the server that owns its slot, and again from the first refusal
+ * until the gateway has entered it again.
  */
 export class ClusterPart implements SharedPart {
   readonly prefix: string;
   readonly slot: number;
   private readonly onLost: () => void;
-  /** The names of its run, and under which nothing is kept. */
+  /** The keys of the part's run and of the name under which nothing is stored. */
   private readonly ownKeys: readonly [string, string];
-  /** The same as scripts find them behind their own keys. */
+  /** The same keys in the order in which scripts find them after their own keys. */
   private readonly guardKeys: readonly [string, string];
   private readonly listeners = new Set<(runId: string) => void>();
   private readonly guarded = new WeakMap<SharedScript, SharedScript>();
@@ -53,7 +55,7 @@ export class ClusterPart implements SharedPart {
   private currentRun: string | undefined;
   private lastFailure: unknown;
 
-  /** `onLost` is called when the part has to be entered again. */
+  /** Creates a part that is unavailable; `onLost` is called when it has to be entered again. */
   constructor(tag: string, onLost: () => void) {
     this.prefix = `${sharedPrefix}{${tag}}:`;
     this.slot = slotOf(tag);
@@ -67,12 +69,12 @@ export class ClusterPart implements SharedPart {
     return this.currentRun;
   }
 
-  /** Why it could not be used the last time. */
+  /** The most recent reason why the part could not be used. */
   get failure(): unknown {
     return this.lastFailure;
   }
 
-  /** Whether it is entered at a server. */
+  /** Returns whether the gateway entered the part at this server. */
   isAt(node: ClusterNode): boolean {
     return this.node === node;
   }
@@ -83,7 +85,10 @@ export class ClusterPart implements SharedPart {
     return () => void this.listeners.delete(listener);
   }
 
-  /** Enters it at the server that has its slot; it stays away where that one refuses. */
+  /**
+   * Enters the part at the server that owns its slot. The part stays unavailable where the server
+   * refuses.
+   */
   async enter(node: ClusterNode): Promise<void> {
     const { runId } = node;
     if (runId === undefined) return this.lose(node.failure);
@@ -101,7 +106,7 @@ export class ClusterPart implements SharedPart {
     for (const listener of this.listeners) listener(this.currentRun);
   }
 
-  /** It is away until it is entered again. */
+  /** Makes the part unavailable until it is entered again. */
   lose(failure: unknown): void {
     this.lastFailure = failure;
     this.node = undefined;
@@ -135,7 +140,7 @@ export class ClusterPart implements SharedPart {
     return answer === "OK";
   }
 
-  /** Lets go of it. */
+  /** Removes all listeners and makes the part unavailable. */
   close(): void {
     this.listeners.clear();
     this.lose(undefined);

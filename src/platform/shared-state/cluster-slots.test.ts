@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { partCount, partIndexOf, partTags, readSlots, slotOf } from "./cluster-slots.ts";
 
 test("a tag has the slot that the cluster specification gives it", () => {
-  // Appendix A: the CRC16 of "123456789" is 0x31C3; the other is what CLUSTER KEYSLOT answers.
+  // Appendix A gives 0x31C3 as the CRC16 of "123456789"; the other slot is what CLUSTER KEYSLOT
+  // returns.
   expect([slotOf("123456789"), slotOf("somekey")]).toEqual([0x31_c3, 11_058]);
 });
 
@@ -10,7 +11,7 @@ test("every part has a tag of its own, and a slot in its share of them", () => {
   const tags = partTags();
   expect(tags).toHaveLength(partCount);
   expect(tags.map(partIndexOf)).toEqual(Array.from({ length: partCount }, (_, index) => index));
-  // What is kept in a cluster is found under these names, by this release and the next.
+  // Every release has to find a cluster's data under these names, so they must not change.
   expect(tags.slice(0, 8)).toEqual(["10", "18", "113", "342", "29", "21", "3", "122"]);
 });
 

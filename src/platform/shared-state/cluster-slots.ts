@@ -1,29 +1,32 @@
-/** Slots of a cluster, each of which one of its servers has. */
+/** The number of slots of a cluster, each of which one server owns. */
 const slotCount = 16_384;
 
 /**
- * Parts that what gateways share is divided into where it is kept by a cluster. Names of everything
- * there are made of it, so it can never change.
+ * The number of parts into which a cluster divides the shared state. It can never change, since the
+ * names of all stored keys depend on it.
  */
 export const partCount = 64;
 
 const slotsPerPart = slotCount / partCount;
 
-/** Where a server of a cluster is. */
+/** The address of a server of a cluster. */
 export interface NodeAddress {
   host: string;
   port: number;
 }
 
-/** Who has the slots of a cluster, as one of its servers tells. */
+/** The owners of a cluster's slots, as one of its servers reports them. */
 export interface SlotMap {
-  /** The primary that has a slot; undefined where none does. */
+  /** Returns the primary that owns a slot; undefined where none does. */
   ownerOf(slot: number): NodeAddress | undefined;
-  /** Every server that is named, replicas as well. */
+  /** All servers in the report, replicas included. */
   nodes: readonly NodeAddress[];
 }
 
-/** The slot of a hash tag (CRC16 with the polynomial 0x1021; Redis cluster specification). */
+/**
+ * Returns the slot of a hash tag: its CRC16 with the polynomial 0x1021, as the Redis cluster
+ * specification defines it.
+ */
 export function slotOf(tag: string): number {
   let sum = 0;
   for (const byte of Buffer.from(tag)) {
@@ -34,12 +37,12 @@ export function slotOf(tag: string): number {
   return sum % slotCount;
 }
 
-/** Which part a name belongs to. */
+/** Returns the index of the part that a name belongs to. */
 export const partIndexOf = (name: string): number => Math.floor(slotOf(name) / slotsPerPart);
 
 /**
- * The hash tags of all parts, one slot each. Their slots are as evenly spread as the slots of
- * servers are, so that each server has as many parts as its share.
+ * Returns the hash tags of all parts, one slot each. The tags spread the parts evenly over the
+ * slots, so that each server has a share of the parts that matches its share of the slots.
  */
 export function partTags(): string[] {
   const tags: string[] = [];
@@ -56,7 +59,7 @@ export function partTags(): string[] {
 type NodeAnswer = [host: string | null, port: number, id: string, ...rest: unknown[]];
 type SlotsAnswer = [first: number, last: number, ...nodes: NodeAnswer[]][];
 
-/** Reads what `CLUSTER SLOTS` answers; a server without a name of its own is at `askedHost`. */
+/** Parses the answer to `CLUSTER SLOTS`. A server without a host of its own is at `askedHost`. */
 export function readSlots(answer: unknown, askedHost: string): SlotMap {
   const ranges = (answer as SlotsAnswer).map(([first, last, ...nodes]) => ({
     first,
@@ -69,6 +72,9 @@ export function readSlots(answer: unknown, askedHost: string): SlotMap {
   };
 }
 
-/** A server that does not know its host says null, nothing, or `?`. */
+/**
+ * Returns the reported host. A server that does not know its host reports null, an empty text or
+ * `?`.
+ */
 const namedHost = (host: string | null): string | undefined =>
   host === null || host === "" || host === "?" ? undefined : host;

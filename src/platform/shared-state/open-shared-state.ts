@@ -9,9 +9,9 @@ import {
 } from "./shared-state.ts";
 
 /**
- * Connects to the server of a URL, or to all servers of the cluster that it is part of. Throws
- * `SharedStateAwayError` where nothing is there in time, and `SharedStateUnfitError` where a server
- * cannot be used as it is set up.
+ * Connects to the server at a URL, or to all servers of the cluster that it belongs to. Throws
+ * `SharedStateAwayError` where none answers in time, and `SharedStateUnfitError` where a server's
+ * settings make it unusable.
  */
 export async function openSharedState({
   waitMs = waitMsDefault,

@@ -2,37 +2,37 @@ import { rootCertificates } from "node:tls";
 import type { Redis, RedisOptions } from "ioredis";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 
-/** Where the server is, and how it is known. */
+/** The address of the server and the means to authenticate it. */
 export interface SharedServer {
-  /** Where sentinels are asked for its address, its host is the name by which they know it. */
+  /** The server's URL. With sentinels, its host is the name under which they know the primary. */
   url: string;
-  /** URLs of sentinels, all of one scheme and login; absent or empty, none are asked. */
+  /** The URLs of sentinels, all with one scheme and login; absent or empty where there are none. */
   sentinels?: readonly string[] | undefined;
-  /** In PEM, trusted beside the platform's own list. */
+  /** The certificates to trust in addition to the platform's, in PEM. */
   certificates?: readonly string[] | undefined;
 }
 
-/** How long a command may take before the server counts as away. */
+/** How long a command may take before the server counts as unavailable, in milliseconds. */
 export const commandTimeoutMs = 1_000;
 
 const connectTimeoutMs = 2_000;
 const minBackoffMs = 50;
 const maxBackoffMs = 1_000;
 
-/** Refusals of the user or the password, or of a right that the user lacks. */
+/** Refusals of the user, of the password, or of a right that the user lacks. */
 export const refusedLogin = /(^|because )(NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /**
- * Refusals that pass by themselves: the server loads its data, is no primary any more, or has too
- * few replicas to be one.
+ * Refusals that pass without intervention: the server is loading its data, is no longer a primary,
+ * has too few replicas, or is out of memory.
  */
 export const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM)\b/;
 
 /**
- * A client that never waits for a server that is away: commands fail at once, and it reconnects by
- * itself. Commands do not wait for one another's answers. (ioredis 6.0.0: with
- * `enableAutoPipelining` scripts that share a pipeline lose answers, and what throws then cannot be
- * caught by any caller.) The library is loaded with the first client.
+ * Creates a client that never waits for an unavailable server: commands fail at once, and the
+ * client reconnects automatically. Commands do not wait for each other's answers.
+ * `enableAutoPipelining` stays off: in ioredis 6.0.0 scripts that share a pipeline lose answers,
+ * and the errors thrown then reach no caller. The first client loads the library.
  */
 export async function newRedisClient(
   server: SharedServer,
@@ -58,13 +58,13 @@ export async function newRedisClient(
   });
 }
 
-/** TLS with the certificates that are trusted beside the platform's own. */
+/** Returns TLS options that trust the given certificates in addition to the platform's. */
 const trusted = ({ certificates = [] }: SharedServer): Pick<RedisOptions, "tls"> =>
   certificates.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...certificates] } };
 
 const sentinelPort = 26_379;
 
-/** How sentinels are asked for the primary; nothing where there are none. */
+/** Returns how to ask sentinels for the primary; no options where there are no sentinels. */
 function sentinelOptions(server: SharedServer) {
   const urls = (server.sentinels ?? []).map((url) => new URL(url));
   const [first] = urls;
@@ -84,11 +84,11 @@ function sentinelOptions(server: SharedServer) {
   };
 }
 
-/** Whether a server refused a command for a reason that passes by itself. */
+/** Returns whether a server refused a command for a reason that passes without intervention. */
 export const isPassingRefusal = (error: Error): boolean =>
   error.name === "ReplyError" && passingRefusal.test(error.message);
 
-/** The run of a server as `INFO server` tells it. */
+/** Returns the server's run from the answer to `INFO server`. */
 export function runIdIn(info: string): string {
   const run = /^run_id:(\w+)/m.exec(info)?.[1];
   if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
@@ -96,8 +96,8 @@ export function runIdIn(info: string): string {
 }
 
 /**
- * Throws `SharedStateUnfitError` where `INFO memory` says that a server evicts: holds and windows
- * would be taken a second time.
+ * Throws `SharedStateUnfitError` where `INFO memory` shows that the server evicts keys. Without
+ * evicted holds and counts, requests would spend the same credits or room in a window twice.
  */
 export function requireNoEviction(info: string, place: string): void {
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
@@ -109,8 +109,8 @@ export function requireNoEviction(info: string, place: string): void {
 }
 
 /**
- * What a failed command means: a refusal is a mistake of ours, anything else is a server that is
- * away.
+ * Returns the error that a failed command means: an error of the gateway for a refusal, and
+ * `SharedStateAwayError` for anything else.
  */
 export function redisFailure(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));

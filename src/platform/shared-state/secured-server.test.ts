@@ -36,7 +36,7 @@ describe.skipIf(!hasRedis)(`a server with TLS and users${redisMissing}`, () => {
     const urlFor = (login: string): string => server.url.replace("redis://", `rediss://${login}@`);
     return { server, urlFor };
   };
-  /** What the documentation says that a gateway needs. */
+  /** The rights that the documentation says a gateway needs. */
   const rights = `user default off
 user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scripting +@transaction +@connection +@pubsub +info +time
 `;

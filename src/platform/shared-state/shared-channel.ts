@@ -3,17 +3,17 @@ import { newRedisClient, type SharedServer } from "./redis-client.ts";
 import { type SharedParts, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
-/** How a channel is opened. */
+/** The options of a channel. */
 export interface ChannelOptions extends SharedServer {
   shared: Pick<SharedParts, "publish" | "nextRelay">;
-  /** Id of this gateway, which ignores its own messages. */
+  /** The id of this gateway, which ignores its own messages. */
   nodeId: string;
   logger: SharedStateLogger;
 }
 
 /**
- * Words between the gateways that share a server. What is said while a listener is away it never
- * hears.
+ * Messages between the gateways that share a server. A gateway never receives messages that are
+ * sent while it is not connected.
  */
 export class SharedChannel {
   private readonly shared: Pick<SharedParts, "publish" | "nextRelay">;
@@ -32,7 +32,7 @@ export class SharedChannel {
     this.logger = logger;
     this.ears = ears;
     this.ears.on("error", () => undefined);
-    // Where it connects to next; the library reads its options with every attempt.
+    // Sets the server to connect to next; the library reads its options with every attempt.
     this.ears.on("close", () => void Object.assign(this.ears.options, shared.nextRelay?.()));
     this.ears.on("ready", () => void this.listen());
     this.ears.on("message", (channel: string, message: string) =>
@@ -40,30 +40,36 @@ export class SharedChannel {
     );
   }
 
-  /** Begins to listen; resolves once it does, or the server is away and it will. */
+  /**
+   * Starts listening. Resolves once the channel listens, or once the server is known to be
+   * unavailable; the channel then listens when the server is back.
+   */
   static async open(options: ChannelOptions): Promise<SharedChannel> {
     const channel = new SharedChannel(await newRedisClient(options), options);
     await channel.ears.connect().catch(() => undefined);
     return channel;
   }
 
-  /** Whether everything that is said is heard. */
+  /** Whether the channel receives every message that is sent. */
   get isListening(): boolean {
     return this.ears.status === "ready";
   }
 
-  /** Hears what the others say on a channel. */
+  /** Calls the listener with each message that another gateway sends on a channel. */
   on(channel: string, listener: (message: string) => void): void {
     this.listeners.set(channel, listener);
     if (this.isListening) void this.listen();
   }
 
-  /** Told whenever listening begins: before that, something may have been missed. */
+  /**
+   * Calls the listener each time the channel starts listening, since messages may have been missed
+   * before.
+   */
   onListening(listener: () => void): void {
     this.missed.add(listener);
   }
 
-  /** Sends a message to the other gateways; while the server is away it is lost. */
+  /** Sends a message to the other gateways; the message is lost while the server is unavailable. */
   say(channel: string, message: string): void {
     this.shared.publish(channel, `${this.nodeId} ${message}`).catch((error: unknown) => {
       if (!(error instanceof SharedStateAwayError))
@@ -71,7 +77,7 @@ export class SharedChannel {
     });
   }
 
-  /** Listens no more. */
+  /** Stops listening. */
   close(): void {
     this.listeners.clear();
     this.ears.disconnect();

@@ -23,7 +23,7 @@ import { SharedValues } from "./shared-values.ts";
 const open = (url: string): Promise<SharedParts> =>
   openSharedState({ url, logger: silentLogger, waitMs: 60_000 });
 
-/** Counts in two names as one step; answers both. */
+/** Increments two keys in one step and returns both counts. */
 const pairScript: SharedScript = {
   name: "switchyardTestPair",
   lua: "return {redis.call('INCR', KEYS[1]), redis.call('INCR', KEYS[2])}",
@@ -32,7 +32,7 @@ const pairScript: SharedScript = {
 const countPair = (part: SharedPart, ...values: string[]): Promise<unknown> =>
   part.run(pairScript, { keys: ["one", "two"], values });
 
-/** The next run of a part, where it is another than the present one. */
+/** Returns the next run of a part, once it differs from the run before. */
 const nextRun = (part: SharedPart, before: string | undefined): Promise<string> =>
   new Promise((resolve) => {
     const forget = part.onRun((run) => {
@@ -122,11 +122,12 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     await moveNames(slot, ends);
     await endMove(slot, ends);
     const there = await nextRun(part, before);
-    // What stands under no run goes along.
+    // The counts move with the slot, since their keys do not contain a run.
     expect(await countPair(part)).toEqual([one + 1, one + 1]);
     await moveSlot(slot, { from: to, to: from });
     await expect(countPair(part)).rejects.toThrow(SharedStateAwayError);
-    // The server is the one of before, which knows what stood there before it was elsewhere.
+    // The slot is back at the server that had it before, but the part has to start a new run: the
+    // old one's keys may be out of date.
     expect([before, there]).not.toContain(await nextRun(part, there));
     expect(await countPair(part)).toEqual([one + 2, one + 2]);
   }, 120_000);
@@ -221,7 +222,7 @@ describe.skipIf(!hasRedis)(`a server of a cluster that ends${redisMissing}`, () 
     const listening = (): Promise<void> =>
       new Promise((resolve) => void (ears.isListening ? resolve() : ears.onListening(resolve)));
     await listening();
-    // Both listen at the first server.
+    // Both gateways listen at the first server.
     const again = new Promise<void>((resolve) => ears.onListening(resolve));
     const hearing = heard();
     await again;

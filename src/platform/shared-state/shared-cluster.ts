@@ -5,28 +5,28 @@ import { refusedLogin, type SharedServer } from "./redis-client.ts";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 import { type SharedParts, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
 
-/** How it is opened. */
+/** The options of a connection to a cluster. */
 export interface SharedClusterOptions extends SharedServer {
   logger: SharedStateLogger;
-  /** How long parts may take to be there when the gateway starts. */
+  /** How long the gateway waits for the parts when it starts, in milliseconds. */
   waitMs: number;
 }
 
-/** Pause before parts that are away are looked for again. */
+/** The pause before the gateway looks again for unavailable parts, in milliseconds. */
 const lookAgainMs = 250;
 
 /**
- * What the gateways of one database share, in a Valkey or Redis cluster: parts of one slot each. A
- * part is away while no server serves its slot, and every other one goes on. Who has a slot is asked
- * of the cluster whenever a part is away.
+ * The shared state of all gateways on one database, in a Valkey or Redis cluster: parts of one slot
+ * each. A part is unavailable while no server serves its slot, and does not affect the others. The
+ * gateway asks the cluster for the owners of slots whenever a part is unavailable.
  */
 export class SharedCluster implements SharedParts {
   readonly parts: readonly ClusterPart[];
   private readonly server: SharedServer;
   private readonly logger: SharedStateLogger;
-  /** Servers that have slots of parts, by host and port. */
+  /** The servers that own slots of parts, by host and port. */
   private readonly nodes = new Map<string, ClusterNode>();
-  /** Where servers of the cluster are known to be or to have been, the newest answer. */
+  /** The addresses of the cluster's servers, past and present, from the most recent answer. */
   private known: NodeAddress[];
   private looking: Promise<void> | undefined;
   private looksAgain = false;
@@ -45,10 +45,10 @@ export class SharedCluster implements SharedParts {
   }
 
   /**
-   * Connects to the servers of a cluster; resolves once every part is there, or some are when the
-   * time is over. Throws `SharedStateAwayError` where none is, and `SharedStateUnfitError` where a
-   * server refuses the login or evicts keys, and where the URL names a database or there are
-   * sentinels.
+   * Connects to the servers of a cluster. Resolves once every part is available, or when the time
+   * is up and some are. Throws `SharedStateAwayError` where none is, and `SharedStateUnfitError`
+   * where a server refuses the login or evicts keys, where the URL names a database, or where there
+   * are sentinels.
    */
   static async open(options: SharedClusterOptions): Promise<SharedCluster> {
     requireClusterUrl(options);
@@ -82,7 +82,7 @@ export class SharedCluster implements SharedParts {
     return this.parts[partIndexOf(name)]!;
   }
 
-  /** Any server hands it to all others. */
+  /** Publishes through any server, since each forwards messages to all others. */
   async publish(channel: string, message: string): Promise<void> {
     const node = this.nodes.values().find(({ runId }) => runId !== undefined);
     if (node === undefined) throw new SharedStateAwayError("no server of the cluster answers");
@@ -105,7 +105,10 @@ export class SharedCluster implements SharedParts {
     return this.parts.filter(({ runId }) => runId === undefined).length;
   }
 
-  /** Looks for the servers of parts that are away, until none is; one look at a time. */
+  /**
+   * Looks for the servers of unavailable parts until every part is available; one search runs at a
+   * time.
+   */
   private look(): void {
     if (this.isClosed) return;
     if (this.looking !== undefined) {
@@ -149,8 +152,8 @@ export class SharedCluster implements SharedParts {
   }
 
   /**
-   * Asks one server who has which slots, another one each time: one that was cut off may not know.
-   * Where none is connected to, one that is known is from now on.
+   * Asks one server for the owners of all slots. Each call asks another server, since one that was
+   * cut off may have old information. Connects to a known server where none is connected.
    */
   private async askSlots(): Promise<SlotMap | undefined> {
     const ready = [...this.nodes.values()].filter(({ runId }) => runId !== undefined);
@@ -184,7 +187,7 @@ export class SharedCluster implements SharedParts {
     this.look();
   }
 
-  /** Lets go of servers that have no part. */
+  /** Closes the connections to servers that own no part. */
   private leaveUnused(slots: SlotMap): void {
     const owners = new Set(this.parts.map(({ slot }) => placeOrNone(slots.ownerOf(slot))));
     for (const [place, node] of this.nodes) {
@@ -194,7 +197,7 @@ export class SharedCluster implements SharedParts {
     }
   }
 
-  /** Warns once of parts that are away, and says when all are there again. */
+  /** Warns once about unavailable parts, and logs when all parts are available again. */
   private tellAway(): void {
     const { awayCount: away } = this;
     if (away === this.toldAway) return;
@@ -213,7 +216,7 @@ export class SharedCluster implements SharedParts {
     return this.failures.map(messageOf).find((message) => message !== undefined);
   }
 
-  /** Why the servers cannot be used as they are set up. */
+  /** Returns the error where a server's settings make it unusable; undefined where none does. */
   private unfitness(): SharedStateUnfitError | undefined {
     for (const failure of this.failures) {
       if (failure instanceof SharedStateUnfitError) return failure;
@@ -235,7 +238,7 @@ export class SharedCluster implements SharedParts {
 const placeOrNone = (address: NodeAddress | undefined): string | undefined =>
   address && placeOf(address);
 
-/** What a failure says, or what caused it. */
+/** Returns the message of a failure, or of what caused it. */
 function messageOf(failure: unknown): string | undefined {
   if (!(failure instanceof Error)) return undefined;
   return messageOf(failure.cause) ?? failure.message;
@@ -243,7 +246,7 @@ function messageOf(failure: unknown): string | undefined {
 
 const defaultPort = 6_379;
 
-/** The server that the URL names. */
+/** Returns the address of the server that the URL names. */
 function seedOf({ url }: SharedServer): NodeAddress {
   const { hostname, port } = new URL(url);
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) };

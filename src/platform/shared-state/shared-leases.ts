@@ -2,20 +2,26 @@ import type { Clock } from "../kernel/clock.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import type { SharedPart, SharedScript } from "./shared-state.ts";
 
-/** What one of several gateways does alone; where there is only one, it does everything. */
+/**
+ * Leases on the work that one of several gateways does alone. A gateway without others holds them
+ * all.
+ */
 export interface Leases {
-  /** Makes something this gateway's until it lets go or dies; false where it is another's. */
+  /**
+   * Takes a lease until this gateway releases it or ends. Returns false where another gateway holds
+   * it.
+   */
   take(name: string): Promise<boolean>;
-  /** Whether something is this gateway's. */
+  /** Returns whether this gateway holds a lease. */
   holds(name: string): boolean;
-  /** Lets go of something. */
+  /** Releases a lease. */
   release(name: string): void;
 }
 
-/** How long a lease outlives its gateway. */
+/** How long a lease outlives its gateway, in milliseconds. */
 export const leaseMs = 6_000;
 
-/** Values: who leases, for how many milliseconds. */
+/** Takes or renews a lease. Values: the id of the gateway, and the duration in milliseconds. */
 const takeScript: SharedScript = {
   name: "switchyardLease",
   lua: `
@@ -25,27 +31,27 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`,
 };
 
-/** Values: who lets go. */
+/** Releases a lease. Values: the id of the gateway. */
 const releaseScript: SharedScript = {
   name: "switchyardRelease",
   lua: "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end\nreturn 0",
 };
 
-/** The name of the lease of what is done once over all gateways, such as retention. */
+/** The name of the lease for work that only one gateway does, such as retention. */
 const leading = "leading";
 
-/** Where leases are kept. */
+/** The part of the shared state that stores a lease. */
 interface LeaseParts {
   partOf(name: string): Pick<SharedPart, "run">;
 }
 
-/** Leases on the shared server. One that could not be renewed for as long as it lasts is lost. */
+/** Leases on the shared server. A gateway that cannot renew a lease before it expires loses it. */
 export class SharedLeases implements Leases {
   private readonly shared: LeaseParts;
   private readonly nodeId: string;
   private readonly clock: Clock;
   private readonly onError: (error: unknown) => void;
-  /** Until when each lease is certain, in monotonic time. */
+  /** The time until which each lease certainly holds, on the monotonic clock. */
   private readonly untilMs = new Map<string, number>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -61,19 +67,19 @@ export class SharedLeases implements Leases {
     this.onError = options.onError;
   }
 
-  /** Renews every lease, and takes the one to lead, from now on. */
+  /** Starts renewing all leases, and competing for the lease that makes this gateway the leader. */
   start(): void {
     void this.renew();
     this.timer = setInterval(() => void this.renew(), leaseMs / 3);
   }
 
-  /** Lets go of everything. */
+  /** Stops renewing and releases all leases. */
   stop(): void {
     clearInterval(this.timer);
     for (const name of this.untilMs.keys()) this.release(name);
   }
 
-  /** Whether this gateway does what is done once over all of them. */
+  /** Whether this gateway does the work that only one gateway does. */
   get isLeading(): boolean {
     return this.holds(leading);
   }
@@ -94,7 +100,7 @@ export class SharedLeases implements Leases {
     this.run(releaseScript, name, [this.nodeId]).catch((error: unknown) => this.tell(error));
   }
 
-  /** Renews everything once; who leads no more may lead again. */
+  /** Renews all leases once. A gateway that is no longer the leader tries to become it again. */
   async renew(): Promise<void> {
     await Promise.all(
       [leading, ...this.untilMs.keys()].map((name) =>
@@ -103,7 +109,10 @@ export class SharedLeases implements Leases {
     );
   }
 
-  /** What was let go of while it was renewed stays so. */
+  /**
+   * Renews one lease. Ignores the answer where the lease was released meanwhile, so that it stays
+   * released.
+   */
   private async renewOne(name: string): Promise<void> {
     const wasHeld = this.untilMs.has(name);
     const askedMs = this.clock.monotonicMs();

@@ -1,5 +1,6 @@
 /**
- * The server of shared state does not answer at the moment; what it would have said is not known.
+ * The error of a server of shared state that does not answer. Whether it ran the command is
+ * unknown.
  */
 export class SharedStateAwayError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -8,14 +9,12 @@ export class SharedStateAwayError extends Error {
   }
 }
 
-/**
- * The server of shared state answers, and is set up in a way that would lose what is kept there.
- */
+/** The error of a server of shared state whose settings would lose what gateways store there. */
 export class SharedStateUnfitError extends Error {
   override name = "SharedStateUnfitError";
 }
 
-/** The server is part of a cluster (`SharedCluster`). */
+/** The error of a server that belongs to a cluster, which `SharedCluster` has to connect to. */
 export class SharedStateClusterError extends SharedStateUnfitError {
   override name = "SharedStateClusterError";
 }

@@ -15,7 +15,7 @@ describe.skipIf(!hasRedis)(`the server of shared state (on Valkey)${redisMissing
     await shared.set("kept", "text", 60_000);
     for (const milliseconds of [1_500, 1_500, 6_000]) {
       const answer = shared.get("kept");
-      // Nothing else runs meanwhile: it is longer than a command may take.
+      // Blocks the process for longer than a command may take.
       Bun.sleepSync(milliseconds);
       expect(await answer).toBe("text");
     }
@@ -23,7 +23,7 @@ describe.skipIf(!hasRedis)(`the server of shared state (on Valkey)${redisMissing
   }, 60_000);
 });
 
-/** Refusals of writes by a server that answers everything else, and what ends them. */
+/** Reasons for which a server refuses writes but answers everything else, and how each one ends. */
 const refusals = [
   ["NOREPLICAS", "min-replicas-to-write", "1", "0"],
   ["OOM", "maxmemory", "1", "0"],

@@ -16,14 +16,14 @@ import {
   SharedStateUnfitError,
 } from "./shared-state-error.ts";
 
-/** A script that runs on the server as one step. */
+/** A script that the server runs atomically. */
 export interface SharedScript {
-  /** Unique; a command of that name is made of it. */
+  /** The unique name of the script, and of the client command that runs it. */
   name: string;
   lua: string;
 }
 
-/** Where trouble is reported. */
+/** The logger that receives warnings about the server. */
 export interface SharedStateLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -31,70 +31,75 @@ export interface SharedStateLogger {
 
 type Script = (keyCount: number, ...values: (string | number)[]) => Promise<unknown>;
 
-/** Names of everything that is kept there begin with it. */
+/** The prefix of all keys that gateways store on the server. */
 export const sharedPrefix = "switchyard:";
 
-/** A call of a script; each of its keys is kept under the prefix of the part that runs it. */
+/** The arguments of a script call. The part that runs the script adds its prefix to each key. */
 export interface ScriptCall {
   keys: readonly string[];
   values: readonly (string | number)[];
 }
 
 /**
- * What one script can reach of what gateways share: all of it on a single server, a part of it in a
- * cluster. While it is away every call rejects with `SharedStateAwayError` at once; it is back by
- * itself.
+ * The share of the state that one script can reach: all of it on a single server, one part of it in
+ * a cluster. While it is unavailable, every call rejects with `SharedStateAwayError` at once. It
+ * becomes available again without a call.
  */
 export interface SharedPart {
-  /** What every name in it begins with. */
+  /** The prefix of all keys in the part. */
   readonly prefix: string;
   /**
-   * Which run of its server this is; undefined while it is away. Another run may have lost what was
-   * written to the one before.
+   * The current run of the part's server; undefined while the part is unavailable. A new run may
+   * have lost what was written during the run before.
    */
   readonly runId: string | undefined;
   /**
-   * Calls the listener at every connection to a run of its server, at once for the present one;
-   * returns a function that ends this.
+   * Calls the listener with the run after each connection to the server, and at once where the part
+   * is available. Returns a function that removes the listener.
    */
   onRun(listener: (runId: string) => void): () => void;
-  /** Runs a script. Rejects with `SharedStateAwayError` where it is unknown whether it ran. */
+  /**
+   * Runs a script. Rejects with `SharedStateAwayError` where it is unknown whether the script ran.
+   */
   run(script: SharedScript, call: ScriptCall): Promise<unknown>;
-  /** The text that is kept under a key. */
+  /** Returns the text under a key; null where there is none. */
   get(key: string): Promise<string | null>;
-  /** Keeps a text for a time. */
+  /** Stores a text under a key for a number of milliseconds. */
   set(key: string, text: string, lifetimeMs: number): Promise<void>;
-  /** Keeps a text unless something is kept there; tells whether it was. */
+  /** Stores a text under a key that has none yet; returns whether it did. */
   setIfAbsent(key: string, text: string): Promise<boolean>;
 }
 
-/** What the gateways of one database share. */
+/** The state that the gateways on one database share. */
 export interface SharedParts {
   readonly parts: readonly SharedPart[];
-  /** The part that has everything of a workspace, or of anything else that has a name. */
+  /** Returns the part that stores everything of a workspace, or of anything else with this name. */
   partOf(name: string): SharedPart;
   /**
-   * Where messages of channels are heard as well, another server with each call; absent where there
-   * is one alone.
+   * Returns the address of another server that forwards channel messages, a different one with each
+   * call; absent where there is only one server.
    */
   nextRelay?(): NodeAddress;
   /** Sends a message to all listeners of a channel. */
   publish(channel: string, message: string): Promise<void>;
-  /** Lets go of the servers. */
+  /** Closes the connections to all servers. */
   close(): void;
 }
 
 /**
- * The name under which rate windows note for a moment that they admitted the request of a ticket,
- * for the hold that is asked for at the same time (decision 0126).
+ * Returns the key under which the rate windows briefly record that they admitted the request of a
+ * ticket. The hold of the same request, which is sent at the same time, reads it (decision 0126).
  */
 export const admittedKey = ({ prefix }: Pick<SharedPart, "prefix">, ticket: string): string =>
   `${prefix}admitted:${ticket}`;
 
-/** How long the server may take to be there when the gateway starts. */
+/** How long the gateway waits for the server when it starts, in milliseconds. */
 export const waitMsDefault = 10_000;
 
-/** What the gateways of one database share, on a single Valkey or Redis server: one part. */
+/**
+ * The shared state of all gateways on one database, on a single Valkey or Redis server. It has one
+ * part.
+ */
 export class SharedState implements SharedPart, SharedParts {
   readonly prefix = sharedPrefix;
   readonly parts: readonly SharedPart[] = [this];
@@ -104,13 +109,15 @@ export class SharedState implements SharedPart, SharedParts {
   private readonly scripts = new Map<string, Script>();
   private readonly listeners = new Set<(runId: string) => void>();
   private currentRun: string | undefined;
-  /** Why the server could not be asked the last time. */
+  /** The most recent reason why the server could not be used. */
   private lastFailure: unknown;
-  /** Why the server took no writes the last time that it was connected to. */
+  /**
+   * The server's reason for refusing writes at the last connection; undefined where it took them.
+   */
   private refusal: string | undefined;
   /** Whether the first connection was made. */
   private isOpen = false;
-  /** Why a sentinel named no primary since the last connection. */
+  /** Why no sentinel named a primary since the last connection. */
   private sentinelFailure: Error | undefined;
   private readonly watch: CommandWatch;
 
@@ -119,7 +126,7 @@ export class SharedState implements SharedPart, SharedParts {
     this.watch = new CommandWatch(client);
     this.server = server;
     this.logger = logger;
-    // Says more than the error that follows once none of them knew a primary.
+    // Explains the failure better than the error that follows once no sentinel has named a primary.
     client.on("sentinelError", (error: Error) => (this.sentinelFailure = error));
     client.on("error", (error: Error) => {
       this.lastFailure = this.sentinelFailure ?? error;
@@ -130,9 +137,9 @@ export class SharedState implements SharedPart, SharedParts {
   }
 
   /**
-   * Connects; throws `SharedStateAwayError` when the server is not there in time, and
-   * `SharedStateUnfitError` where it refuses the login or evicts keys: a `SharedStateClusterError`
-   * where it is part of a cluster. One that takes no writes is warned of.
+   * Connects to the server. Throws `SharedStateAwayError` where it does not answer in time, and
+   * `SharedStateUnfitError` where it refuses the login or evicts keys; `SharedStateClusterError`
+   * where it belongs to a cluster. Only warns where the server takes no writes.
    */
   static async open({
     logger,
@@ -223,7 +230,7 @@ export class SharedState implements SharedPart, SharedParts {
       return await this.watch.answerOf(send);
     } catch (error) {
       const failure = redisFailure(error);
-      // A server that does not answer is asked nothing more until it answers a new connection.
+      // Sends nothing more to a server that does not answer, until it answers a new connection.
       if (
         failure instanceof SharedStateAwayError &&
         this.currentRun === run &&
@@ -259,7 +266,7 @@ export class SharedState implements SharedPart, SharedParts {
     return new SharedStateAwayError(`no Valkey or Redis answers at ${this.place}${reason}`);
   }
 
-  /** Refuses a server of a cluster, and one that evicts. */
+  /** Throws where the server belongs to a cluster or evicts keys. */
   private async requireFit(): Promise<void> {
     if (/^cluster_enabled:1/m.test(await this.ask(() => this.client.info("cluster"))))
       throw new SharedStateClusterError(
@@ -268,7 +275,10 @@ export class SharedState implements SharedPart, SharedParts {
     requireNoEviction(await this.ask(() => this.client.info("memory")), this.place);
   }
 
-  /** Rejects where a sentinel that knows no better yet named what is a replica by now. */
+  /**
+   * Rejects where the server is a replica: a sentinel that has not noticed a failover yet may name
+   * one.
+   */
   private async requirePrimary(): Promise<void> {
     if ((this.server.sentinels ?? []).length === 0) return;
     const replication = await this.watch.answerOf(() => this.client.info("replication"));
@@ -276,10 +286,10 @@ export class SharedState implements SharedPart, SharedParts {
   }
 
   /**
-   * Whether the server takes writes. One that refuses them (a replica, one without memory, one with
-   * fewer replicas than `min-replicas-to-write`) is away, and connected to again after a moment:
-   * another may be the primary by then. At the start it is only warned of, and then found
-   * out by the first write.
+   * Returns whether the server takes writes. A server that refuses them (a replica, one without
+   * memory, one with fewer replicas than `min-replicas-to-write`) counts as unavailable, and the
+   * gateway soon reconnects, since another server may be the primary by then. At the start, the
+   * gateway only warns; the first write then fails.
    */
   private async takesWrites(): Promise<boolean> {
     try {
@@ -323,7 +333,7 @@ export class SharedState implements SharedPart, SharedParts {
   }
 }
 
-/** How long the mark is kept that shows whether writes are taken. */
+/** How long the server keeps the key that tests whether it takes writes, in milliseconds. */
 const writableMs = 60_000;
-/** Pause before a server that takes no writes is connected to again. */
+/** The pause before the gateway reconnects to a server that takes no writes, in milliseconds. */
 const refusedPauseMs = 250;

@@ -1,19 +1,21 @@
 import type { SharedChannel } from "./shared-channel.ts";
 import type { Leases } from "./shared-leases.ts";
 
-/** How often who waits looks by itself, in milliseconds. */
+/** How long a gateway waits before it checks without having been notified, in milliseconds. */
 const lookEveryMs = 500;
 
-/** What turns are shared over, and what they are about. */
+/** The options of turns: their name, and what the gateways share them through. */
 export interface SharedTurnsOptions {
   name: string;
-  /** Leases outlive a gateway that is killed by seconds. */
+  /** The leases on the work; the lease of a gateway that is killed expires seconds later. */
   leases: Pick<Leases, "take" | "release">;
-  /** Who ends says so; what is said while a listener is away it never hears. */
+  /** The channel on which a gateway announces the end of its turn; announcements may be lost. */
   channel: Pick<SharedChannel, "on" | "say">;
 }
 
-/** Work that several gateways have to do and one does for all, as long as it lives. */
+/**
+ * Work that several gateways need and one of them does for all, for as long as that gateway lives.
+ */
 export class SharedTurns {
   private readonly options: SharedTurnsOptions;
   private readonly waiting = new Map<string, Set<() => void>>();
@@ -25,19 +27,21 @@ export class SharedTurns {
     });
   }
 
-  /** Makes some work this gateway's; false while it is another's. */
+  /** Takes a piece of work for this gateway. Returns false while another gateway has it. */
   take(key: string): Promise<boolean> {
     return this.options.leases.take(this.leaseOf(key));
   }
 
-  /** Lets go of it, and tells the others. */
+  /** Releases a piece of work and notifies the other gateways. */
   release(key: string): void {
     const { leases, channel, name } = this.options;
     leases.release(this.leaseOf(key));
     channel.say(`turns-${name}`, key);
   }
 
-  /** Resolves when another gateway tells that it is done, and after half a second in any case. */
+  /**
+   * Resolves when another gateway announces that it is done, and after half a second in any case.
+   */
   ended(key: string): Promise<void> {
     return new Promise((resolve) => {
       const others = this.waiting.get(key) ?? new Set();

@@ -1,9 +1,9 @@
 import type { SharedParts, SharedScript } from "./shared-state.ts";
 
 /**
- * Keeps an entry and forgets those that end soonest while there are more bytes than allowed. Keys:
- * the entry, the index by the time of its end, and the sizes. Values: the prefix of entries, the
- * name, the text, its lifetime in milliseconds, the bound in bytes.
+ * Stores an entry, then deletes the entries that expire soonest while the total exceeds the limit.
+ * Keys: the entry, the index by time of expiry, and the sizes. Values: the prefix of entries, the
+ * name, the text, its lifetime in milliseconds, and the limit in bytes.
  */
 const keepScript: SharedScript = {
   name: "switchyardKeepValue",
@@ -43,8 +43,8 @@ return 0`,
 };
 
 /**
- * Values that the gateways of one database share for a time, bounded in bytes; they may be lost at
- * any time.
+ * Values that the gateways on one database share for a limited time and within a limit of bytes.
+ * Any value may be lost at any time.
  */
 export class SharedValues<Value> {
   private readonly shared: Pick<SharedParts, "parts" | "partOf">;
@@ -62,18 +62,21 @@ export class SharedValues<Value> {
   }) {
     this.shared = shared;
     this.name = name;
-    // Each part has its share, since a script sees no more than one of them.
+    // Divides the limit among the parts, since a script sees only one of them.
     this.bytesMax = Math.floor(bytesMax / shared.parts.length);
   }
 
-  /** What is kept under a key; undefined where nothing is. */
+  /** Returns the value under a key; undefined where there is none. */
   async get(key: string): Promise<Value | undefined> {
     const name = `${this.name}:${key}`;
     const text = await this.shared.partOf(name).get(name);
     return text === null ? undefined : (JSON.parse(text) as Value);
   }
 
-  /** Keeps a value for a time; one that would take a quarter of the room of its part is not kept. */
+  /**
+   * Stores a value for a number of seconds, unless it would take a quarter of its part's room or
+   * more.
+   */
   async set(key: string, value: Value, ttlSeconds: number): Promise<void> {
     const text = JSON.stringify(value);
     if (text.length * 4 > this.bytesMax) return;
