@@ -10,41 +10,46 @@ import { leaseMs, type LedgerPart, type SharedAccounts } from "./shared-accounts
 
 /** A hold of a request that this process serves. */
 export interface SharedHold {
-  /** As the shared server and its charge know it: the request's, or that of an advance hold. */
+  /**
+   * The id under which the shared server and the charge know the hold: the request's id, or that of
+   * the hold in advance.
+   */
   id: string;
-  /** It was taken before its request came, while much was free. */
+  /**
+   * Whether the hold was taken before its request came, while the workspace had plenty of credits.
+   */
   isAdvance: boolean;
   workspaceId: string;
   key: SpendingKey;
   parent: SpendingKey | undefined;
-  /** As the shared server has it; undefined where nothing is held there. */
+  /** The hold as the shared server stores it; undefined where the server stores nothing for it. */
   entry: string | undefined;
   heldNano: bigint;
-  /** The run of the server, and the history of the database, that it was taken in (`era`). */
+  /** The server's run and the database's history in which the hold was taken (`eraOf`). */
   era: string | undefined;
-  /** It was to grow, and no answer came: the server may do it yet. */
+  /** Whether the gateway asked the server to grow the hold and got no answer: it may have grown. */
   mayHaveGrown: boolean;
-  /** The day on which the request was admitted, and what budgets count the hold by. */
+  /** The day on which the request was admitted, and the tags by which budgets count the hold. */
   day: number;
   tags: readonly string[];
   reservedAtMs: number;
-  /** It is being charged or freed, and no second call may do so. */
+  /** Whether the hold is being charged or released, which no second call may then do. */
   settling: boolean;
 }
 
-/** The day on which a request is admitted, and what budgets count it by. */
+/** The day on which a request is admitted, and the tags by which budgets count it. */
 type HoldUse = Pick<SharedHold, "day" | "tags">;
 
-/** What a request counts for. */
+/** Returns the current day and the tags by which budgets count a request. */
 export const useOf = ({ tags }: ReserveRequest, clock: Clock): HoldUse => ({
   day: Math.floor(clock.nowMs() / dayMs),
   tags: tags?.() ?? [],
 });
 
-/** The hour under way, counted from the epoch. */
+/** Returns the current hour, in hours since the epoch. */
 export const hourOf = (clock: Clock): number => Math.floor(clock.nowMs() / hourMs);
 
-/** A hold as it is kept of a request. */
+/** Returns the record of a request's hold that this process keeps. */
 export function holdOf(
   request: ReserveRequest,
   {
@@ -81,14 +86,16 @@ export function holdOf(
   };
 }
 
-/** The keys that a hold counts against. */
+/**
+ * Returns the ids of the keys whose limits a hold counts towards: the key's own and its parent's.
+ */
 export const keyIdsOf = ({ key, parent }: Pick<SharedHold, "key" | "parent">): string[] =>
   parent === undefined ? [key.keyId] : [key.keyId, parent.keyId];
 
-/** Holds that one message renews. */
+/** The most holds and charges that one message renews. */
 const renewedAtOnce = 200;
 
-/** The holds of this process, and their renewal. */
+/** The holds of this process, which it renews on the shared server. */
 export class LocalHolds {
   private readonly accounts: SharedAccounts;
   private readonly clock: Clock;
@@ -124,13 +131,13 @@ export class LocalHolds {
     this.holds.set(id, hold);
   }
 
-  /** The hold, where it is open; undefined where it is settled or being settled. */
+  /** Returns a hold that is open; undefined where it is settled or being settled. */
   open(id: string): SharedHold | undefined {
     const hold = this.holds.get(id);
     return hold?.settling === false ? hold : undefined;
   }
 
-  /** Marks an open hold as settling; undefined where it is settled or being settled. */
+  /** Marks an open hold as being settled and returns it; undefined where it already was. */
   beginSettling(id: string): SharedHold | undefined {
     const hold = this.holds.get(id);
     if (hold === undefined || hold.settling) return undefined;
@@ -138,7 +145,7 @@ export class LocalHolds {
     return hold;
   }
 
-  /** It is settled; what commits it is queued. */
+  /** Removes a hold that is settled, once its commit is queued. */
   remove(id: string): void {
     if (this.holds.delete(id) && this.holds.size === 0)
       for (const resolve of this.onceNone.splice(0)) resolve();
@@ -149,7 +156,7 @@ export class LocalHolds {
     return new Promise((resolve) => void this.onceNone.push(resolve));
   }
 
-  /** Ids of the holds that were taken before a monotonic time. */
+  /** Returns the ids of the holds that were taken before a time on the monotonic clock. */
   olderThan(atMs: number): string[] {
     return this.holds
       .entries()
@@ -158,15 +165,15 @@ export class LocalHolds {
   }
 
   /**
-   * Renews, three times a lease and whenever this gateway did not count as alive, what is held and
-   * the charges that are under way.
+   * Starts renewing the holds and the charges in progress: three times per lease, and whenever the
+   * other gateways may have taken this one for dead.
    */
   start({
     chargesUnderWay,
     onLapse,
   }: {
     chargesUnderWay(): Iterable<[string, OpenSubject]>;
-    /** This gateway did not count as alive: the server may have freed what it held. */
+    /** Called when this gateway's lease had lapsed, so that the server may have freed its holds. */
     onLapse(): void;
   }): void {
     const renew = (part?: LedgerPart): void => void this.renew(chargesUnderWay(), part);
@@ -180,21 +187,24 @@ export class LocalHolds {
     this.life.start();
   }
 
-  /** Whether no other gateway can free a hold of a workspace while a commit lasts. */
+  /**
+   * Returns whether a commit that starts now ends before another gateway can free a hold of the
+   * workspace.
+   */
   areSafeIn(workspaceId: string): boolean {
     return this.life?.isSureIn(this.accounts.partOf(workspaceId)) ?? true;
   }
 
-  /** Renews no more; what is held is free at once where this gateway leaves. */
+  /** Stops renewing. Frees the holds at once where the gateway leaves for good. */
   stop(how: { leaves: boolean }): void {
     clearInterval(this.timer);
     this.life?.stop(how);
   }
 
   /**
-   * Renews everything that is under way, or the share of one part; holds that the server lost are
-   * there again after it. All is sent at once: what ends a hold is sent before this or after it,
-   * never in between.
+   * Renews the holds and charges in progress, in one part or in all. Restores the holds that the
+   * server lost. Sends everything in one turn of the event loop, so that a message that ends a hold
+   * goes out before all of it or after all of it.
    */
   async renew(charges: Iterable<[string, OpenSubject]>, part?: LedgerPart): Promise<void> {
     const byWorkspace = new Map<string, string[]>();

@@ -37,7 +37,10 @@ describe.skipIf(!hasRedis)(`a workspace whose slot moves (on Valkey)${redisMissi
     await storage.close();
   });
 
-  /** Two processes of one workspace with 1,000 nano-USD, and what moves its slot between servers. */
+  /**
+   * Starts two processes that share a workspace with 1,000 nano-USD, and returns functions that
+   * move its slot between servers.
+   */
   const start = async (workspaceId: string) => {
     const parts = shared.map((each) => each.partOf(workspaceId)) as [SharedPart, SharedPart];
     const clock = new FakeClock();
@@ -97,7 +100,7 @@ describe.skipIf(!hasRedis)(`a workspace whose slot moves (on Valkey)${redisMissi
   }, 120_000);
 });
 
-/** Resolves at the next run of a part, of which one is known. */
+/** Resolves when a part whose run is known starts another one. */
 const nextRun = (part: SharedPart): Promise<void> =>
   new Promise((resolve) => {
     const { runId } = part;

@@ -3,14 +3,14 @@ import { SharedStateAwayError } from "../../../platform/shared-state/shared-stat
 import { ledgerScript } from "./ledger-script.ts";
 import type { LedgerPart, SharedAccounts } from "./shared-accounts.ts";
 
-/** How long a gateway counts as alive without a beat; what it holds is freed after that. */
+/** How long a gateway counts as alive without a beat, in milliseconds. Then its holds are freed. */
 export const nodeLeaseMs = 6_000;
 const beatMs = 1_500;
 
 /**
- * Keeps a gateway alive for the others. Values: for how long. Answers `lapsed` where it was not
- * alive any more: the server or this gateway stood still, so the others may come back to life as
- * well, and nothing is taken from any gateway for as long as a lease lasts.
+ * Renews a gateway's lease. Values: the duration in milliseconds. Answers `lapsed` where the lease
+ * had expired, because the server or this gateway was suspended. Other gateways may then also be
+ * about to return, so nothing is taken from any gateway for the duration of a lease.
  */
 const beatScript = ledgerScript(
   "Beat",
@@ -23,7 +23,7 @@ if before then redis.call('SET', G, text(now + life), 'PX', life) end
 return {'lapsed'}`,
 );
 
-/** A gateway ends: what it still holds is free at once. */
+/** Ends a gateway's lease, so that its remaining holds are freed at once. */
 const leaveScript = ledgerScript(
   "Leave",
   `
@@ -31,7 +31,7 @@ redis.call('ZADD', N, now - 1, node)
 return {}`,
 );
 
-/** This gateway's life, as the others that share the ledger see it, in each part of it. */
+/** The lease by which the other gateways on the ledger see this one as alive, in each part. */
 export class NodeLease {
   private readonly accounts: Pick<SharedAccounts, "parts" | "runIn">;
   private readonly clock: Clock;
@@ -39,10 +39,14 @@ export class NodeLease {
   private readonly onError: (error: unknown) => void;
   private timer: ReturnType<typeof setInterval> | undefined;
   private forgetRuns: (() => void)[] = [];
-  /** When the last beat was sent that a part answered, on the monotonic clock. */
+  /**
+   * The times at which the most recent answered beats were sent, by part, on the monotonic clock.
+   */
   private readonly aliveAtMs = new Map<LedgerPart, number>();
 
-  /** `onLapse` makes known again what this gateway holds in a part. */
+  /**
+   * Creates a lease that does not beat yet; `onLapse` restores what this gateway holds in a part.
+   */
   constructor({
     accounts,
     clock,
@@ -60,13 +64,15 @@ export class NodeLease {
     this.onError = onError;
   }
 
-  /** Beats from now on, and at once in a run of a server that begins. */
+  /** Starts beating, at intervals and whenever a server starts a new run. */
   start(): void {
     this.forgetRuns = this.accounts.parts.map((part) => part.onRun(() => void this.beatIn(part)));
     this.timer = setInterval(() => void this.beat(), beatMs);
   }
 
-  /** Beats no more, and says so where it leaves; else its lease has to end. */
+  /**
+   * Stops beating. Ends the lease at once where the gateway leaves for good; else it has to expire.
+   */
   stop({ leaves }: { leaves: boolean }): void {
     clearInterval(this.timer);
     for (const forget of this.forgetRuns.splice(0)) forget();
@@ -78,14 +84,15 @@ export class NodeLease {
   }
 
   /**
-   * Whether at least half of the lease in a part is left: a commit that begins now ends within it.
+   * Returns whether at least half of the lease in a part is left, in which a commit that starts now
+   * ends.
    */
   isSureIn(part: LedgerPart): boolean {
     const aliveAtMs = this.aliveAtMs.get(part) ?? -Infinity;
     return this.clock.monotonicMs() - aliveAtMs < nodeLeaseMs / 2;
   }
 
-  /** Beats once, in every part. */
+  /** Beats once in every part. */
   async beat(): Promise<void> {
     await Promise.all(this.accounts.parts.map((part) => this.beatIn(part)));
   }

@@ -11,7 +11,7 @@ import { AccountReadings, type ReadingTables } from "./account-readings.ts";
 import { SharedAccounts } from "./shared-accounts.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 
-/** Builds the ledger of several processes; it renews what it holds from now on. */
+/** Builds the ledger of several processes and starts renewing its holds. */
 export function openSharedLedger({
   shared,
   nodeId,
@@ -32,7 +32,7 @@ export function openSharedLedger({
   clock: Clock;
   blocking: BlockingBudgets;
   spentBy: SpentBy;
-  /** The keys that made others, by the ids of those. */
+  /** Loads the parents of keys, by the ids of their children. */
   loadParents(): Promise<ReadonlyMap<string, string>>;
   onError(error: unknown): void;
 }): SharedLedger {
@@ -48,7 +48,7 @@ export function openSharedLedger({
     store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });
   const ledger = new SharedLedger({ ...parts, accounts, readBook });
   ledger.start();
-  // What is held is known in another epoch as well.
+  // Restores the holds in a new epoch of the database, where the server does not have them.
   epoch?.onChange(() => void ledger.renew());
   return ledger;
 }

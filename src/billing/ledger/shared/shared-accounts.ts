@@ -10,62 +10,64 @@ import {
   seedScript,
 } from "./reading-scripts.ts";
 
-/** How long a hold is its owner's without a renewal. */
+/** How long a hold belongs to its owner without a renewal, in milliseconds. */
 export const leaseMs = 30_000;
 
 /**
- * How long after a server began to run, or the database another epoch, nothing is read into it:
- * what gateways had reported before and the database was about to commit has landed by then, and
- * every gateway has reported what it holds.
+ * How long nothing is read into a new run of the server or a new epoch of the database, in
+ * milliseconds. By then the database has committed all charges that gateways had reported before,
+ * and every gateway has reported its holds.
  */
 const graceMsDefault = 2_500;
 
-/** Readings that changes may overtake before a request fails with `SharedStateAwayError`. */
+/**
+ * The most readings that changes may overtake before a request fails with `SharedStateAwayError`.
+ */
 const readingsMax = 50;
 
-/** Before names of sums of budgets, among ids of keys. */
+/** The prefix that tells names of budget sums from ids of keys. */
 const sumPrefix = "b:";
 
-/** A part of what is shared, which has everything of the workspaces in it. */
+/** A part of the shared state, which stores everything of the workspaces in it. */
 export type LedgerPart = Pick<SharedPart, "prefix" | "runId" | "onRun" | "run">;
 
-/** What it is built from. */
+/** The dependencies of the shared accounts. */
 export interface SharedAccountsOptions {
   shared: { readonly parts: readonly LedgerPart[]; partOf(workspaceId: string): LedgerPart };
   readings: Pick<AccountReadings, "balances" | "read" | "readSums">;
-  /** Names this gateway among those that share the server. */
+  /** The id of this gateway among those that share the server. */
   nodeId: string;
-  /** Wall time of this gateway. */
+  /** Returns this gateway's wall time, in milliseconds since the epoch. */
   nowMs(): number;
   /**
-   * The time that leases are counted in; absent means the server's own, since clocks of gateways
-   * differ.
+   * Returns the time for leases, in milliseconds; absent means the server's own time, since the
+   * clocks of gateways differ.
    */
   leaseClockMs?: (() => number) | undefined;
-  /** Names the history of the database that is read; absent means that it has only one. */
+  /** The history of the database that is read; absent means that the database has only one. */
   epoch?: { readonly id: string; readonly isFirst: boolean } | undefined;
   graceMs?: number;
 }
 
-/** Which workspace a charge is about, and which keys. */
+/** The workspace and the keys that a charge belongs to. */
 export interface Subject {
   workspaceId: string;
   keyIds: readonly string[];
 }
 
-/** What a script answers that had everything it needed. */
+/** The answer of a script that found everything it needed. */
 export interface LedgerAnswer {
   outcome: string;
   detail: string;
   monthlyNano: bigint;
   topupNano: bigint;
-  /** Charges whose owner has not been heard of for long. */
+  /** The charges whose owner has not renewed them for a lease or longer. */
   stale: OpenCharge[];
 }
 
 /**
- * Balances, holds and spend of keys on the shared server, filled from the database where the server
- * knows nothing of them.
+ * Balances, holds and spend of keys on the shared server. What the server lacks is filled in from
+ * the database.
  */
 export class SharedAccounts {
   private readonly options: SharedAccountsOptions;
@@ -75,27 +77,27 @@ export class SharedAccounts {
   constructor(options: SharedAccountsOptions) {
     this.options = options;
     if (options.epoch?.isFirst !== true) return;
-    // Nothing is held in an epoch that begins with this gateway; who comes later counts the time
-    // from now.
+    // A first epoch begins with this gateway, so nobody has holds to report and no wait is needed.
+    // The server counts the wait of later gateways from now.
     for (const part of this.parts) {
       this.readyRuns.set(part, { id: this.rootOf(part.runId ?? ""), ready: Promise.resolve() });
       this.runIn(part, runBegunScript, [0]).catch(() => this.readyRuns.delete(part));
     }
   }
 
-  /** All parts of what is shared, each of which may be away by itself. */
+  /** All parts of the shared state, each of which may be unavailable by itself. */
   get parts(): readonly LedgerPart[] {
     return this.options.shared.parts;
   }
 
-  /** The part that has everything of a workspace. */
+  /** Returns the part that stores everything of a workspace. */
   partOf(workspaceId: string): LedgerPart {
     return this.options.shared.partOf(workspaceId);
   }
 
   /**
-   * Runs a script that needs a workspace and keys, after they were read from the database where
-   * they are absent.
+   * Runs a script that needs a workspace and keys. Where the server lacks them, fills them in from
+   * the database and runs the script again.
    */
   async ask(
     script: SharedScript,
@@ -125,7 +127,7 @@ export class SharedAccounts {
     throw new SharedStateAwayError("the shared ledger forgets faster than it can be filled");
   }
 
-  /** Runs a script that takes things as they are. */
+  /** Runs a script that needs nothing filled in. */
   run(
     script: SharedScript,
     workspaceId: string,
@@ -134,7 +136,7 @@ export class SharedAccounts {
     return this.runIn(this.partOf(workspaceId), script, values, workspaceId);
   }
 
-  /** Runs a script in a part; one that is about the part itself names no workspace. */
+  /** Runs a script in a part. A script about the part itself names no workspace. */
   async runIn(
     part: LedgerPart,
     script: SharedScript,
@@ -150,15 +152,15 @@ export class SharedAccounts {
   }
 
   /**
-   * Names the run of the server and the history of the database that everything of a workspace is
-   * kept under; undefined while the server is away.
+   * Returns an id of the server's run and the database's history, under which everything of a
+   * workspace is stored; undefined while the server is unavailable.
    */
   eraOf(workspaceId: string): string | undefined {
     const { runId } = this.partOf(workspaceId);
     return runId === undefined ? undefined : this.rootOf(runId);
   }
 
-  /** Requests that come together wait for one reading. */
+  /** Fills in what the server lacks. Requests at the same time share one reading. */
   private fill(
     workspaceId: string,
     wanted: { mark: string; missing: string; charges: OpenCharge[] },
@@ -172,9 +174,7 @@ export class SharedAccounts {
     return reading;
   }
 
-  /**
-   * Reads a workspace's balances from the database alone; works while the shared server is away.
-   */
+  /** Reads a workspace's balances from the database, which needs no shared server. */
   durable(workspaceId: string): Promise<Balances> {
     return this.options.readings.balances(workspaceId);
   }
@@ -221,7 +221,7 @@ export class SharedAccounts {
     return epoch === undefined ? run : `${run}:${epoch.id}`;
   }
 
-  /** Waits until the database has what gateways reported to an earlier run of the server. */
+  /** Waits until the database has the charges that gateways reported to an earlier run. */
   private runIsOld(part: LedgerPart): Promise<void> {
     const id = this.rootOf(part.runId ?? "");
     const known = this.readyRuns.get(part);
@@ -240,7 +240,7 @@ export class SharedAccounts {
   }
 }
 
-/** Charges from ids and entries in turn; a hold has no entry. */
+/** Converts a list that alternates ids and entries into charges; the entry of a hold is empty. */
 function chargesOf(pairs: readonly string[]): OpenCharge[] {
   const charges: OpenCharge[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {

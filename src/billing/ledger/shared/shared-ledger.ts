@@ -27,33 +27,33 @@ import { resolveCharge } from "./resolve-charge.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
 
-/** Pause before a report that did not reach the server is sent again. */
+/** The pause before a message that did not reach the server is sent again, in milliseconds. */
 const tellAgainMs = 100;
-/** How long the end of a gateway waits for charges that are under way. */
+/** How long a gateway that stops waits for the charges in progress, in milliseconds. */
 const stopPatienceMs = 2_000;
 
-/** What the shared ledger is built from. */
+/** The dependencies of the shared ledger. */
 export interface SharedLedgerOptions {
   accounts: SharedAccounts;
-  /** What was last heard of each account, for those who only want to know. */
+  /** The most recently received balance of each account, for readers that need no exact figure. */
   book: AccountBook;
   commits: CommitQueue;
   clock: Clock;
-  /** Budgets that bound holds; absent means none. */
+  /** The budgets that limit holds; absent means none. */
   blocking?: BlockingBudgets;
-  /** Brings the book up to date from the database. */
+  /** Updates the book from the database. */
   readBook(workspaceId: string): Promise<void>;
   onError(error: unknown): void;
 }
 
 /**
- * The ledger of several processes on one database: what can be spent and what is held stands on the
- * shared server, what was spent in the database. A charge that its hold covers is committed first,
- * and the hold ends when the server hears of it (`UnreportedCharges`); any other leaves the shared
- * balance before it is committed, and comes back where the database refuses it. So what can be spent
- * there is never more than the database has, and no balance falls below zero. While the server is
- * away nothing is held, and what is held already is charged to the database alone; the server reads
- * it when it is back.
+ * The ledger of several processes on one database. The shared server stores what can be spent and
+ * what is held; the database stores what was spent. A charge that its hold covers is committed
+ * first, and the hold ends when the server receives the report of the charge (`UnreportedCharges`).
+ * Any other charge leaves the shared balance before the commit and returns to it where the database
+ * refuses the commit. So the server never offers more than the database has, and no balance falls
+ * below zero. While the server is unavailable, the ledger takes no holds and charges the existing
+ * ones to the database alone; the server reads those charges when it is back.
  */
 export class SharedLedger implements LedgerPort {
   readonly book: AccountBook;
@@ -78,7 +78,10 @@ export class SharedLedger implements LedgerPort {
     });
   }
 
-  /** Keeps what is under way from being taken for that of a process that died. */
+  /**
+   * Starts renewing the holds and charges in progress, so that no other gateway takes them for
+   * those of a dead process.
+   */
   start(): void {
     this.holds.start({
       chargesUnderWay: () => this.charges.all(),
@@ -86,27 +89,27 @@ export class SharedLedger implements LedgerPort {
     });
   }
 
-  /** Frees the holds that were taken in advance; resolves once the server has freed them. */
+  /** Frees the unused holds in advance; resolves once the server has freed them. */
   releaseUnused(): Promise<void> {
     return this.reservations.releaseUnused();
   }
 
-  /** Tells the server that what is under way still is; done by itself from the start on. */
+  /** Renews all holds and charges in progress. After `start` this also happens automatically. */
   renew(): Promise<void> {
     this.quietly(this.releaseUnused());
     return this.holds.renew(this.charges.all());
   }
 
   /**
-   * Ends the life of this gateway for the others, where they know of all its charges: with the word
-   * of its end they free its holds and read the database.
+   * Stops renewing. Where the other gateways know of all of this gateway's charges, it announces
+   * that it leaves, and they free its holds and read the database.
    */
   async stop(): Promise<void> {
     this.quietly(this.releaseUnused());
     this.holds.stop({ leaves: await this.unreported.untilNone(stopPatienceMs) });
   }
 
-  /** Charges and holds that the server does not know the end of yet. */
+  /** The number of charges and holds whose end the server does not know of yet. */
   get untoldCount(): number {
     return this.charges.count;
   }
@@ -150,7 +153,7 @@ export class SharedLedger implements LedgerPort {
     try {
       const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
       this.hear(hold.workspaceId, answer);
-      // What it is renewed as, and what it is charged with.
+      // Renewals and the charge use the hold as the server now stores it.
       hold.entry = answer.detail;
       hold.heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
     } catch (error) {
@@ -165,7 +168,7 @@ export class SharedLedger implements LedgerPort {
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     if (this.isCovered(request, hold)) return this.chargeHeld(request, hold);
     if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
-    // Nothing is charged, so no answer of the server is needed.
+    // Charges nothing, so the server does not have to answer first.
     const parts = { monthlyNano: 0n, topupNano: 0n };
     const posted = postedOf(request, {
       hold,
@@ -193,7 +196,7 @@ export class SharedLedger implements LedgerPort {
 
   async credit(request: CreditRequest): Promise<void> {
     const { id, workspaceId } = request;
-    // Where the server is away, it reads the database when it is back.
+    // Needs no retry while the server is unavailable: it reads the database when it is back.
     await this.options.accounts.run(announceScript, workspaceId, [id]).catch(this.unlessAway);
     this.charges.add(id, { workspaceId, keyIds: [] });
     try {
@@ -226,8 +229,9 @@ export class SharedLedger implements LedgerPort {
   }
 
   /**
-   * Whether a charge can be committed before the server hears of it: the hold keeps its money from
-   * other requests until then, and readings of the database find it by its transfers.
+   * Returns whether a charge can be committed before the server learns of it. The hold keeps its
+   * credits from other requests until then, and readings of the database find the charge by its
+   * transfers.
    */
   private isCovered(
     { amountNano, byokNano = 0n }: PostRequest,
@@ -237,7 +241,7 @@ export class SharedLedger implements LedgerPort {
     return isHeld && byokNano === 0n && this.holds.areSafeIn(workspaceId);
   }
 
-  /** Charges a hold that covers the charge; the server hears of it afterwards. */
+  /** Commits a charge that its hold covers, and reports it to the server afterwards. */
   private async chargeHeld(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { amountNano } = request;
     const tags = request.tags?.() ?? [];
@@ -302,7 +306,9 @@ export class SharedLedger implements LedgerPort {
     }
   }
 
-  /** Charges without the server: it is away, or believes in more than the database has. */
+  /**
+   * Charges the database without the server, which is unavailable or has more than the database.
+   */
   private async chargeAlone(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId } = request;
     const { id, workspaceId, entry } = hold;
@@ -367,8 +373,8 @@ export class SharedLedger implements LedgerPort {
   }
 
   /**
-   * The database knows of credits that the server has not heard of: the next request reads them.
-   * Told until it is heard.
+   * Makes the server forget a workspace's balance, since the database has credits that the server
+   * does not know of. The next request reads them. Retries until the server answers.
    */
   private async forget(workspaceId: string): Promise<void> {
     try {
@@ -379,7 +385,7 @@ export class SharedLedger implements LedgerPort {
     }
   }
 
-  /** Notes what was heard of a workspace, and sees to what a process left behind that died. */
+  /** Records the balances that the server reported, and resolves the charges of dead processes. */
   private hear(
     workspaceId: string,
     { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">,

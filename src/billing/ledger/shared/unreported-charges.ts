@@ -6,24 +6,27 @@ import { keyIdsOf, type SharedHold } from "./local-holds.ts";
 import type { OpenCharges } from "./open-charges.ts";
 import type { SharedAccounts } from "./shared-accounts.ts";
 
-/** A charge that the database gets before the shared server hears of it. */
+/** A charge that the database gets before the shared server learns of it. */
 export interface HeldCharge {
   holdId: string;
   hold: SharedHold;
   parts: ChargeParts;
-  /** What the workspace has after it, as far as this gateway knows. */
+  /** The workspace's balance after the charge, as far as this gateway knows. */
   balanceNano: bigint;
-  /** The hour of the charge, counted from the epoch. */
+  /** The hour of the charge, in hours since the epoch. */
   hour: number;
   tags: readonly string[];
 }
 
-/** Charges that one message reports. */
+/** The most charges in one report. */
 const reportedAtOnce = 200;
-/** How long charges of advance holds wait for others: where these are taken, much is free. */
+/**
+ * How long charges of holds in advance wait for others, in milliseconds. Holds in advance exist
+ * only while a workspace has plenty of credits, so the wait keeps none from requests.
+ */
 const gatherMs = 20;
 
-/** What they are kept with. */
+/** The dependencies of the unreported charges. */
 interface UnreportedChargesOptions {
   accounts: Pick<SharedAccounts, "run" | "eraOf">;
   book: AccountBook;
@@ -32,13 +35,13 @@ interface UnreportedChargesOptions {
 }
 
 /**
- * Charges from when they are handed to the database until the shared server has them. Their holds
- * stay until then and keep the money from other requests; those whose charge stands in the same turn
- * of the event loop are reported together.
+ * The charges that were handed to the database and that the shared server does not have yet. Their
+ * holds remain until then and keep the credits from other requests. Charges that are committed in
+ * the same turn of the event loop are reported together.
  */
 export class UnreportedCharges {
   private readonly options: UnreportedChargesOptions;
-  /** What the balances in the book do not know of yet, by workspace. */
+  /** The charges, by workspace, that the balances in the book do not include yet. */
   private readonly ahead = new Map<string, ChargeParts>();
   private standing: HeldCharge[] = [];
   private gathering: ReturnType<typeof setTimeout> | undefined;
@@ -50,7 +53,9 @@ export class UnreportedCharges {
     this.options = options;
   }
 
-  /** Resolves to true once the server knows of every charge, to false where that takes too long. */
+  /**
+   * Resolves to true once the server knows of every charge, and to false where that takes too long.
+   */
   untilNone(patienceMs: number): Promise<boolean> {
     if (this.count === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -62,7 +67,7 @@ export class UnreportedCharges {
     });
   }
 
-  /** Takes a charge of its hold, out of the buckets as they were last heard of. */
+  /** Begins the charge of a hold, split over the buckets by the most recently received balances. */
   begin({
     amountNano,
     ...charge
@@ -82,19 +87,22 @@ export class UnreportedCharges {
     return { ...charge, parts, balanceNano: there.monthlyNano + there.topupNano - amountNano };
   }
 
-  /** Reports a charge that the database has; the request does not wait for it. */
+  /** Reports a charge that the database has committed; the request does not wait for the report. */
   stands(charge: HeldCharge): void {
     this.standing.push(charge);
     if (charge.hold.isAdvance) {
       this.gathering ??= setTimeout(() => this.reportNow(), gatherMs);
     } else if (!this.isDue) {
       this.isDue = true;
-      // After this turn, with which the answers of a group of commits go out.
+      // Runs after this turn, in which the answers of one group of commits arrive.
       setImmediate(() => this.reportNow());
     }
   }
 
-  /** Reports what is known to stand, so that what is asked of the server next finds it there. */
+  /**
+   * Reports the committed charges now, so that the server knows of them before the next request to
+   * it.
+   */
   reportNow(): void {
     clearTimeout(this.gathering);
     this.gathering = undefined;
@@ -102,7 +110,7 @@ export class UnreportedCharges {
     if (this.standing.length > 0) this.reportAll();
   }
 
-  /** The server has it, or the database refused it. */
+  /** Ends a charge that the server received or the database refused. */
   end(charge: HeldCharge): void {
     this.leave(charge);
     this.options.charges.drop(charge.holdId);
@@ -124,7 +132,7 @@ export class UnreportedCharges {
     const [first] = known;
     if (first === undefined) return;
     const { workspaceId } = first.hold;
-    // From now on their holds are not renewed: the report may have ended them.
+    // Stops renewing the holds, since the report may already have ended them.
     for (const { holdId, hold } of known)
       this.options.charges.add(holdId, { workspaceId, keyIds: keyIdsOf(hold) });
     try {
@@ -143,8 +151,8 @@ export class UnreportedCharges {
   }
 
   /**
-   * Lets the server read the database, where it is unknown whether it has the charge or still has the
-   * hold; tried until it answers.
+   * Makes the server read the database where it is unknown whether it has the charge or still has
+   * the hold. Retries until the server answers.
    */
   private reread(charge: HeldCharge): void {
     const { holdId, hold, parts } = charge;
@@ -172,8 +180,9 @@ export class UnreportedCharges {
 }
 
 /**
- * Whether the server has a hold as it is known here: it is the server, and the history of the database,
- * that took it, and nothing that was asked about it went without an answer.
+ * Returns whether the server has a hold as this process knows it: the server's run and the
+ * database's history have not changed since the hold was taken, and the server answered every
+ * message about it.
  */
 const isCertain = ({ era, mayHaveGrown }: SharedHold, now: string | undefined): boolean =>
   !mayHaveGrown && era !== undefined && era === now;

@@ -15,7 +15,7 @@ describe.skipIf(!hasRedis)(
     const stage = sharedLedgerStage();
 
     let count = 0;
-    /** Two processes with a workspace of 1,000, both alive. */
+    /** Starts two processes, both alive, that share a workspace with 1,000 nano-USD. */
     async function start() {
       const clock = new FakeClock();
       const workspaceId = `ws_${(count += 1)}`;
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)(
       expect(await reserve(one, "late", 900n)).toMatchObject({ ok: false, reason: "away" });
       one.isAway = false;
       await one.untilTold();
-      // The same script, as it was left in the server's buffers.
+      // The server runs the same script late, as where it was still in the server's buffers.
       expect(await reserve(one, "late", 900n)).toMatchObject({ ok: false, reason: "exists" });
       expect(await reserve(other, "next", 1_000n)).toMatchObject({ ok: true, heldNano: 1_000n });
     });
@@ -91,7 +91,7 @@ describe.skipIf(!hasRedis)(
     test("the database lets no charge take a balance below zero, and what is left there is charged", async () => {
       const { one, other, workspaceId, reserve, post } = await start();
       await reserve(one, "a", 600n);
-      // Money goes by a way that the server does not hear of, as where a backup is restored.
+      // The database loses credits without the server's knowledge, as where a backup is restored.
       await stage.storage.commits.commit({
         inserts: [],
         adds: [{ statement: accountAdd, key: [`${workspaceId}:topup`], sums: [-900] }],
@@ -166,8 +166,8 @@ describe.skipIf(!hasRedis)(
       expect(await post(one, "a", 600n)).toMatchObject({ chargedNano: 600n });
       clock.advance(nodeLeaseMs + 1);
       await other.life.beat();
-      // The one who asks was not alive either, as after a pause of the server: the dead have the
-      // length of a lease to come back.
+      // The gateway that asks was not alive either, as after a suspension of the server. So the
+      // dead have the duration of a lease to return.
       expect(await reserve(other, "b", 1_000n)).toMatchObject({ ok: true, heldNano: 400n });
       clock.advance(nodeLeaseMs / 2);
       await other.life.beat();
