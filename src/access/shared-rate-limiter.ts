@@ -21,7 +21,7 @@ import type {
 interface SharedWindow {
   key: string;
   size: WindowSize;
-  /** -1 for no limit. */
+  /** The limit of the window; -1 for none. */
   limit: number;
   amount: number;
   /** The slot to count in; absent means the newest. */
@@ -29,18 +29,18 @@ interface SharedWindow {
 }
 
 interface SharedAnswer {
-  /** The position of the full window; -1 where none is. */
+  /** The position of the full window among the windows of the request; -1 where none is full. */
   full: number;
-  /** Requests that were counted ahead beside this one, in which slot, and when that ends. */
+  /** The requests that were counted in advance, their slot, and the milliseconds until it ends. */
   ahead: { count: number; slot: number; leftMs: number };
   windows: { count: number; oldestLeavesInMs: number }[];
 }
 
 /**
- * Counts requests in rate windows on the server that several gateways share, all by its clock. A
- * request costs one round trip, and most requests of a caller that sends many cost none
- * (`AdvanceCounts`). While the server is away each process counts for itself, so that no request
- * goes uncounted, but each process has the whole window.
+ * Counts requests in rate windows on the server that several gateways share, by the server's clock.
+ * A request takes one round trip, but most requests of a caller that sends many take none
+ * (`AdvanceCounts`). While the server is unavailable, each process counts in windows of its own: no
+ * request goes uncounted, but each process admits as many as the whole window.
  */
 export class SharedRateLimiter implements RequestLimits {
   private readonly shared: Pick<SharedParts, "partOf">;
@@ -59,7 +59,9 @@ export class SharedRateLimiter implements RequestLimits {
     /** The windows that count while the server is unavailable. */
     ownWindows: RateLimiter;
     clock: Pick<Clock, "monotonicMs">;
-    /** Wall time in place of the server's own. */
+    /**
+     * Returns wall time to use instead of the server's own, in milliseconds; 0 for the server's.
+     */
     nowMs?: () => number;
   }) {
     this.shared = shared;
@@ -87,7 +89,7 @@ export class SharedRateLimiter implements RequestLimits {
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome> {
     const { minutes, hours, workspaceId } = windows;
     const owner = workspaceId ?? hours?.counter ?? minutes[0].counter;
-    // A window of hours tells each answer what is left of it.
+    // Each answer states what is left of a window of hours, so the server counts every request.
     if (hours !== undefined) return this.countShared(windows, { owner, name: "" });
     const name = minutes.map(({ counter, tier }) => `${counter} ${tier.perMinute}`).join(" ");
     const counters = (): string[] => minutes.map(({ counter }) => counter);
@@ -176,7 +178,7 @@ export class SharedRateLimiter implements RequestLimits {
     await Promise.all(asked);
   }
 
-  /** Asks the part of who owns the windows, where its holds are asked for as well. */
+  /** Counts in the part of the windows' owner, in which the request's hold is taken as well. */
   private async ask(
     owner: string,
     windows: readonly SharedWindow[],
@@ -225,16 +227,30 @@ const hoursKey = (counter: string): string => `hours:${counter}`;
 const tokensKey = (keyId: string): string => `tokens:${keyId}`;
 
 /**
- * Counts in sliding windows, one key each, the semantics of `SlidingWindow`: a hash with an amount
- * a slot, the time of a slot's last request `l<slot>`, their total `t`, the first slot that may
- * hold any `f` and the newest `n`. Each call drops what left its window since the last one. Values:
- * the wall time, 0 for the server's own; then for each key the window and the slot in milliseconds,
- * the limit (-1 for none), the amount and the slot to count in (-1 for the newest); at the end what
- * is set for five seconds where no window is full (empty for nothing), and how many requests to
- * count ahead in the slot under way, none of them beyond half of a limit. The first window that is
- * full ends the counting; an amount of 0 only looks, a negative one takes back. Answers its
- * position, or 0; how many were counted ahead, in which slot, and the milliseconds until it ends;
- * and then for each window what it counts and when the oldest of it leaves.
+ * Counts an amount in each of several sliding windows, which work as `SlidingWindow` does, unless
+ * one of them is full.
+ *
+ * Keys: the windows, each of them a hash with these fields:
+ *
+ * - `<slot>`: the amount in a slot, and `l<slot>` the time of the slot's last request.
+ * - `t`: the total of all slots.
+ * - `f` and `n`: the first slot that may have an amount, and the newest slot.
+ *
+ * Values:
+ *
+ * - The wall time in milliseconds; 0 for the server's own.
+ * - For each window its length and the length of its slots in milliseconds, its limit (-1 for none),
+ *   the amount, and the slot to count in (-1 for the newest). An amount of 0 only reads the window,
+ *   and a negative one takes requests back.
+ * - The key to set for five seconds where no window is full; empty for none.
+ * - How many requests to count in advance, in the current slot and up to half of each limit.
+ *
+ * Each call first drops what has left its windows since the call before. The first full window ends
+ * the counting.
+ *
+ * Answers the position of the full window, counted from 1, or 0; the number of requests that were
+ * counted in advance, their slot, and the milliseconds until it ends; then for each window its total
+ * and the milliseconds until its oldest amount leaves.
  */
 const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",

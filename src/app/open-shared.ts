@@ -28,10 +28,12 @@ import type { AppSettings } from "./settings-of.ts";
 import type { Account, AccountTables } from "./open-account.ts";
 import { type ChangeTables, type SharedChanges, openSharedChanges } from "./shared-changes.ts";
 
-/** The most bytes of answers that several gateways keep together. */
+/** The most bytes of answers that several gateways store together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;
 
-/** The most bytes of sessions that gateways remember together: some hundred thousand sessions. */
+/**
+ * The most bytes of sessions that several gateways store together: some hundred thousand sessions.
+ */
 const sharedSessionBytesMax = 32 * 1024 * 1024;
 
 /** Work that one of several gateways does, such as retention and background responses. */
@@ -40,17 +42,17 @@ export interface SharedWork {
   isLeader: (() => boolean) | undefined;
 }
 
-/** The server that several gateways share, and this gateway's parts on it. */
+/** The server that several gateways share, and the features of this gateway that use it. */
 export interface Shared {
   nodeId: string;
   state: SharedParts;
   channel: SharedChannel;
   leases: SharedLeases;
-  /** The epoch of the database; absent where no other gateway may work on it. */
+  /** The epoch of the database; absent where no other gateway may use the database. */
   epoch?: DatabaseEpoch;
-  /** Shares changes of workspaces; absent where no other gateway has to learn of them. */
+  /** Shares changes of workspaces; absent where no other gateway needs them. */
   changes?: SharedChanges;
-  /** Shares the usage of callers' own provider keys; absent likewise. */
+  /** Shares the usage of callers' own provider keys; absent where no other gateway needs it. */
   keyUsage?: SharedKeyUsage;
 }
 
@@ -65,8 +67,8 @@ export const hasSeveralGateways = ({
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
 /**
- * Returns how much of the state that several gateways depend on answers, from 0 to 1; undefined where
- * they need none. A part of a cluster may be away while the rest serves.
+ * Returns the share of the gateways' shared state that is available, from 0 to 1; undefined where
+ * there is none. A part of a cluster may be unavailable while the others serve.
  */
 export const sharedProbe = (
   shared: Shared | undefined,
@@ -190,8 +192,8 @@ export async function openCounters(
   for (const part of state.parts) {
     const isCounted = (workspaceId: string): boolean => state.partOf(workspaceId) === part;
     part.onRun(() => {
-      // The marker has to be lost with the windows: it belongs to a run of the server that kept
-      // nothing, not to a replica.
+      // The marker is stored beside the windows, so that both are lost together: a server that lost
+      // its data has neither, and a replica has both.
       part
         .setIfAbsent("hours-restored", "")
         .then((isFirst) =>
@@ -258,7 +260,7 @@ export function shareKeyUsage(
   shared.keyUsage.start();
 }
 
-/** Ends sharing, after this gateway's changes were sent to the others. */
+/** Stops sharing, once this gateway's changes were sent to the others. */
 export async function stopSharing(
   shared: Shared | undefined,
   { ledger }: Pick<Account, "ledger">,

@@ -7,31 +7,31 @@ const slotCount = 16_384;
 const patienceMs = 120_000;
 const keysAtOnce = 100;
 
-/** A server of a cluster of the tests. */
+/** A server of a test's cluster. */
 export interface ClusterServer {
   port: number;
-  /** A connection for what a test asks of it. */
+  /** A connection for the test's own commands. */
   client: Redis;
 }
 
-/** A cluster on loopback whose servers keep nothing on disk. */
+/** A cluster on loopback whose servers store nothing on disk. */
 export interface RedisCluster {
-  /** URL of its first primary. */
+  /** The URL of the first primary. */
   url: string;
-  /** Its first primaries, in the order of their slots. */
+  /** The primaries at the start, in the order of their slots. */
   primaries: readonly ClusterServer[];
-  /** Replicas of the first primary, and of no other. */
+  /** The replicas, all of them of the first primary. */
   replicas: readonly ClusterServer[];
-  /** Ends a server with all that it knew. */
+  /** Kills a server, which loses all of its data. */
   kill(server: ClusterServer): Promise<void>;
-  /** Lets go of every server. */
+  /** Stops all servers. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts primaries that share the slots evenly, and replicas of the first one; resolves once all
- * know all. A server counts as dead after a minute unless `settings` say otherwise, so that none
- * does on a busy machine.
+ * Starts primaries that share the slots evenly, and replicas of the first one. Resolves once all
+ * servers know each other. Unless `settings` say otherwise, a server counts as dead only after a
+ * minute, so that none does on a busy machine.
  */
 export async function startRedisCluster({
   primaries: primaryCount = 3,
@@ -42,7 +42,7 @@ export async function startRedisCluster({
   primaries?: number;
   replicas?: number;
   settings?: Readonly<Record<string, string>>;
-  /** What a test connects to its servers with: TLS and a password, where `settings` ask for them. */
+  /** The password and TLS of the test's own connections, where `settings` require them. */
   access?: { password?: string; tls?: { ca: string } };
 } = {}): Promise<RedisCluster> {
   const launched = new Map<number, Launched>();
@@ -96,7 +96,7 @@ const clusterSettings = {
 const idOf = async ({ client }: ClusterServer): Promise<string> =>
   String(await client.call("CLUSTER", "MYID"));
 
-/** Waits until a server is linked to as many as there are, and knows that every slot has one. */
+/** Waits until a server is connected to `count` servers and knows the owner of every slot. */
 const untilKnowing = ({ client }: ClusterServer, count: number): Promise<void> =>
   until(
     async () => {
@@ -117,7 +117,7 @@ const untilFollowing = ({ client }: ClusterServer): Promise<void> =>
     what: "a replica follows its primary",
   });
 
-/** Begins to move a slot between primaries; its names are still where they were. */
+/** Begins to move a slot between primaries; its keys are still at the old one. */
 export async function beginMove(
   slot: number,
   { from, to }: { from: ClusterServer; to: ClusterServer },
@@ -126,7 +126,7 @@ export async function beginMove(
   await from.client.call("CLUSTER", "SETSLOT", slot, "MIGRATING", await idOf(to));
 }
 
-/** Moves all names of a slot whose move has begun, as `redis-cli --cluster reshard` does. */
+/** Moves all keys of a slot whose move has begun, as `redis-cli --cluster reshard` does. */
 export async function moveNames(
   slot: number,
   { from, to }: { from: ClusterServer; to: ClusterServer },
@@ -139,7 +139,7 @@ export async function moveNames(
   }
 }
 
-/** Moves some names of a slot whose move has begun. */
+/** Moves some keys of a slot whose move has begun. */
 export async function moveSome(
   names: readonly string[],
   { from, to }: { from: ClusterServer; to: ClusterServer },
@@ -147,7 +147,7 @@ export async function moveSome(
   await from.client.call("MIGRATE", "127.0.0.1", to.port, "", 0, 30_000, "KEYS", ...names);
 }
 
-/** Gives a slot, whose names were moved, to its new server. */
+/** Gives a slot to its new server, once its keys have moved. */
 export async function endMove(
   slot: number,
   { from, to }: { from: ClusterServer; to: ClusterServer },
@@ -156,7 +156,7 @@ export async function endMove(
   for (const { client } of [to, from]) await client.call("CLUSTER", "SETSLOT", slot, "NODE", id);
 }
 
-/** Moves a slot from one primary to another. */
+/** Moves a slot and its keys from one primary to another. */
 export async function moveSlot(
   slot: number,
   ends: { from: ClusterServer; to: ClusterServer },

@@ -79,7 +79,7 @@ export const messages = defineEndpoint<Dependencies>({
   },
 });
 
-/** Says who counted: `native` or `estimated`. */
+/** The header that says where the count comes from: `native` or `estimated`. */
 export const tokenCountHeader = brandHeader("Token-Count").toLowerCase();
 
 /** Counts the input tokens of a Messages request. */

@@ -125,8 +125,8 @@ export class EncodePlace {
   }
 
   /**
-   * Fields of this dialect that the canonical form kept aside; those of another dialect are lost,
-   * unless they are null, which says nothing.
+   * Returns the extension fields that the canonical form kept for this dialect. Records those of
+   * another dialect as lost, unless they are null and so carry no information.
    */
   extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return nothing;

@@ -281,17 +281,19 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
   };
 }
 
-/** What is known of the two sides of an answer without its provider's counts. */
+/**
+ * The gateway's own estimate or measure of each side of an answer, for providers that report none.
+ */
 interface Said {
-  /** The estimate of what went in. */
+  /** The estimated tokens of the input. */
   inputTokens: number;
   windowTokens: number;
   outputCharacters: number;
 }
 
 /**
- * The provider's usage as far as it can be true, or an estimate of what was said: of all of it, or
- * of the side that the provider did not count.
+ * Returns the provider's usage, limited to what is possible. Estimates all of it where the provider
+ * reports none, or the side that the provider did not count.
  */
 export function boundOrEstimated(reported: MeteredUsage | undefined, said: Said): MeteredUsage {
   const { inputTokens, windowTokens, outputCharacters } = said;

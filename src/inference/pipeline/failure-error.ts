@@ -57,8 +57,9 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
 }
 
 /**
- * Whether the same request may succeed later: never where the code says no, the account has to be
- * mended, such as one whose quota is spent (OpenAI's 429), or all have been asked.
+ * Returns whether the same request may succeed later. It cannot where the code rules it out, where
+ * the provider's account needs attention, such as a spent quota (OpenAI's 429), or where every
+ * provider was asked.
  */
 const mayRetry = (code: ErrorCode, failure: AttemptFailure): boolean =>
   errorCatalog[code].retry &&

@@ -271,7 +271,10 @@ const credentialCode = /api_key_invalid|invalid_api_key/i;
 const credentialWords =
   /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
 
-/** Why a provider refused the key that was sent; undefined where the failure is another. */
+/**
+ * Returns why a provider refused the key that was sent; undefined where it failed for another
+ * reason.
+ */
 export function refusalOf({
   upstreamStatus: status,
   upstreamMessage,

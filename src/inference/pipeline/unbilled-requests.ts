@@ -45,9 +45,10 @@ const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
   chatDialectOf(route) === dialect && route.provider.deviations.messagesPath === undefined;
 
 /**
- * Counts the input tokens of a request: by the provider that would serve it where both speak a
- * dialect that counts, else by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what may not be
- * asked, and for what the provider says is wrong with the request.
+ * Counts the input tokens of a request without charging or recording anything. The provider that
+ * would serve the request counts them where it speaks the request's dialect and the dialect has a
+ * count; otherwise the gateway estimates. Throws `GatewayError` where the request is not allowed,
+ * or where the provider reports an error in it.
  */
 export async function countTokens(
   deps: InferenceDependencies,

@@ -119,7 +119,7 @@ export function classifyStatus(answer: {
   upstreamCode: string | null;
   upstreamError?: UpstreamError | null;
   retryAfter: string | undefined;
-  /** The `Date` of the answer, which a `Retry-After` that names a moment is measured from. */
+  /** The answer's `Date`, which the delay of a `Retry-After` with a date is measured from. */
   date?: string | undefined;
 }): AttemptFailure {
   const { status } = answer;
@@ -143,8 +143,8 @@ export function classifyStatus(answer: {
 }
 
 /**
- * Returns the seconds that a `Retry-After` asks for, as a number or as a moment after the answer's
- * `Date`; NaN where it says neither. (RFC 9110, section 10.2.3)
+ * Returns the delay that a `Retry-After` asks for, in seconds. The header holds a number, or a date
+ * that is compared with the answer's `Date`; NaN where it holds neither. (RFC 9110, section 10.2.3)
  */
 function secondsOf({
   retryAfter = "",

@@ -148,7 +148,7 @@ describe.each(answerCases.map((row) => [row.what, row] as const))(
           refused,
           thought,
           seals,
-          // A chat stream that is kept may leave out the arguments of a call; whole they are `{}`.
+          // A chat stream that passes through may omit a call's arguments; a whole answer has `{}`.
           calls: calls.map((call) => ({ ...call, arguments: call.arguments || "{}" })),
           finish,
           usage,

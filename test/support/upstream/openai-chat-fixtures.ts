@@ -189,7 +189,7 @@ export const usageFixtures = {
     prompt_tokens_details: { cached_tokens: 100 },
     completion_tokens_details: { reasoning_tokens: 50 },
   },
-  /** One side alone. */
+  /** Usage of only one side. */
   promptOnly: { prompt_tokens: 11 },
   completionOnly: { completion_tokens: 7 },
   missing: undefined,

@@ -30,7 +30,7 @@ export const conversationReader: CallReader = {
   },
 };
 
-/** A conversation, as input or as what was stored of it. */
+/** The fields that state a conversation: its input, or the id of a stored response, or both. */
 export const conversationSchema = z.looseObject({
   model: z.string(),
   input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),

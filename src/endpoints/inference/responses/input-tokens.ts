@@ -10,7 +10,10 @@ import { inferenceBodyBytesMax, readCall } from "../read-call.ts";
 import { conversationReader, conversationSchema } from "./compact-response.ts";
 import { withConversation } from "./responses.ts";
 
-/** How many input tokens a request for a response has, with the conversation that it continues. */
+/**
+ * Counts the input tokens of a request for a response, including the conversation that it
+ * continues.
+ */
 export const countResponseTokens = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/responses/input_tokens",

@@ -303,8 +303,8 @@ const quietEnds: ReadonlySet<string> = new Set(["end_turn", "stop_sequence", "to
 export const isQuietEnd = (stopReason: string): boolean => quietEnds.has(stopReason);
 
 /**
- * The end as it fits what was said: servers that imitate Anthropic's end turns that call tools as
- * if they called none, or say nothing, and clients would not run the tools.
+ * Returns the stop reason that fits the content. Servers that imitate Anthropic may end a turn that
+ * calls tools as if it called none, or without a reason, and clients would then not run the tools.
  */
 export function fittingEnd(stopReason: string | null, callsTools: boolean): string {
   if (stopReason === null || stopReason === "") return callsTools ? "tool_use" : "end_turn";

@@ -84,7 +84,7 @@ function providerCost(fields: JsonObject): number | undefined {
   return cost !== undefined && cost >= 0 ? cost : undefined;
 }
 
-/** Counts that the last event of a stream repeats. */
+/** The counts that the last event of a stream repeats. */
 const repeatedCounts = [
   "input_tokens",
   "cache_creation_input_tokens",
@@ -125,8 +125,8 @@ export class UsageTally {
   }
 
   /**
-   * The last usage of a stream, as JSON text, with the counts that stand at its start alone: some
-   * clients read them here and nowhere else, as Anthropic repeats them.
+   * Returns the last usage of a stream, as JSON text, with the counts that the provider sent only
+   * at the start. Anthropic repeats them at the end, and some clients read them only there.
    */
   complete(last: string): string {
     const { fields } = this;

@@ -258,7 +258,8 @@ export class RelayedStream implements FrameSource {
   }
 
   private async finish(): Promise<void> {
-    // What is pending may be taken while the relay waits for its charge, so it is read afterwards.
+    // Reads the pending frames after the wait, since they may be taken while the relay waits for
+    // its charge.
     const frames = await this.relay.finish();
     this.pending += frames;
     this.end();

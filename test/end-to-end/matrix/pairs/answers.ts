@@ -315,7 +315,7 @@ export const answerCases: readonly AnsweredCase[] = [
         status: "completed",
       },
     },
-    // Where the events of a stream are kept, no arguments stay no arguments; whole they are `{}`.
+    // A stream that passes through keeps empty arguments empty; a whole answer has `{}`.
     except: {
       "openai-chat -> openai-chat": {
         choices: [

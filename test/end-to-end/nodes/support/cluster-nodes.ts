@@ -16,28 +16,31 @@ import { bootstrapVariables } from "../../process/support/bootstrap-variables.ts
 import { queryDatabase } from "../../process/support/query-database.ts";
 import { manage } from "./manage.ts";
 
-/** A workspace whose part of the cluster is at one primary. */
+/** A workspace whose part of the cluster is at a known primary. */
 export interface PlacedWorkspace {
   id: string;
-  /** Of its LLM key. */
+  /** The secret of the workspace's LLM key. */
   secret: string;
-  /** The slot of its part. */
+  /** The slot of the workspace's part. */
   slot: number;
 }
 
-/** Gateways as processes of their own, on one Postgres and one cluster. */
+/** Gateways in processes of their own, on one Postgres database and one cluster. */
 export interface ClusterNodes {
   gateways: readonly GatewayProcess[];
   cluster: RedisCluster;
   upstream: FaultUpstream;
-  /** One at each primary, in their order. */
+  /** One workspace at each primary, in the order of the primaries. */
   workspaces: readonly [PlacedWorkspace, PlacedWorkspace, PlacedWorkspace];
   query(text: string): Promise<Record<string, unknown>[]>;
-  /** Ends the upstream and the cluster; `endProcesses` ends the gateways. */
+  /** Stops the upstream and the cluster; `endProcesses` stops the gateways. */
   stop(): Promise<void>;
 }
 
-/** Starts them, with credits for each workspace; `yaml` goes on where the provider ends. */
+/**
+ * Starts a cluster and its gateways, with credits for each workspace. `yaml` is appended to the
+ * configuration after the provider.
+ */
 export async function startClusterNodes({
   gateways: gatewayCount = 2,
   replicas = 0,
@@ -46,9 +49,9 @@ export async function startClusterNodes({
   yaml = "plans: { enterprise: { per_minute: 100000, five_hour: 1000000 } }\n",
 }: {
   gateways?: number;
-  /** Replicas of the first primary. */
+  /** The number of replicas of the first primary. */
   replicas?: number;
-  /** Of every server of the cluster. */
+  /** The settings of every server of the cluster. */
   settings?: Readonly<Record<string, string>>;
   creditsUsd?: number;
   yaml?: string;
@@ -93,7 +96,7 @@ export async function startClusterNodes({
   };
 }
 
-/** The first of many names whose part is in the middle of what a primary of three has. */
+/** Returns a workspace whose part is in the middle of the slots of one of three primaries. */
 function placedWorkspace(primary: number): PlacedWorkspace {
   const tags = partTags();
   const index = Math.floor(((primary + 0.5) * tags.length) / 3);

@@ -61,7 +61,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     if (type === "error" || (type === undefined && "error" in event))
       throw reportedFault(readStreamError(event as JsonObject));
     event.type = type;
-    // Clients throw at a second start, and its usage is none of this answer's.
+    // Clients throw at a second start, and its usage does not belong to this answer.
     if (type === undefined || (type === "message_start" && this.meter.started)) return "";
     const before = this.missingBefore(event);
     const isUnopened = type === "content_block_stop" && !this.meter.isOpen(event.index);
@@ -88,8 +88,9 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 
   /**
-   * What clients throw without, where a server that imitates Anthropic leaves it out: the start of
-   * the message, and that of a block of words.
+   * Returns the events that must precede this one and that the provider omitted: the start of the
+   * message, and that of a text or thinking block. Servers that imitate Anthropic omit them, and
+   * clients throw without them.
    */
   private missingBefore({ type, index, delta }: MessagesEvent): string {
     const { meter } = this;
@@ -108,7 +109,10 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     return frames + eventFrame(start.type, JSON.stringify(start));
   }
 
-  /** The upstream went away without `message_stop`: whole where it had said why it ended. */
+  /**
+   * Ends a stream that the upstream closed without `message_stop`. The answer is whole where the
+   * upstream had sent a reason for its end.
+   */
   finish(): Promise<string> {
     this.assertContent();
     if (!this.finished) throw unfinishedStream();
@@ -160,7 +164,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     );
   }
 
-  /** The event with the reason that fits what was said; most have it already. */
+  /** Returns the event with a stop reason that fits the content; most events have one already. */
   private withFittingEnd(data: string, { delta }: MessagesEvent): string {
     const { finishReason } = this.meter;
     if (typeof delta?.stop_reason !== "string" || delta.stop_reason === finishReason) return data;
@@ -233,7 +237,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   }
 }
 
-/** Events that clients take once the message has begun. */
+/** The events that clients accept only after the start of the message. */
 const followsStart: ReadonlySet<unknown> = new Set([
   "content_block_start",
   "content_block_delta",
@@ -242,7 +246,7 @@ const followsStart: ReadonlySet<unknown> = new Set([
   "message_stop",
 ]);
 
-/** What a message has at its start, as JSON text. */
+/** The members that every message has at its start, as JSON text. */
 const startMembers: readonly (readonly [name: string, text: string])[] = [
   ["type", '"message"'],
   ["role", '"assistant"'],
@@ -251,7 +255,10 @@ const startMembers: readonly (readonly [name: string, text: string])[] = [
   ["stop_sequence", "null"],
 ];
 
-/** The empty block that a delta of words belongs to; undefined for what has to be named. */
+/**
+ * Returns the empty block that a delta of text or thinking belongs to; undefined for blocks that
+ * need a name.
+ */
 function blockOf(deltaType: unknown): JsonObject | undefined {
   if (deltaType === "text_delta") return { type: "text", text: "" };
   return deltaType === "thinking_delta"
@@ -259,7 +266,7 @@ function blockOf(deltaType: unknown): JsonObject | undefined {
     : undefined;
 }
 
-/** An event as it came. */
+/** Returns an event with the given data, unchanged. */
 const eventFrame = (type: string, data: string): string =>
   `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
 
@@ -287,7 +294,7 @@ class MessagesStreamMeter {
   readonly tally = new UsageTally();
   outputCharacters = 0;
   private calledTools = false;
-  /** `message_start` has come. */
+  /** Whether `message_start` was received. */
   started = false;
 
   /**
@@ -299,7 +306,7 @@ class MessagesStreamMeter {
     this.windowTokens = windowTokens;
   }
 
-  /** Whether a block that was opened is not closed yet. */
+  /** Returns whether a block was opened and is not closed yet. */
   isOpen(index: unknown): boolean {
     return typeof index === "number" && this.openBlocks.has(index);
   }
@@ -339,7 +346,7 @@ class MessagesStreamMeter {
     );
   }
 
-  /** The reason that fits what was said. */
+  /** Returns the stop reason that fits the content so far. */
   fitting(reason: string | null): string {
     return fittingEnd(reason, this.calledTools);
   }

@@ -229,7 +229,7 @@ interface Block {
 
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
-/** What is read of a message. */
+/** The members of a message that the gateway reads. */
 interface MessageBody {
   content?: unknown;
   stop_reason?: unknown;
@@ -239,7 +239,7 @@ interface MessageBody {
   role?: unknown;
 }
 
-/** Reads what settlement needs from a message; undefined when it is none. */
+/** Reads what settlement needs from a message; returns undefined for any other value. */
 export function readMessage(
   text: string,
   { content, stop_reason: reason, usage, id, type, role }: MessageBody,
@@ -279,8 +279,8 @@ export function readMessage(
 }
 
 /**
- * The answer as the client gets it: the upstream's text with id, model, usage and fallback
- * replaced, and those members that it lacks or that do not fit what was said.
+ * Returns the answer for the client: the upstream's text with the id, model, usage and fallback
+ * replaced, and with corrections for members that are missing or contradict the content.
  */
 function renderMessage(
   text: string,

@@ -1,17 +1,17 @@
 import { mintedCallId } from "../decode-response.ts";
 
-/** An object of an answer, whose members are looked at one by one. */
+/** An object of an answer, whose members have to be checked one by one. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The value as an object; undefined where it is none. */
+/** Returns the value if it is an object; undefined otherwise. */
 export const fieldsOf = (value: unknown): Fields | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Fields)
     : undefined;
 
 /**
- * The message whose calls all have an id and arguments that are JSON text: for a tool without
- * parameters some servers write none, and clients parse what is there.
+ * Returns the message with an id and arguments in JSON text for each of its calls. Clients parse
+ * the arguments, which some servers omit for a tool without parameters.
  */
 export function withWholeCalls(message: Fields, responseId: string): Fields {
   const { tool_calls: calls, function_call: legacy } = message;
@@ -54,7 +54,7 @@ function argued(named: Fields): Fields {
   return { ...named, arguments: isText ? "{}" : JSON.stringify(came) };
 }
 
-/** The list with each value changed; the same list where none is. */
+/** Returns the list with each value changed, or the same list where no value is. */
 function eachKept(
   values: readonly unknown[],
   change: (value: unknown, position: number) => unknown,
@@ -63,24 +63,27 @@ function eachKept(
   return changed.some((value, position) => value !== values[position]) ? changed : values;
 }
 
-/** A call of a stream, as far as its pieces have come. */
+/** A call of a stream, as far as its pieces have arrived. */
 interface KnownCall {
-  /** `index` as its provider counts. */
+  /** The `index` that the provider sent. */
   came: unknown;
   id: string;
-  /** The id is ours, since the call began without one. */
+  /** Whether the gateway created the id, since the call began without one. */
   isMinted: boolean;
   isNamed: boolean;
 }
 
 /**
- * Gives the calls of one choice what clients put their pieces together by: a place, counted from 0,
- * and an id in the first piece. Some servers leave them out, and some give all calls the same.
+ * Adds to the calls of one choice what clients need to put the pieces together: an index, counted
+ * from 0, and an id in the first piece. Some servers omit these, and some send the same ones for
+ * all calls.
  */
 export class CallPlaces {
   private readonly calls: KnownCall[] = [];
 
-  /** The calls of a delta with their places; the same list where they have them. */
+  /**
+   * Returns the calls of a delta with their indexes, or the same list where they have them already.
+   */
   placed(calls: readonly unknown[], responseId: string): readonly unknown[] {
     return eachKept(calls, (call) => {
       const fields = fieldsOf(call);
@@ -100,7 +103,7 @@ export class CallPlaces {
     return {
       ...(isMinted ? rest : fields),
       index,
-      // Clients concatenate the pieces of an id, so ours is sent once.
+      // Clients concatenate the pieces of an id, so an id of the gateway is sent once.
       ...(isMinted && index === began && { id: known.id, type: kindOf(fields) }),
       ...(named && isWhole && { function: argued(named) }),
     };
@@ -127,6 +130,9 @@ export class CallPlaces {
   }
 }
 
-/** Whether a piece with a name of its own begins a call, though its place or id is a known one's. */
+/**
+ * Returns whether a piece with a name begins a new call, although its index or id is that of a
+ * known one.
+ */
 const isAnother = (known: KnownCall, { index, id }: { index: unknown; id: string }): boolean =>
   known.isNamed && (id === "" ? typeof index !== "number" : !known.isMinted && known.id !== id);

@@ -299,7 +299,7 @@ describe("calls can be put together and parsed by strict clients", () => {
   const delta = (...calls: Fields[]): Fields => ({
     choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }],
   });
-  /** Names and arguments of each place, as a client adds them up. */
+  /** Returns the name and arguments of each index, concatenated as a client does. */
   const addedUp = (chunks: readonly Fields[]): [unknown, string, string][] => {
     const seen = new Map<unknown, [string, string]>();
     for (const entry of chunks.flatMap(entriesOf)) {

@@ -173,7 +173,7 @@ function renderUnusual(
   return editScanned(text, members, edits);
 }
 
-/** What the request says of the answer's shape. */
+/** The parts of a request that determine the form of its answer. */
 export interface AnswerShape {
   /**
    * Whether the client calls functions by the older field, whose finish reason is `function_call`.
@@ -183,19 +183,22 @@ export interface AnswerShape {
   hidesReasoning: boolean;
 }
 
-/** The same of a whole answer, with the id that its provider gave it. */
+/** The form of a whole answer, and the id that its provider gave it. */
 interface WholeShape extends AnswerShape {
   responseId: string;
 }
 
-/** What a chat request says of the shape of its answer. */
+/** Returns the form that a chat request asks for. */
 export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerShape => ({
   legacyFunctions:
     Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
   hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
 });
 
-/** The value as Unix seconds: some servers tell milliseconds, fractions, 0 or nothing. */
+/**
+ * Returns the value in Unix seconds; undefined where it is no time. Some servers send milliseconds,
+ * fractions, 0 or nothing.
+ */
 function unixSeconds(created: unknown): number | undefined {
   if (typeof created !== "number" || !(created >= 1)) return undefined;
   return Math.floor(created > latestSeconds ? created / 1_000 : created);
@@ -278,16 +281,16 @@ function shapedMessage(value: unknown, { hidesReasoning, responseId }: WholeShap
   return { ...shown, role: "assistant", content: shown.content ?? null };
 }
 
-/** What is known of a choice of a stream. */
+/** The state of one choice of a stream. */
 interface ChoiceState {
   calls: boolean;
-  /** It calls functions by the older field alone. */
+  /** Whether the choice calls functions by the older field alone. */
   legacyCalls: boolean;
   finished: boolean;
   places: CallPlaces;
 }
 
-/** A chunk as far as its shape is read. */
+/** The members of a chunk that determine its form. */
 interface ShapedChunk {
   id?: unknown;
   object?: unknown;
@@ -307,9 +310,10 @@ interface ShownChunk {
 const chunkObject = "chat.completion.chunk";
 
 /**
- * Brings the chunks of a stream into the contract's shape, and says nothing of those that have it:
- * `object`, one `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
- * entry, one of five words and once, and the place of each tool call.
+ * Brings the chunks of a stream into the contract's form, and leaves those alone that have it
+ * already: `object`, one `created` in seconds, a role in the first delta of each choice, an index
+ * for each tool call, and in each entry a `finish_reason`, which is one of five words and sent once
+ * per choice.
  */
 export class ChunkShape {
   private readonly shape: AnswerShape;
@@ -334,7 +338,7 @@ export class ChunkShape {
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : undefined;
     const edits = new Map<string, string | undefined>();
     if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
-    // One stamp for the whole stream, also where each chunk came with its own.
+    // The whole stream has one creation time, even where the provider sends one with each chunk.
     if (chunk.created !== this.created) edits.set("created", String(this.created));
     // OpenRouter's client refuses chunks with these members where they are null.
     if (chunk.system_fingerprint === null) edits.set("system_fingerprint", undefined);

@@ -93,7 +93,7 @@ function renderResponse(
   });
 }
 
-/** The text whose function calls all have arguments, which clients parse: `{}` where they are empty. */
+/** Returns the text with `{}` for empty arguments of function calls, since clients parse them. */
 function withArguments(text: string, output: unknown): string {
   const lacksArguments = (item: ItemFields | null): boolean =>
     item?.type === "function_call" && item.arguments === "";
@@ -104,7 +104,7 @@ function withArguments(text: string, output: unknown): string {
   return editMembers(text, new Map([["output", JSON.stringify(items)]]));
 }
 
-/** A response object as far as it is read. */
+/** The members of a response that the gateway reads. */
 export interface ResponseFields {
   id?: unknown;
   status?: unknown;
