@@ -19,7 +19,7 @@ const enterScript: SharedScript = {
   lua: `
 local run = redis.call('GET', KEYS[1])
 if not run or string.sub(run, 1, #ARGV[1]) ~= ARGV[1] then run = ARGV[2] end
--- Writes even an unchanged run, so that nobody enters at a server that takes no writes.
+-- Writes even an unchanged run, so that no gateway enters at a server that takes no writes.
 redis.call('SET', KEYS[1], run)
 return run`,
 };

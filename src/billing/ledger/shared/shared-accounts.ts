@@ -77,8 +77,8 @@ export class SharedAccounts {
   constructor(options: SharedAccountsOptions) {
     this.options = options;
     if (options.epoch?.isFirst !== true) return;
-    // A first epoch begins with this gateway, so nobody has holds to report and no wait is needed.
-    // The server counts the wait of later gateways from now.
+    // A first epoch begins with this gateway, so no gateway has holds to report and no wait is
+    // needed. The server counts the wait of later gateways from now.
     for (const part of this.parts) {
       this.readyRuns.set(part, { id: this.rootOf(part.runId ?? ""), ready: Promise.resolve() });
       this.runIn(part, runBegunScript, [0]).catch(() => this.readyRuns.delete(part));
