@@ -22,7 +22,9 @@ const loads: readonly TurnLoad[] = [
   { name: "as fast as 24 connections go", durationMs: 2_000 },
   { name: "200 requests a second", durationMs: 3_000, ratePerSecond: 200 },
 ];
-/** Code is compiled and connections are opened before anything is measured; three gateways compile thrice. */
+/**
+ * Compiles code and opens connections before the measurement; three gateways compile three times.
+ */
 const warmUp: TurnLoad = { name: "warm-up", durationMs: 15_000 };
 
 async function main(directory: string, children: Children): Promise<void> {

@@ -40,7 +40,7 @@ const requestsMin = 4;
 const advanceMax = 64;
 /** The number of periods without a request after which a caller is forgotten. */
 const idlePeriods = 8;
-/** Callers that are known at once; those beyond it are counted one by one. */
+/** The most callers that are known at once; requests of any others are counted one by one. */
 const callersMax = 20_000;
 
 /**

@@ -99,7 +99,10 @@ export interface HourWindow {
 export interface RequestWindows {
   minutes: readonly [MinuteWindow, ...MinuteWindow[]];
   hours: HourWindow | undefined;
-  /** Whose windows they are; absent for a single one that no workspace has, such as an address's. */
+  /**
+   * The workspace that the windows belong to; absent for a window outside of workspaces, such as an
+   * address's.
+   */
   workspaceId?: string | undefined;
   /**
    * Names the request to a hold that is requested before the windows answer: windows that processes

@@ -318,7 +318,7 @@ async function restoreQuotas(
     counters: RateCounters;
     directory: CredentialDirectory;
     clock: Clock;
-    /** Whether a workspace's windows are counted again; absent means all. */
+    /** Returns whether to restore a workspace's windows; absent means all. */
     isCounted?: (workspaceId: string) => boolean;
   },
 ): Promise<void> {

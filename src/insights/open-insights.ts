@@ -161,7 +161,10 @@ interface InsightOptions {
   version: string;
   ports: InsightPorts;
   probePostgres: (() => Promise<boolean>) | undefined;
-  /** Returns how much of the state that gateways share answers, from 0 to 1; absent where they share none. */
+  /**
+   * Returns the share of the gateways' shared state that is available, from 0 to 1; absent where
+   * there is none.
+   */
   sharedUp?: (() => number) | undefined;
   onError(error: unknown, message: string): void;
   onExcess(excess: UnrecordedRequests): void;

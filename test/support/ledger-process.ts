@@ -178,7 +178,7 @@ export class LedgerProcess {
     });
   }
 
-  /** Whether half of its lease is left. */
+  /** Whether at least half of the process's lease is left. */
   get isSure(): boolean {
     return this.life.isSureIn(this.accounts.partOf(this.parts.workspaceId));
   }

@@ -35,7 +35,10 @@ export function buildInsights(
     catalog(): CatalogSnapshot;
     logger: Logger;
     smoke: SmokePort | undefined;
-    /** How much of what gateways share answers, from 0 to 1; undefined where they share nothing. */
+    /**
+     * Returns the share of the gateways' shared state that is available, from 0 to 1; undefined
+     * where there is none.
+     */
     sharedUp: (() => number) | undefined;
     isLeader: (() => boolean) | undefined;
     providerKeyVault: KeyVault;

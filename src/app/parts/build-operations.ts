@@ -60,7 +60,8 @@ export async function openOperations(
       return [
         ...(state.draining ? ["draining"] : []),
         ...(isHealthy ? [] : ["storage"]),
-        // While a part serves, taking this gateway away would only end that as well.
+        // While any part is available, a gateway that is not ready would end the service of that
+        // part too.
         ...(sharedUp?.() === 0 ? ["shared_state"] : []),
       ];
     },

@@ -91,7 +91,7 @@ export interface BudgetBound {
   counter: string;
 }
 
-/** Tags by scope and subject: most requests count for the same few. */
+/** The tags by scope and subject, kept since most requests use the same few. */
 const knownTags = new Map<string, string>();
 const knownTagsMax = 10_000;
 

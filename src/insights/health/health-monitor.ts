@@ -41,7 +41,10 @@ interface HealthParts {
   postgresUp: boolean | undefined;
   /** Whether the archive answered its last probe; undefined where there is none. */
   clickHouseUp?: boolean | undefined;
-  /** How much of the state that gateways share (Valkey) answers; undefined where they share none. */
+  /**
+   * The share of the gateways' shared state (Valkey) that is available, from 0 to 1; undefined where
+   * there is none.
+   */
   sharedUp?: number | undefined;
   version: string;
   nowMs: number;
@@ -74,9 +77,8 @@ const texts: Record<ComponentStatus, string> = {
 };
 
 /**
-/**
- * Returns the component `api`. Without the server that gateways share, none of them knows what it
- * may spend; without a part of a cluster, none knows it of the workspaces in that part.
+ * Returns the component `api`. Gateways cannot serve any workspace without their shared server, nor
+ * the workspaces of a cluster's part without that part, since they do not know what these can spend.
  */
 function apiWith(traffic: Traffic, sharedUp: number): Component<ApiData> {
   const component = apiComponent(traffic.ofService());
@@ -160,7 +162,10 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
   probePostgres: (() => Promise<boolean>) | undefined;
   /** Probes the archive; undefined where there is none. */
   probeClickHouse?: (() => Promise<boolean>) | undefined;
-  /** Returns how much of the state that gateways share answers, from 0 to 1; absent where they share none. */
+  /**
+   * Returns the share of the gateways' shared state that is available, from 0 to 1; absent where
+   * there is none.
+   */
   sharedUp?: (() => number) | undefined;
   onError(error: unknown, message: string): void;
 }

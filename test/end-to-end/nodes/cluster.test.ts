@@ -18,11 +18,14 @@ import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
 
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
-/** What `request` costs, held and charged alike: 100 characters, and 100 tokens asked for. */
+/**
+ * The cost of `request` in nano-USD, held and charged alike: 100 characters of input and 100 output
+ * tokens.
+ */
 const costNano = 25 * 500 + 100 * 1_500;
 const patienceMs = 120_000;
 
-/** A chat request whose JSON has 100 characters. */
+/** Returns a chat request whose JSON has 100 characters. */
 function request(): Record<string, unknown> {
   const body = (content: string) => ({
     model: "acme/large",
@@ -32,7 +35,10 @@ function request(): Record<string, unknown> {
   return body("x".repeat(100 - JSON.stringify(body("")).length));
 }
 
-/** Every charge that was seen stands, no other does, and every gateway shows what is left. */
+/**
+ * Expects the database to have exactly the charges that clients saw, and every gateway to show the
+ * resulting balances.
+ */
 async function expectExactBooks(
   { gateways, workspaces, query }: ClusterNodes,
   seen: readonly SeenCharge[],
@@ -51,7 +57,7 @@ async function expectExactBooks(
       (sum: number, each) => sum + (each as { balance: number }).balance,
       0,
     );
-    // Each is shown to a millionth of a dollar.
+    // Each balance is rounded to a millionth of a dollar.
     const differenceMicroUsd = Math.abs(total * 1e6 - Number(books.balanceNano) / 1e3);
     expect(differenceMicroUsd).toBeLessThan(workspaces.length);
   }
@@ -102,7 +108,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
       await response.text();
       return response.status;
     });
-    // It has no credits left: what its window admits is refused for that.
+    // The key has no credits left, so requests that its window admits are refused for that.
     expect(statuses.filter((status) => status === 429)).toHaveLength(60);
     expect(statuses).not.toContain(200);
   }, 240_000);
@@ -120,7 +126,7 @@ describe.skipIf(!hasRedis)(`two gateways on a cluster that changes${redisMissing
     await nodes.stop();
   });
 
-  /** Asks once; gives the status, and notes the charge. */
+  /** Sends a request, records its charge and returns the status. */
   const ask = async ({ secret }: PlacedWorkspace, turn: number): Promise<number> => {
     const gateway = nodes.gateways[turn % nodes.gateways.length]!;
     const response = await postChat(gateway, request(), { secret });
@@ -137,7 +143,9 @@ describe.skipIf(!hasRedis)(`two gateways on a cluster that changes${redisMissing
       });
   };
 
-  /** Asks for all workspaces over all gateways until some work is done; gives what was answered. */
+  /**
+   * Sends requests for all workspaces to all gateways until the work is done; returns the statuses.
+   */
   const askMeanwhile = async (work: () => Promise<void>): Promise<Set<number>> => {
     const statuses = new Set<number>();
     let isDone = false;

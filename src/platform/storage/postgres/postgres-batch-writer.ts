@@ -22,7 +22,7 @@ const askAgainMs = 50;
  * such a duration is spent on the disk, or on rows that another gateway has changed.
  */
 const slowCommitMs = 3;
-/** Weight of the last commit in the mean duration. */
+/** The weight of the most recent commit in the mean duration. */
 const lastWeight = 0.2;
 
 /** Options of the batch writer. */
@@ -53,7 +53,7 @@ export class PostgresBatchWriter implements BatchWriter {
   #forgettableId = "";
   /** The mark of the last test write; the next one removes it. */
   #probeId = "";
-  /** Mean duration of a commit, in milliseconds. */
+  /** The mean duration of a commit, in milliseconds. */
   #durationMs = 0;
 
   constructor(options: PostgresBatchWriterOptions) {

@@ -116,7 +116,7 @@ test("what another release committed is folded by that release's own statements"
   await storage.close();
 }, 60_000);
 
-/** A Postgres whose disk takes that long for a commit. */
+/** Starts a Postgres whose disk takes a number of milliseconds for each commit. */
 async function startSlowPostgres(milliseconds: number) {
   const server = await startPostgres();
   const client = new Client({ connectionString: server.url });
@@ -140,7 +140,7 @@ test("on a slow disk a commit unlocks its rows before the disk is waited for", a
   const isVisible = async (id: string): Promise<boolean> =>
     (await storage.database.selectFrom("entries").select("id").where("id", "=", id).execute())
       .length > 0;
-  // A commit that waits for the disk first is seen by others once it is answered, or a moment before.
+  // Where a commit waits for the disk first, others see it at the earliest just before its answer.
   let wasSeenEarly = false;
   for (let index = 0; !wasSeenEarly; index += 1) {
     let isAnswered = false;
@@ -172,7 +172,8 @@ test("what was answered by a Postgres with a slow disk is there after it crashed
         const id = `${round}-${index}`;
         await storages[index % 2]!.commits.commit(entryUnit(id, 1));
         answered.push(id);
-        // One killed backend makes the server forget what its log had not written yet.
+        // When a backend is killed, the server loses everything that was not written to its log
+        // yet.
         if (answered.length === before + 5) process.kill(rows[0]!.pid, "SIGKILL");
         if (index >= 20) return;
         await storages[index % 2]!.commits.commit(entryUnit(`${id}-more`, 1));
