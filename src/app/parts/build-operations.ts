@@ -60,8 +60,8 @@ export async function openOperations(
       return [
         ...(state.draining ? ["draining"] : []),
         ...(isHealthy ? [] : ["storage"]),
-        // While any part is available, a gateway that is not ready would end the service of that
-        // part too.
+        // Every gateway lacks the same parts, so not being ready because of one part would end the
+        // service of all the others.
         ...(sharedUp?.() === 0 ? ["shared_state"] : []),
       ];
     },
