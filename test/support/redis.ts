@@ -187,7 +187,7 @@ export async function startWatchedServers(name: string): Promise<WatchedServers>
 }
 
 /** Waits until a sentinel counts as many replicas and other sentinels as exist. */
-async function untilSentinel(
+export async function untilSentinel(
   port: number,
   name: string,
   { replicas, sentinels }: { replicas: number; sentinels: number },

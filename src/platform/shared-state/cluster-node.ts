@@ -5,6 +5,7 @@ import {
   isPassingRefusal,
   newRedisClient,
   redisFailure,
+  replicationIdIn,
   requireNoEviction,
   runIdIn,
   type SharedServer,
@@ -115,6 +116,11 @@ export class ClusterNode {
       }
       throw failure;
     }
+  }
+
+  /** Returns its `master_replid`. Rejects as `run` does. */
+  async replicationId(): Promise<string> {
+    return replicationIdIn(await this.ask((client) => client.info("replication")));
   }
 
   /** Returns which server owns each slot, as far as this server knows. */

@@ -1,6 +1,6 @@
-import { randomBase62 } from "../kernel/ids.ts";
 import type { ClusterNode } from "./cluster-node.ts";
 import { slotOf } from "./cluster-slots.ts";
+import { enterScript, RunGuard, runValues } from "./part-run.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import {
   type ScriptCall,
@@ -10,31 +10,11 @@ import {
 } from "./shared-state.ts";
 
 /**
- * Starts or joins the run of a part at the server that owns its slot. The part may hold the run of
- * another server, which this one replaced or received the slot from. Keys: the run, and a name
- * under which nothing is stored. Values: the `run_id` of the server, and a new run of it.
+ * The guard of scripts. The key before the run is a name under which nothing is stored: while a slot
+ * moves, its old server refuses any script that names a key which it does not have, so no script
+ * finds only half of its keys.
  */
-const enterScript: SharedScript = {
-  name: "switchyardEnterPart",
-  lua: `
-local run = redis.call('GET', KEYS[1])
-if not run or string.sub(run, 1, #ARGV[1]) ~= ARGV[1] then run = ARGV[2] end
--- Writes even an unchanged run, so that no gateway enters at a server that takes no writes.
-redis.call('SET', KEYS[1], run)
-return run`,
-};
-
-/**
- * The code that begins every script. A script's last key is the run of the part, and its last value
- * is the run that the script expects. The key before the run is a name under which nothing is
- * stored: while a slot moves, its old server refuses any script that names a key which it does not
- * have, so no script finds only half of its keys.
- */
-const guard = `
-if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('ANOTHERRUN of the part began') end
-KEYS[#KEYS], ARGV[#ARGV] = nil, nil
-KEYS[#KEYS] = nil
-`;
+const guard = new RunGuard(2);
 
 /**
  * A part of the shared state, all of whose keys are in one slot of a cluster. A part is unavailable
@@ -50,7 +30,6 @@ export class ClusterPart implements SharedPart {
   /** The same keys in the order in which scripts find them after their own keys. */
   private readonly guardKeys: readonly [string, string];
   private readonly listeners = new Set<(runId: string) => void>();
-  private readonly guarded = new WeakMap<SharedScript, SharedScript>();
   private node: ClusterNode | undefined;
   private currentRun: string | undefined;
   private lastFailure: unknown;
@@ -93,7 +72,7 @@ export class ClusterPart implements SharedPart {
     const { runId } = node;
     if (runId === undefined) return this.lose(node.failure);
     try {
-      const values = [`${runId}.`, `${runId}.${randomBase62(8)}`];
+      const values = runValues({ runId, replicationId: await node.replicationId() });
       const run = await node.run(enterScript, { keys: this.ownKeys, values });
       if (node.runId !== runId) return;
       this.node = node;
@@ -115,7 +94,7 @@ export class ClusterPart implements SharedPart {
 
   run(script: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
     return this.ask((node, run) =>
-      node.run(this.guardedOf(script), {
+      node.run(guard.of(script), {
         keys: [...keys.map((key) => this.prefix + key), ...this.guardKeys],
         values: [...values, run],
       }),
@@ -144,15 +123,6 @@ export class ClusterPart implements SharedPart {
   close(): void {
     this.listeners.clear();
     this.lose(undefined);
-  }
-
-  private guardedOf(script: SharedScript): SharedScript {
-    let guarded = this.guarded.get(script);
-    if (guarded === undefined) {
-      guarded = { name: script.name, lua: guard + script.lua };
-      this.guarded.set(script, guarded);
-    }
-    return guarded;
   }
 
   private async ask<Answer>(

@@ -26,7 +26,7 @@ export const refusedLogin = /(^|because )(NOAUTH|WRONGPASS|NOPERM)\b/;
  * Refusals that pass without intervention: the server is loading its data, is no longer a primary,
  * has too few replicas, or is out of memory.
  */
-export const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM)\b/;
+export const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM|ANOTHERRUN)\b/;
 
 /**
  * Creates a client that never waits for an unavailable server: commands fail at once, and the
@@ -93,6 +93,14 @@ export function runIdIn(info: string): string {
   const run = /^run_id:(\w+)/m.exec(info)?.[1];
   if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
   return run;
+}
+
+/** Returns the `master_replid` in the text of `INFO replication`: new with each promotion. */
+export function replicationIdIn(info: string): string {
+  const id = /^master_replid:(\w+)/m.exec(info)?.[1];
+  if (id === undefined)
+    throw new Error("the server of shared state does not tell its master_replid");
+  return id;
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { Redis } from "ioredis";
 import type { NodeAddress } from "./cluster-slots.ts";
 import { CommandWatch } from "./command-watch.ts";
+import { enterScript, RunGuard, runValues } from "./part-run.ts";
 import {
   newRedisClient,
   passingRefusal,
+  isPassingRefusal,
   redisFailure,
   refusedLogin,
+  replicationIdIn,
   requireNoEviction,
   runIdIn,
   type SharedServer,
@@ -85,6 +88,10 @@ export interface SharedParts {
   /** Closes the connections to all servers. */
   close(): void;
 }
+
+/** The key of the run of a server that sentinels may replace. */
+const runKey = `${sharedPrefix}run`;
+const guard = new RunGuard(1);
 
 /**
  * Returns the key under which the rate windows briefly record that they admitted the request of a
@@ -186,7 +193,18 @@ export class SharedState implements SharedPart, SharedParts {
     return () => void this.listeners.delete(listener);
   }
 
-  run({ name, lua }: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
+  run(script: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
+    const names = keys.map((key) => sharedPrefix + key);
+    if (!this.isReplaceable) return this.command(script, names, values);
+    const run = this.currentRun ?? "";
+    return this.command(guard.of(script), [...names, runKey], [...values, run]);
+  }
+
+  private command(
+    { name, lua }: SharedScript,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
     let script = this.scripts.get(name);
     if (script === undefined) {
       this.client.defineCommand(name, { lua });
@@ -194,9 +212,7 @@ export class SharedState implements SharedPart, SharedParts {
       this.scripts.set(name, script);
     }
     const command = script;
-    return this.ask(() =>
-      command(keys.length, ...keys.map((key) => sharedPrefix + key), ...values),
-    );
+    return this.ask(() => command(keys.length, ...keys, ...values));
   }
 
   get(key: string): Promise<string | null> {
@@ -275,14 +291,35 @@ export class SharedState implements SharedPart, SharedParts {
     requireNoEviction(await this.ask(() => this.client.info("memory")), this.place);
   }
 
+  /** Whether sentinels may replace the server. */
+  private get isReplaceable(): boolean {
+    return (this.server.sentinels ?? []).length > 0;
+  }
+
   /**
-   * Rejects where the server is a replica: a sentinel that has not noticed a failover yet may name
-   * one.
+   * Returns the `master_replid` of the server. Rejects where the server is a replica: a sentinel that
+   * has not noticed a failover yet may name one.
    */
-  private async requirePrimary(): Promise<void> {
-    if ((this.server.sentinels ?? []).length === 0) return;
+  private async requirePrimary(): Promise<string> {
     const replication = await this.watch.answerOf(() => this.client.info("replication"));
     if (!/^role:master/m.test(replication)) throw new Error("the server is no primary any more");
+    return replicationIdIn(replication);
+  }
+
+  /**
+   * Returns the run of a server that sentinels may replace. A primary that comes back, even before it
+   * has followed the one in between, starts a new run: its keys are older than the database. At the
+   * start, a server that takes no writes has a run that no script expects.
+   */
+  private async enter(server: { runId: string; replicationId: string }): Promise<string> {
+    const values = runValues(server);
+    try {
+      const entering = () => this.client.eval(enterScript.lua, 1, runKey, ...values);
+      return String(await this.watch.answerOf(entering));
+    } catch (error) {
+      if (this.isOpen || !isPassingRefusal(error as Error)) throw error;
+      return values[0];
+    }
   }
 
   /**
@@ -318,11 +355,12 @@ export class SharedState implements SharedPart, SharedParts {
 
   private async learnRun(): Promise<void> {
     try {
-      await this.requirePrimary();
-      const run = runIdIn(await this.watch.answerOf(() => this.client.info("server")));
+      const replicationId = this.isReplaceable ? await this.requirePrimary() : undefined;
+      const runId = runIdIn(await this.watch.answerOf(() => this.client.info("server")));
       this.sentinelFailure = undefined;
       if (this.isOpen && !(await this.takesWrites())) return;
-      this.currentRun = run;
+      this.currentRun =
+        replicationId === undefined ? runId : await this.enter({ runId, replicationId });
     } catch (error) {
       this.lastFailure = error;
       this.logger.warn({ err: error }, "the server of shared state does not answer yet");
