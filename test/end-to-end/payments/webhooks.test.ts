@@ -135,7 +135,7 @@ describe("an event that does not fit its order is told to the operator and credi
     expect(await paying.json("GET", "/credits/invoices")).toMatchObject({ data: [] });
     const told = paying
       .gateway()
-      .logLines.filter((line) => line.includes("does not fit what was ordered"));
+      .logLines.filter((line) => line.includes("does not match its order"));
     expect(told).toHaveLength(outcome.startsWith("refused") && outcome !== "refused_mode" ? 1 : 0);
     // The payment itself stays good.
     expect(await paying.deliver({ ...events.completed, id: "evt_good" })).toBe("credited");
