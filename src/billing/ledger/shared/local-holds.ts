@@ -38,7 +38,11 @@ export interface SharedHold {
 }
 
 /** The day on which a request is admitted, and the tags by which budgets count it. */
-type HoldUse = Pick<SharedHold, "day" | "tags">;
+export type HoldUse = Pick<SharedHold, "day" | "tags">;
+
+/** Returns whether a limit of the request's keys counts callers' own provider keys. */
+export const countsByok = ({ countsByok: own, parent }: ReserveRequest): boolean =>
+  (own ?? false) || (parent?.countsByok ?? false);
 
 /** Returns the current day and the tags by which budgets count a request. */
 export const useOf = ({ tags }: ReserveRequest, clock: Clock): HoldUse => ({

@@ -6,7 +6,7 @@ import { balanceOf, type AccountBook } from "../account-book.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import { AdvanceHolds, type WantedHolds } from "./advance-holds.ts";
 import { budgetValues, keyValues, reserveScript, tagText, tightValues } from "./ledger-scripts.ts";
-import { holdOf, hourOf, type LocalHolds, useOf } from "./local-holds.ts";
+import { countsByok, holdOf, type HoldUse, hourOf, type LocalHolds, useOf } from "./local-holds.ts";
 import type { OpenCharges } from "./open-charges.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 
@@ -31,6 +31,15 @@ interface AdvanceWish extends WantedHolds {
 }
 
 const noWish: AdvanceWish = { name: "", ids: [], eachNano: 0n };
+
+/** A request with what it counts towards, which is worked out once. */
+interface CountedRequest {
+  request: ReserveRequest;
+  use: HoldUse;
+  bounds: readonly BudgetBound[];
+  /** The keys in the form that scripts take. */
+  keys: readonly (string | number)[];
+}
 
 /** The refusals for which unused holds may be the reason. */
 const releasable: ReadonlySet<string> = new Set(["insufficient_balance", "key_limit", "budget"]);
@@ -64,29 +73,33 @@ export class Reservations {
    */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, admission } = request;
-    const counts = (request.countsByok ?? false) || (request.parent?.countsByok ?? false);
-    if (ceilingNano <= 0n || (byokNano > 0n && counts)) return this.reserveWith(request, noWish);
-    const use = useOf(request, this.options.clock);
-    const name = this.nameOf(request, use);
+    const counted = this.counted(request);
+    if (ceilingNano <= 0n || (byokNano > 0n && countsByok(request)))
+      return this.reserveWith(counted, noWish);
+    const name = nameOf(counted);
     if (!this.holds.areSafeIn(workspaceId) || !this.advance.has(name, ceilingNano))
-      return this.reserveWith(request, { name, ...this.advance.wanted(name, request) });
+      return this.reserveWith(counted, { name, ...this.advance.wanted(name, request) });
     if (admission !== undefined)
       return admission.counted.then(() => this.reserve({ ...request, admission: undefined }));
     const hold = this.advance.take(name);
-    this.holds.add(holdId, holdOf(request, { clock: this.options.clock, use, ...hold }));
-    if (this.advance.runsOut(name)) this.fillAdvance(request, name).catch(this.options.onError);
+    this.holds.add(
+      holdId,
+      holdOf(request, { clock: this.options.clock, use: counted.use, ...hold }),
+    );
+    if (this.advance.runsOut(name)) this.fillAdvance(counted, name).catch(this.options.onError);
     const balanceNano = balanceOf(this.options.book.workspace(workspaceId));
     return { ok: true, heldNano: ceilingNano, freeNano: ceilingNano, balanceNano };
   }
 
   /** Requests holds for later requests. No request waits for them. */
-  private async fillAdvance(request: ReserveRequest, name: string): Promise<void> {
+  private async fillAdvance(counted: CountedRequest, name: string): Promise<void> {
+    const { request } = counted;
     const { ids, eachNano } = this.advance.wanted(name, request);
     const [id, ...others] = ids;
     if (id === undefined) return;
-    const wanted = { ...request, holdId: id, ceilingNano: eachNano, byokNano: 0n };
-    const wish = { name, ids: others, eachNano };
-    const outcome = await this.reserveShared({ ...wanted, tight: undefined }, wish);
+    const own = { holdId: id, ceilingNano: eachNano, byokNano: 0n, tight: undefined };
+    const wanted = { ...counted, request: { ...request, ...own } };
+    const outcome = await this.reserveShared(wanted, { name, ids: others, eachNano });
     const hold = this.holds.open(id);
     if (!outcome.ok || hold === undefined) return;
     this.holds.remove(id);
@@ -98,32 +111,31 @@ export class Reservations {
     this.advance.put(name, { workspaceId, holds: [{ id, entry, heldNano, era }] });
   }
 
-  /** Returns the name of the pool of all requests that count towards the same sums and limits. */
-  private nameOf(
-    request: ReserveRequest,
-    { day, tags }: { day: number; tags: readonly string[] },
-  ): string {
-    const bounds = this.boundsOf(request.workspaceId, { day, tags });
-    const keys = keyValues({ key: request, parent: request.parent });
-    return [...keys, day, tagText(tags), ...budgetValues(bounds)].join(" ");
+  private counted(request: ReserveRequest): CountedRequest {
+    const { workspaceId, ceilingNano, parent } = request;
+    const use = useOf(request, this.options.clock);
+    const { blocking } = this.options;
+    const bounds =
+      ceilingNano > 0n ? (blocking?.boundsOf(workspaceId, use.tags, use.day) ?? []) : [];
+    return { request, use, bounds, keys: keyValues({ key: request, parent }) };
   }
 
-  private async reserveWith(request: ReserveRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
-    const outcome = await this.reserveShared(request, wish);
+  private async reserveWith(counted: CountedRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
+    const { request } = counted;
+    const outcome = await this.reserveShared(counted, wish);
     if (outcome.ok || !releasable.has(outcome.reason)) return outcome;
     const hasReleased = await this.advance.release(request.workspaceId).catch(() => false);
-    return hasReleased ? this.reserveShared({ ...request, admission: undefined }) : outcome;
+    if (!hasReleased) return outcome;
+    return this.reserveShared(
+      { ...counted, request: { ...request, admission: undefined } },
+      noWish,
+    );
   }
 
-  private async reserveShared(
-    request: ReserveRequest,
-    wish: AdvanceWish = noWish,
-  ): Promise<ReserveOutcome> {
+  private async reserveShared(counted: CountedRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
+    const { request, use, bounds, keys } = counted;
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
-    const keys = keyValues({ key: request, parent: request.parent });
-    const use = useOf(request, this.options.clock);
     const part = this.options.accounts.partOf(workspaceId);
-    const bounds = ceilingNano > 0n ? this.boundsOf(workspaceId, use) : [];
     const values = [
       holdId,
       hourOf(this.options.clock),
@@ -143,7 +155,7 @@ export class Reservations {
     try {
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
     } catch (error) {
-      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      this.failed(wish);
       if (!(error instanceof SharedStateAwayError)) throw error;
       // The server may still read the request when it is back.
       for (const id of [holdId, ...wish.ids])
@@ -153,14 +165,14 @@ export class Reservations {
     this.options.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const [outcome, budgetIndex] = answer.outcome.split(" ");
-    if (outcome === "not_admitted") return this.reserveOnceCounted(request, wish);
+    if (outcome === "not_admitted") return this.reserveOnceCounted(counted, wish);
     if (
       outcome === "insufficient_balance" ||
       outcome === "key_limit" ||
       outcome === "budget" ||
       outcome === "exists"
     ) {
-      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      this.failed(wish);
       const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
       const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
       return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
@@ -169,7 +181,7 @@ export class Reservations {
     const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
     const [freeText = "0", byokFreeText = ""] = free.split("|"),
       heldNano = BigInt(held);
-    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano, era }));
+    this.holds.add(holdId, holdOf(request, { ...this.options, use, entry, heldNano, era }));
     if (wish.ids.length > 0) this.putAdvance(wish, { workspaceId, era, otherEntry, taken });
     const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
     return byokFreeText === ""
@@ -195,22 +207,25 @@ export class Reservations {
    * gateway counted it by itself while the server was away.
    */
   private async reserveOnceCounted(
-    { admission, ...request }: ReserveRequest,
+    counted: CountedRequest,
     wish: AdvanceWish,
   ): Promise<ReserveOutcome> {
+    const { admission, ...request } = counted.request;
     try {
       await admission?.counted;
     } catch (error) {
-      if (wish.ids.length > 0) this.advance.failed(wish.name);
+      this.failed(wish);
       throw error;
     }
-    return this.reserveShared(request, wish);
+    return this.reserveShared({ ...counted, request }, wish);
   }
 
-  private boundsOf(
-    workspaceId: string,
-    { day, tags }: { day: number; tags: readonly string[] },
-  ): BudgetBound[] {
-    return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
+  /** Records that the server granted no holds, if any were requested. */
+  private failed({ name, ids }: AdvanceWish): void {
+    if (ids.length > 0) this.advance.failed(name);
   }
 }
+
+/** Returns the name of the pool of all requests that count towards the same sums and limits. */
+const nameOf = ({ keys, use, bounds }: CountedRequest): string =>
+  [...keys, use.day, tagText(use.tags), ...budgetValues(bounds)].join(" ");

@@ -10,7 +10,14 @@ import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
-import { holdOf, hourOf, keyIdsOf, LocalHolds, type SharedHold } from "./local-holds.ts";
+import {
+  countsByok,
+  holdOf,
+  hourOf,
+  keyIdsOf,
+  LocalHolds,
+  type SharedHold,
+} from "./local-holds.ts";
 import {
   announceScript,
   budgetValues,
@@ -123,12 +130,12 @@ export class SharedLedger implements LedgerPort {
   }
 
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
-    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n } = request;
     const balanceNano = balanceOf(this.book.workspace(workspaceId));
     if (this.holds.has(holdId))
       return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
-    const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
-    if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reservations.reserve(request);
+    if (ceilingNano > 0n || (byokNano > 0n && countsByok(request)))
+      return this.reservations.reserve(request);
     const hold = holdOf(request, {
       ...this.options,
       entry: undefined,
