@@ -129,7 +129,10 @@ export class RefusedRequests {
     toMs,
     filter: { keyIds },
   }: GenerationRange): Promise<RefusedSums[]> {
-    await this.write();
+    const written = this.write();
+    // The timer may have handed counts to the queue that are not durable yet.
+    if (this.options.commits.pendingCount > 0) await this.options.commits.flush();
+    await written;
     let query = this.options.database
       .selectFrom("refused_hours")
       .select(["key_id", "code"])
