@@ -205,7 +205,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await page.waitForURL(/group=key/);
     await settled(page);
     const table = page.getByRole("table");
-    expect(await table.locator("tbody").innerText()).toContain("Night watch");
+    await table.locator("tbody").getByText("Night watch").waitFor();
     await page.getByLabel("Group", { exact: true }).selectOption("person");
     await table.getByText("Owner Example").waitFor();
     await page.getByLabel("Figure", { exact: true }).selectOption("requests");

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { BrowserContext, Page, Response } from "playwright-core";
+import type { BrowserContext, Page, Request, Response } from "playwright-core";
 import { axeFindings, sidewaysPixels } from "../../support/chromium.ts";
 
 /** A screen in a window, and what the browser had to say about it. */
@@ -20,10 +20,40 @@ export interface Screen {
   close(): Promise<void>;
 }
 
-/** Waits until nothing on the page is loading any more. */
+/** The requests of each page that have not ended. */
+const openRequests = new WeakMap<Page, Set<Request>>();
+
+function openRequestsOf(page: Page): Set<Request> {
+  const known = openRequests.get(page);
+  if (known !== undefined) return known;
+  const requests = new Set<Request>();
+  openRequests.set(page, requests);
+  page.on("request", (request) => requests.add(request));
+  page.on("requestfinished", (request) => requests.delete(request));
+  page.on("requestfailed", (request) => requests.delete(request));
+  return requests;
+}
+
+const settledWithinMs = 50_000;
+/** Frames without a request in progress after which a page has sent all that its state asks for. */
+const quietFrames = 3;
+const nextFrame = "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))";
+
+/**
+ * Waits until nothing on the page is loading any more. The browser's own "networkidle" tells the
+ * first load of a document alone, so that requests are counted here for what follows a click.
+ */
 export async function settled(page: Page): Promise<void> {
+  const requests = openRequestsOf(page);
   await page.locator("h1").first().waitFor();
   await page.waitForLoadState("networkidle");
+  const endsAt = performance.now() + settledWithinMs;
+  for (let quiet = 0; quiet < quietFrames; quiet += 1) {
+    await page.evaluate(nextFrame);
+    if (requests.size > 0) quiet = -1;
+    if (performance.now() < endsAt) continue;
+    throw new Error(`still loading: ${[...requests].map((request) => request.url()).join(", ")}`);
+  }
   await page.locator('[aria-label="Loading"]').first().waitFor({ state: "detached" });
 }
 
@@ -50,6 +80,7 @@ function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scr
 export async function openScreen(context: BrowserContext, url: string): Promise<Screen> {
   context.setDefaultTimeout(50_000);
   const page = await context.newPage();
+  openRequestsOf(page);
   const problems: string[] = [];
   const scripts = new Map<string, number>();
   watch(page, { problems, scripts });
