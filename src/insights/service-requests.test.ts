@@ -30,7 +30,7 @@ describe.each(engines)("refused requests on %s", (_, freshUrl) => {
     });
     refused.note({ workspaceId: "ws_own", keyId: "key_own", code: "insufficient_balance" });
     refused.note({ workspaceId: "ws_own", keyId: "key_own", code: "unauthorized" });
-    // As the timer does it: nobody waits for the commit.
+    // As the timer does it, without waiting for the commit.
     void refused.write();
     const sums = await refused.sums({
       workspaceId: "ws_own",
