@@ -83,6 +83,8 @@ const startOf = (person: SessionCaller, steps: readonly Step[]): Page => ({
 ${passkeyButton({ way: "add", label: "Add a passkey", returnTo: "/" })}</div>`,
 });
 
+const htmlType = "text/html; charset=utf-8";
+
 /**
  * Shows the dashboard, or where that is off the next steps, to signed-in people; others sign in
  * first.
@@ -93,6 +95,10 @@ export const startPage = defineEndpoint({
   path: "/",
   summary: "Show the start page.",
   async handle(context, deps: Dependencies) {
+    // Claude Code checks its base URL with HEAD before the first request, follows no redirect, and
+    // wants 200 or 404 (2.1.329 asks /api/hello, earlier versions the base URL itself).
+    if (context.request.method === "HEAD")
+      return new Response(null, { headers: { ...context.headers, "content-type": htmlType } });
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
     if (deps.dashboard.isOn) return redirect(context, "/dashboard");
