@@ -193,6 +193,11 @@ export interface DecodeContext {
   /** The slug of the provider that answers, with which its reasoning seals are marked. */
   providerId?: string;
   toolAliases?: ToolAliases;
+  /**
+   * Returns the names of the request's tools, by which a call's name is known to be whole; absent
+   * where the request is not known.
+   */
+  toolNames?: () => Iterable<string>;
 }
 
 /** Decodes one upstream's events to canonical stream parts; one decoder serves one stream. */

@@ -143,7 +143,11 @@ function translate(
     ...(largest !== undefined && { maxCompletionTokens: largest }),
     deviations: route.provider.deviations,
   });
-  const decoding: DecodeContext = { providerId: route.provider.id, toolAliases };
+  const decoding: DecodeContext = {
+    providerId: route.provider.id,
+    toolAliases,
+    toolNames: () => [...toolNamesOf(canonical), ...toolAliases.keys()],
+  };
   const answering: ResponseContext = {
     request: canonical,
     requestBody: request.body,
@@ -181,6 +185,9 @@ function translate(
       }),
   };
 }
+
+const toolNamesOf = ({ tools = [] }: CanonicalRequest): string[] =>
+  tools.flatMap((tool) => (tool.type === "hosted" ? [] : [tool.name]));
 
 /**
  * Returns the fallback, which is known before the answer begins. A Messages client gets it with the

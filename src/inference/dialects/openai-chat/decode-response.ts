@@ -27,6 +27,7 @@ import {
   sealsOf,
   thoughtSignature,
 } from "./answer-fields.ts";
+import { CallName, DeclaredNames } from "./call-name.ts";
 import { argumentsText, thinkingText } from "./messages/decode-messages.ts";
 import { readError } from "./errors.ts";
 import { readUsageOf } from "./usage.ts";
@@ -219,11 +220,13 @@ interface CallState {
   /** The wire's `index`; absent where a server sends none. */
   index: number | undefined;
   id: string;
-  name: string;
+  name: CallName;
   kind: ToolKind;
   /** The text so far. */
   text: string;
-  /** Known once the call was announced, which waits for its name. */
+  /** What the first piece that has it says beyond the protocol, such as Gemini's signature. */
+  extraContent: JsonValue | undefined;
+  /** Known once the call was announced, which waits for its whole name. */
   place: ItemPlace | undefined;
   ended: boolean;
   /**
@@ -250,14 +253,16 @@ interface CallSurroundings {
 export class ToolCallStream {
   private readonly calls: CallState[] = [];
   private readonly surroundings: CallSurroundings;
+  private readonly declared: DeclaredNames;
 
   constructor(surroundings: CallSurroundings) {
     this.surroundings = surroundings;
+    this.declared = new DeclaredNames(surroundings.context.toolNames);
   }
 
-  /** Whether a call has been announced. */
+  /** Whether a call has come, so far as to have a name. */
   get hasCalls(): boolean {
-    return this.calls.some((call) => call.place !== undefined);
+    return this.calls.some((call) => call.name.text !== "");
   }
 
   read(delta: JsonValue): StreamPart[] {
@@ -266,21 +271,24 @@ export class ToolCallStream {
     const custom = asObject(fields.custom);
     const named = custom ?? asObject(fields.function) ?? {};
     const name = asString(named.name) ?? "";
+    const text = textOf(custom ? custom.input : named.arguments);
     const call =
       this.find(fields, name) ?? this.add(fields, custom === undefined ? "function" : "custom");
     const repeats = call.place !== undefined && name !== "" && asString(fields.id) === call.id;
-    if (call.place === undefined) call.name += name;
-    const fresh = freshText(call, {
-      text: textOf(custom ? custom.input : named.arguments),
-      repeats,
-    });
+    call.name.add(name, { hasArguments: text !== "" });
+    call.extraContent ??= fields.extra_content;
+    const fresh = freshText(call, { text, repeats });
     call.text += fresh;
-    return call.place === undefined ? this.announce(call, fields) : deltaOf(call, fresh);
+    return call.place === undefined ? this.announceKnown() : deltaOf(call, fresh);
   }
 
-  /** Ends every call that is still open. */
+  /** Ends every call that is still open. One whose name may have gone on is announced now. */
   close(): StreamPart[] {
-    return this.calls.flatMap(endOf);
+    return this.calls.flatMap((call) =>
+      call.place === undefined && call.name.text !== ""
+        ? [...this.announce(call), ...endOf(call)]
+        : endOf(call),
+    );
   }
 
   private find(fields: JsonObject, name: string): CallState | undefined {
@@ -292,8 +300,8 @@ export class ToolCallStream {
           ? this.calls.find((call) => call.id === id)
           : this.calls.at(-1)
         : this.calls.findLast((call) => call.index === index);
-    const isAnother =
-      found !== undefined && id && found.id !== id && name !== "" && found.name !== "";
+    if (found === undefined || name === "" || found.name.text === "") return found;
+    const isAnother = id ? found.id !== id : index === undefined && isOver(found, name);
     return isAnother ? undefined : found;
   }
 
@@ -303,9 +311,10 @@ export class ToolCallStream {
     const call: CallState = {
       index: asNumber(fields.index),
       id,
-      name: "",
+      name: new CallName(this.declared),
       kind,
       text: "",
+      extraContent: undefined,
       place: undefined,
       ended: false,
       unwraps: false,
@@ -315,17 +324,22 @@ export class ToolCallStream {
     return call;
   }
 
-  /**
-   * Announces a call once its name is known, with what came with it. Earlier calls that are
-   * complete end here.
-   */
-  private announce(call: CallState, fields: JsonObject): StreamPart[] {
-    if (call.name === "") return [];
+  /** Announces the calls whose names are whole, each after those that came before it. */
+  private announceKnown(): StreamPart[] {
+    const named = this.calls.filter(({ name }) => name.text !== "");
+    const waiting = named.findIndex(({ name }) => !name.isWhole);
+    return named
+      .slice(0, waiting < 0 ? undefined : waiting)
+      .flatMap((call) => (call.place === undefined ? this.announce(call) : []));
+  }
+
+  /** Announces a call, with what came of it. Earlier calls that are complete end here. */
+  private announce(call: CallState): StreamPart[] {
     const { context, nextPlace } = this.surroundings;
     const ended = this.calls.flatMap((other) =>
       other !== call && isWhole(other) ? endOf(other) : [],
     );
-    const alias = context.toolAliases?.get(call.name);
+    const alias = context.toolAliases?.get(call.name.text);
     call.unwraps = alias?.unwrapsInput === true;
     if (call.unwraps) call.kind = "custom";
     call.place = nextPlace();
@@ -336,9 +350,9 @@ export class ToolCallStream {
         ...call.place,
         kind: call.kind,
         id: call.id,
-        name: alias?.name ?? call.name,
+        name: alias?.name ?? call.name.text,
         ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
-        ...thoughtSignature(fields.extra_content, sealsOf(context.providerId)),
+        ...thoughtSignature(call.extraContent, sealsOf(context.providerId)),
       },
       ...deltaOf(call, call.text),
     ];
@@ -376,6 +390,13 @@ function endOf(call: CallState): StreamPart[] {
     ? [{ type: "tool-call-delta", ...call.place, arguments: unwrapInput(call.text) }, end]
     : [end];
 }
+
+/**
+ * Returns whether a piece with this name and neither id nor index begins another call: the name of
+ * the last one is whole and differs, or its arguments are.
+ */
+const isOver = (call: CallState, name: string): boolean =>
+  call.name.isWhole && (call.ended || name !== call.name.text || isWhole(call));
 
 /** Returns whether nothing can follow: a JSON object takes no more text once it is closed. */
 function isWhole(call: CallState): boolean {

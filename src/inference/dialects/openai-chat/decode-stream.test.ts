@@ -15,7 +15,7 @@ function eventsOf(chunks: readonly Uint8Array[]): SseEvent[] {
 
 function partsOf(
   events: readonly SseEvent[],
-  context: DecodeContext = { providerId: "acme" },
+  context: DecodeContext = { providerId: "acme", toolNames: () => ["look_up"] },
 ): StreamPart[] {
   const decoder = new ChatStreamDecoder(context);
   return [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()];

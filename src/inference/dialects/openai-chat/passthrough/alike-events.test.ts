@@ -171,7 +171,7 @@ test("a relay tells and counts the same, whether it knows an event's form or rea
       inputTokens: 1,
       windowTokens: 1_000,
       fallback: undefined,
-      shape: { legacyFunctions: false, hidesReasoning: false },
+      shape: { legacyFunctions: false, hidesReasoning: false, toolNames: () => [] },
       nowSeconds: () => 1_000,
       settle: () => Promise.reject(new Error("nothing is settled here")),
       metadataText: () => "",

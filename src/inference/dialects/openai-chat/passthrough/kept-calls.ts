@@ -1,3 +1,4 @@
+import { CallName, type DeclaredNames } from "../call-name.ts";
 import { mintedCallId } from "../decode-response.ts";
 
 /** An object of an answer, whose members have to be checked one by one. */
@@ -70,58 +71,104 @@ interface KnownCall {
   id: string;
   /** Whether the gateway created the id, since the call began without one. */
   isMinted: boolean;
-  isNamed: boolean;
+  name: CallName;
+  /** Whether the client has been sent a piece. */
+  isShown: boolean;
+  /** The pieces until now as one, while the name may go on. */
+  held: Fields | undefined;
 }
 
 /**
  * Adds to the calls of one choice what clients need to put the pieces together: an index, counted
- * from 0, and an id in the first piece. Some servers omit these, and some send the same ones for
- * all calls.
+ * from 0, and an id and the whole name in the first piece alone. Some servers omit these, and some
+ * send the same ones for all calls; some send a name in parts, of which clients take the first, the
+ * last or all, and some repeat it in every piece.
  */
 export class CallPlaces {
   private readonly calls: KnownCall[] = [];
+  private readonly declared: DeclaredNames;
+
+  constructor(declared: DeclaredNames) {
+    this.declared = declared;
+  }
 
   /**
-   * Returns the calls of a delta with their indexes, or the same list where they have them already.
+   * Returns the calls of a delta in this form, or the same list where they have it already. A piece
+   * whose name may go on is left out and comes with the next one of its call.
    */
   placed(calls: readonly unknown[], responseId: string): readonly unknown[] {
-    return eachKept(calls, (call) => {
+    const shown = eachKept(calls, (call) => {
       const fields = fieldsOf(call);
       return fields === undefined ? call : this.piece(fields, responseId);
     });
+    return shown.includes(undefined) ? shown.filter((call) => call !== undefined) : shown;
   }
 
-  private piece(fields: Fields, responseId: string): Fields {
-    const began = this.calls.length;
-    const index = this.placeOf(fields, responseId);
-    const known = this.calls[index];
-    const named = fieldsOf(fields.function);
-    const isWhole = fieldsOf(named?.arguments) !== undefined;
-    const isMinted = known?.isMinted === true;
-    if (fields.index === index && !isWhole && !isMinted) return fields;
-    const { id: _, ...rest } = fields;
+  /** Returns the pieces that are still held back, since the answer ends. */
+  rest(): Fields[] {
+    return this.calls.flatMap((known, index) => {
+      const { held } = known;
+      return held === undefined ? [] : [this.shown(held, { known, index })];
+    });
+  }
+
+  private piece(fields: Fields, responseId: string): Fields | undefined {
+    const { name, text } = saidOf(fields);
+    const index = this.placeOf(fields, name);
+    const known = this.calls[index] ?? this.added(fields, responseId);
+    known.name.add(name, { hasArguments: text !== "" });
+    const piece = known.held === undefined ? fields : joined(known.held, fields);
+    if (text === "" && !known.name.isWhole && !known.isShown) {
+      known.held = piece;
+      return undefined;
+    }
+    return this.shown(piece, { known, index });
+  }
+
+  /** Returns a piece for the client: the first of its call, or one that adds to it. */
+  private shown(piece: Fields, { known, index }: { known: KnownCall; index: number }): Fields {
+    const { isMinted, isShown } = known;
+    known.held = undefined;
+    known.isShown = true;
+    const member = memberOf(piece);
+    const named = fieldsOf(piece[member]);
+    const said =
+      named && (isShown ? saidAfter(named, known.name.text) : saidFirst(named, known.name.text));
+    const repeatsId = isShown && piece.id === known.id;
+    if (piece.index === index && said === named && !isMinted && !repeatsId) return piece;
+    const { id: _, ...rest } = piece;
     return {
-      ...(isMinted ? rest : fields),
+      ...(isMinted || repeatsId ? rest : piece),
       index,
-      // Clients concatenate the pieces of an id, so an id of the gateway is sent once.
-      ...(isMinted && index === began && { id: known.id, type: kindOf(fields) }),
-      ...(named && isWhole && { function: argued(named) }),
+      // Clients concatenate the pieces of an id, so an id is sent once.
+      ...(isMinted && !isShown && { id: known.id, type: kindOf(piece) }),
+      ...(said && { [member]: said }),
     };
   }
 
-  private placeOf(call: Fields, responseId: string): number {
+  /** Returns the place of a piece's call; after the last one where it begins another. */
+  private placeOf(call: Fields, name: string): number {
     const { index } = call;
     const id = idOf(call);
-    const { name } = fieldsOf(call.function) ?? fieldsOf(call.custom) ?? {};
-    const isNamed = typeof name === "string" && name !== "";
     const found = this.find({ index, id });
     const known = this.calls[found];
-    if (known === undefined || (isNamed && isAnother(known, { index, id }))) {
-      const ownId = id === "" ? mintedCallId(responseId, this.calls.length) : id;
-      return this.calls.push({ came: index, id: ownId, isMinted: id === "", isNamed }) - 1;
-    }
-    known.isNamed ||= isNamed;
-    return found;
+    return known === undefined || (name !== "" && isAnother(known, { index, id }))
+      ? this.calls.length
+      : found;
+  }
+
+  private added(call: Fields, responseId: string): KnownCall {
+    const id = idOf(call);
+    const known: KnownCall = {
+      came: call.index,
+      id: id === "" ? mintedCallId(responseId, this.calls.length) : id,
+      isMinted: id === "",
+      name: new CallName(this.declared),
+      isShown: false,
+      held: undefined,
+    };
+    this.calls.push(known);
+    return known;
   }
 
   private find({ index, id }: { index: unknown; id: string }): number {
@@ -130,9 +177,47 @@ export class CallPlaces {
   }
 }
 
+/** Returns the member of a piece that has name and arguments. */
+const memberOf = ({ custom }: Fields): "function" | "custom" =>
+  custom === undefined ? "function" : "custom";
+
+/** Returns what a piece says of its call's name, and whether its arguments have begun. */
+function saidOf(piece: Fields): { name: string; text: string } {
+  const { name, arguments: json, input } = fieldsOf(piece[memberOf(piece)]) ?? {};
+  const given = json ?? input ?? "";
+  return {
+    name: typeof name === "string" ? name : "",
+    text: typeof given === "string" ? given : JSON.stringify(given),
+  };
+}
+
+/** Returns the next piece of a call with what came before it. Nothing of the arguments had come. */
+function joined(held: Fields, next: Fields): Fields {
+  const member = memberOf(held);
+  return { ...next, ...held, [member]: { ...fieldsOf(held[member]), ...fieldsOf(next[member]) } };
+}
+
+const inText = (named: Fields): Fields =>
+  fieldsOf(named.arguments) === undefined ? named : argued(named);
+
+/** Returns what a call's first piece says, with the whole name; the same where nothing changes. */
+function saidFirst(named: Fields, name: string): Fields {
+  const said = inText(named);
+  return name === "" || said.name === name ? said : { ...said, name };
+}
+
+/** Returns what a later piece says, without a name that repeats that of the first. */
+function saidAfter(named: Fields, name: string): Fields {
+  const said = inText(named);
+  if (said.name !== name) return said;
+  const { name: _, ...rest } = said;
+  return rest;
+}
+
 /**
  * Returns whether a piece with a name begins a new call, although its index or id is that of a
  * known one.
  */
 const isAnother = (known: KnownCall, { index, id }: { index: unknown; id: string }): boolean =>
-  known.isNamed && (id === "" ? typeof index !== "number" : !known.isMinted && known.id !== id);
+  known.name.isWhole &&
+  (id === "" ? typeof index !== "number" : !known.isMinted && known.id !== id);

@@ -22,7 +22,7 @@ const usual = {
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
 };
 
-const shape = { legacyFunctions: false, hidesReasoning: false };
+const shape = { legacyFunctions: false, hidesReasoning: false, toolNames: () => [] };
 
 const rendered = (changes: Record<string, unknown>): unknown => {
   const text = JSON.stringify({ ...usual, ...changes });

@@ -16,6 +16,7 @@ import {
   reasoningFields,
 } from "../answer-fields.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
+import { DeclaredNames, type ToolNames } from "../call-name.ts";
 import { CallPlaces, type Fields, fieldsOf, withWholeCalls } from "./kept-calls.ts";
 
 interface ChoiceMessage {
@@ -181,6 +182,7 @@ export interface AnswerShape {
   legacyFunctions: boolean;
   /** Whether the client asked not to see reasoning (`reasoning.exclude`). */
   hidesReasoning: boolean;
+  toolNames: ToolNames;
 }
 
 /** The form of a whole answer, and the id that its provider gave it. */
@@ -193,7 +195,16 @@ export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerSh
   legacyFunctions:
     Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
   hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
+  toolNames: () => [...namesIn(body["tools"]), ...namesIn(body["functions"])],
 });
+
+/** Returns the names of a request's tools or functions; some of wrong types are left out. */
+const namesIn = (tools: unknown): string[] =>
+  (Array.isArray(tools) ? (tools as readonly unknown[]) : []).flatMap((value) => {
+    const tool = fieldsOf(value);
+    const { name } = fieldsOf(tool?.function) ?? fieldsOf(tool?.custom) ?? tool ?? {};
+    return typeof name === "string" ? [name] : [];
+  });
 
 /**
  * Returns the value in Unix seconds; undefined where it is no time. Some servers send milliseconds,
@@ -288,6 +299,8 @@ interface ChoiceState {
   legacyCalls: boolean;
   finished: boolean;
   places: CallPlaces;
+  /** The places of the older field, which has one call. */
+  legacyPlace: CallPlaces;
 }
 
 /** The members of a chunk that determine its form. */
@@ -319,12 +332,14 @@ export class ChunkShape {
   private readonly shape: AnswerShape;
   private readonly nowSeconds: () => number;
   private readonly choices = new Map<number, ChoiceState>();
+  private readonly declared: DeclaredNames;
   private firstCreated: number | undefined;
   private upstreamId: string | undefined;
 
   constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
     this.shape = shape;
     this.nowSeconds = nowSeconds;
+    this.declared = new DeclaredNames(shape.toolNames);
   }
 
   /** The time when the answer began, for chunks that do not state it. */
@@ -368,15 +383,18 @@ export class ChunkShape {
       calls: false,
       legacyCalls: false,
       finished: false,
-      places: new CallPlaces(),
+      places: new CallPlaces(this.declared),
+      legacyPlace: new CallPlaces(this.declared),
     };
-    const delta = this.shapedDelta(entry.delta, { isFirst: known === undefined, state });
+    const came = fieldsOf(entry.delta) ?? emptyDelta;
+    const said = this.shapedDelta(came, { isFirst: known === undefined, state });
     this.choices.set(index, state);
-    if (callsTools(delta)) {
-      state.legacyCalls = !Array.isArray(delta.tool_calls) && (state.legacyCalls || !state.calls);
+    if (callsTools(came)) {
+      state.legacyCalls = !Array.isArray(came.tool_calls) && (state.legacyCalls || !state.calls);
       state.calls = true;
     }
     const ends = !state.finished && hasFinished(entry as JsonObject);
+    const delta = ends && state.calls ? withRest(said, state) : said;
     const legacyFunctions = this.shape.legacyFunctions || state.legacyCalls;
     const finish = ends ? finishWord(entry, { calls: state.calls, legacyFunctions }) : null;
     state.finished ||= ends;
@@ -385,20 +403,24 @@ export class ChunkShape {
     return { ...entry, index, delta, finish_reason: finish };
   }
 
+  /** Returns the pieces of calls that were held back, for the choices that have not finished. */
+  heldCalls(): { index: number; delta: Fields }[] {
+    return [...this.choices].flatMap(([index, state]) => {
+      const delta = withRest(emptyDelta, state);
+      return delta === emptyDelta ? [] : [{ index, delta }];
+    });
+  }
+
   private shapedDelta(
-    value: unknown,
+    delta: Fields,
     { isFirst, state }: { isFirst: boolean; state: ChoiceState },
   ): Fields {
-    const delta = fieldsOf(value) ?? emptyDelta;
     let shown = this.shape.hidesReasoning ? withoutThoughts(delta) : delta;
     if (shown.tool_calls === null) {
       const { tool_calls: _none, ...rest } = shown;
       shown = rest;
     }
-    if (Array.isArray(shown.tool_calls)) {
-      const calls = state.places.placed(shown.tool_calls, this.upstreamId ?? "");
-      if (calls !== shown.tool_calls) shown = { ...shown, tool_calls: calls };
-    }
+    if (callsTools(shown)) shown = placedCalls(shown, state, this.upstreamId ?? "");
     if (isFirst && shown.role !== "assistant") {
       const { role: _other, ...rest } = shown;
       return { role: "assistant", ...rest };
@@ -410,6 +432,38 @@ export class ChunkShape {
 }
 
 const emptyDelta: Fields = {};
+
+/** Returns the delta with its calls placed, without those that are held back. */
+function placedCalls(
+  delta: Fields,
+  { places, legacyPlace }: ChoiceState,
+  responseId: string,
+): Fields {
+  const { tool_calls: calls, function_call: legacy, ...rest } = delta;
+  const shownCalls = Array.isArray(calls) ? places.placed(calls, responseId) : calls;
+  const shownLegacy =
+    fieldsOf(legacy) === undefined
+      ? legacy
+      : fieldsOf(legacyPlace.placed([{ index: 0, function: legacy }], responseId)[0])?.function;
+  if (shownCalls === calls && shownLegacy === legacy) return delta;
+  return {
+    ...rest,
+    ...(Array.isArray(shownCalls) && shownCalls.length > 0 && { tool_calls: shownCalls }),
+    ...(shownLegacy !== undefined && { function_call: shownLegacy }),
+  };
+}
+
+/** Returns the delta with the pieces that were held back; the same where there are none. */
+function withRest(delta: Fields, { places, legacyPlace }: ChoiceState): Fields {
+  const [rest, legacy] = [places.rest(), legacyPlace.rest()[0]?.function];
+  if (rest.length === 0 && legacy === undefined) return delta;
+  const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as readonly unknown[]) : [];
+  return {
+    ...delta,
+    ...(rest.length > 0 && { tool_calls: [...calls, ...rest] }),
+    ...(legacy !== undefined && { function_call: legacy }),
+  };
+}
 
 /** Returns the index of a choice; servers that send one choice may omit it. */
 const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);
@@ -434,6 +488,7 @@ function addRole(
   }
   const kept = Object.keys(deltaBefore);
   if (
+    deltaAfter.role !== "assistant" ||
     Object.keys(deltaAfter).length !== kept.length + 1 ||
     kept.some((name) => deltaBefore[name] !== deltaAfter[name])
   )

@@ -193,14 +193,20 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     return `${frames}data: [DONE]\n\n`;
   }
 
-  /** Returns frames that finish the choices which have not said how they finished. */
+  /**
+   * Returns frames with what was held back of calls, and those that finish the choices which have
+   * not said how they finished.
+   */
   private finishFrames(because?: string): string {
-    return this.meter
+    const held = this.shape
+      .heldCalls()
+      .map((choice) => this.ownChunk(JSON.stringify([{ ...choice, finish_reason: null }]), ""));
+    const finishes = this.meter
       .finishOpen(because)
       .map(({ index, reason }) =>
         this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, ""),
-      )
-      .join("");
+      );
+    return [...held, ...finishes].join("");
   }
 
   /**
