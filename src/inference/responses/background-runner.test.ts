@@ -217,6 +217,21 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
       { code: "rate_limit_exceeded", message: "Too many." },
     ],
     [
+      "a refusal with a time to wait",
+      new GatewayError("rate_limit_exceeded", "Too many.", { retryAfterSeconds: 7 }),
+      { code: "rate_limit_exceeded", message: "Too many. Please try again in 7s." },
+    ],
+    [
+      "a provider's failure",
+      new GatewayError("upstream_error", "The provider failed."),
+      { code: "server_error", message: "The provider failed." },
+    ],
+    [
+      "a want of credits",
+      new GatewayError("insufficient_balance", "There are no credits."),
+      { code: "insufficient_quota", message: "There are no credits." },
+    ],
+    [
       "a mistake of ours, of which nothing is told",
       new TypeError("secret"),
       {
@@ -261,7 +276,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     expect(script.begun).toEqual([]);
     expect(await find()).toMatchObject({
       status: "failed",
-      record: { error: { code: "invalid_api_key" } },
+      record: { error: { code: "server_error" } },
     });
   });
 

@@ -332,7 +332,7 @@ class EventFollower implements FrameSource {
   private errorFrame(): string {
     const data = JSON.stringify({
       type: "error",
-      code: "service_unavailable",
+      code: "server_error",
       param: null,
       sequence_number: this.position + 1,
       message: "The stored events cannot be read now. Ask again with starting_after.",

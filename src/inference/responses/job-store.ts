@@ -11,6 +11,8 @@ import {
 import { itemRows, type ResponseTables } from "./response-store.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { reportError } from "../dialects/errors.ts";
+import { failure } from "../dialects/openai-responses/errors.ts";
 
 /** A background response, ready to run. */
 export interface BackgroundJob {
@@ -120,7 +122,7 @@ export class ActiveJob implements BackgroundSink {
   }
 
   /** Returns the end that is to be written; undefined when the job goes back to the queue. */
-  endOf(failure: unknown, stored: ResponseRecord): ReportedEnd | undefined {
+  endOf(cause: unknown, stored: ResponseRecord): ReportedEnd | undefined {
     const { reported, stopReason } = this;
     // What was complete before the stop stays complete: it was answered and paid for.
     const whole = reported?.status === "completed" || reported?.status === "incomplete";
@@ -131,7 +133,7 @@ export class ActiveJob implements BackgroundSink {
       return { status: "cancelled", record: { ...record, status: "cancelled", error: null } };
     return {
       status: "failed",
-      record: { ...record, status: "failed", error: errorObject(failure) },
+      record: { ...record, status: "failed", error: errorObject(cause) },
     };
   }
 
@@ -166,8 +168,9 @@ export class ActiveJob implements BackgroundSink {
 const terminalOf = (status: EndedStatus): TerminalName =>
   status === "completed" || status === "incomplete" ? `response.${status}` : "response.failed";
 
-function errorObject(failure: unknown): { code: string; message: string } {
-  if (failure instanceof GatewayError) return { code: failure.code, message: failure.message };
+/** Returns `error` of a failed response, with the codes of a stream that fails. */
+function errorObject(cause: unknown): ResponseRecord {
+  if (cause instanceof GatewayError) return failure(reportError(cause, { traceId: "" }));
   return { code: "server_error", message: "The gateway failed on this response. Create it again." };
 }
 
