@@ -85,6 +85,12 @@ export interface GenerationDetail {
   translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
   appTitle?: string;
+  /**
+   * The caller's own id of its end user, and the program that sent the request; not kept under zero
+   * data retention.
+   */
+  externalUser?: string;
+  userAgent?: string;
   /** The `prs_` id of the preset that was named as the model; not kept for background responses. */
   presetId?: string;
   sessionId?: string;

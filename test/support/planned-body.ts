@@ -84,6 +84,7 @@ export function callOn(
       tokensUsed: undefined,
       origin: undefined,
       appTitle: undefined,
+      userAgent: undefined,
       traceParent: undefined,
       sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
     },

@@ -117,8 +117,8 @@ export type Generation = {
   "http_referer": string | null;
   "app_title": string | null;
   "app_id": null;
-  "external_user": null;
-  "user_agent": null;
+  "external_user": string | null;
+  "user_agent": string | null;
   "preset_id": string | null;
   "service_tier": null;
   "web_search_engine": null;

@@ -260,6 +260,7 @@ export function originOf(
     sessionId: sessionIdOf(body, headers),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
+    userAgent: headers.get("user-agent") ?? undefined,
     traceParent: headers.get("traceparent") ?? undefined,
   };
 }

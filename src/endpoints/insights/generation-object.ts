@@ -231,8 +231,19 @@ const senderFields = () => ({
   http_referer: z.string().nullable().describe("Copy of that URL; null if it was not sent."),
   app_title: z.string().nullable().describe("Name of the app, from X-Title."),
   app_id: unknown,
-  external_user: unknown,
-  user_agent: unknown,
+  external_user: z
+    .string()
+    .nullable()
+    .describe(
+      "The caller's id of its end user: user, safety_identifier, or metadata.user_id of Messages; its first 256 characters. Null if " +
+        "none was sent, and under zero data retention.",
+    ),
+  user_agent: z
+    .string()
+    .nullable()
+    .describe(
+      "The request's User-Agent header; its first 256 characters. Null for background responses, and under zero data retention.",
+    ),
   preset_id: z
     .string()
     .nullable()
@@ -316,8 +327,6 @@ const notKept = {
   moderation_latency: null,
   cache_discount: null,
   app_id: null,
-  external_user: null,
-  user_agent: null,
   service_tier: null,
   web_search_engine: null,
   num_fetches: null,
@@ -367,6 +376,8 @@ const requestOf = (record: GenerationRecord) => ({
   origin: record.detail.origin ?? "",
   http_referer: record.detail.origin ?? null,
   app_title: record.detail.appTitle ?? null,
+  external_user: record.detail.externalUser ?? null,
+  user_agent: record.detail.userAgent ?? null,
   session_id: record.detail.sessionId ?? null,
   preset_id: record.detail.presetId ?? null,
   trace: record.detail.trace ?? null,

@@ -104,6 +104,8 @@ export interface CallOrigin {
   /** The attribution that the caller sent. */
   origin: string | undefined;
   appTitle: string | undefined;
+  /** The caller's `User-Agent` header. */
+  userAgent: string | undefined;
   /** The caller's `traceparent` header (W3C Trace Context). */
   traceParent: string | undefined;
   /** The request's rate windows while they are being counted; absent means that they have room. */
@@ -258,6 +260,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     sessionId: origin.sessionId,
     origin: origin.origin,
     appTitle: origin.appTitle,
+    userAgent: origin.userAgent,
     traceParent: origin.traceParent,
     admission: origin.admission,
     dialect: dialect.id,

@@ -276,12 +276,13 @@ function generationRecord(
     attempts: settlement.attempts,
     firstTokenMs:
       timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
-    detail: detailOf(settlement, { price, promptTokens, posted }),
+    detail: detailOf(deps, settlement, { price, promptTokens, posted }),
   };
 }
 
 /** Returns the detail that explains a charge: first what every record has, then what few have. */
 function detailOf(
+  deps: Pick<InferenceDependencies, "privacyOf">,
   { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
   {
     price,
@@ -310,14 +311,48 @@ function detailOf(
   if (losses.length > 0)
     detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
   noteOrigin(detail, call);
+  noteSender(deps, { detail, call });
   return detail;
 }
 
-/** Notes where a request came from, as far as its caller said. */
-function noteOrigin(
-  detail: GenerationDetail,
-  call: CallOrigin & Pick<InferenceCall, "body" | "presetId">,
+/** The most characters that are kept of what a request says of its end user and its program. */
+const senderCharactersMax = 256;
+
+/** Returns a caller's text as it is kept, in one line; undefined for no text. */
+function senderText(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const text = value
+    .slice(0, senderCharactersMax)
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, "");
+  return text === "" ? undefined : text;
+}
+
+/** Returns the end user that a request names. Chat and Responses have `metadata` for other things. */
+function endUserOf({ body, recordedAs }: NotedCall): unknown {
+  if (recordedAs !== "messages") return body["user"] ?? body["safety_identifier"];
+  return (Object(body["metadata"]) as { user_id?: unknown }).user_id;
+}
+
+/** Notes the end user and the program of a request, but not under zero data retention. */
+function noteSender(
+  { privacyOf }: Pick<InferenceDependencies, "privacyOf">,
+  { detail, call }: { detail: GenerationDetail; call: NotedCall },
 ): void {
+  const externalUser = senderText(endUserOf(call));
+  const userAgent = senderText(call.userAgent);
+  if (externalUser === undefined && userAgent === undefined) return;
+  const { zdr } = Object(call.body["provider"]) as { zdr?: unknown };
+  if (zdr === true || privacyOf(call.caller).zdr) return;
+  if (externalUser !== undefined) detail.externalUser = externalUser;
+  if (userAgent !== undefined) detail.userAgent = userAgent;
+}
+
+/** The parts of a call that its record notes. */
+type NotedCall = CallOrigin & Pick<InferenceCall, "body" | "presetId" | "recordedAs">;
+
+/** Notes where a request came from, as far as its caller said. */
+function noteOrigin(detail: GenerationDetail, call: NotedCall): void {
   if (call.origin !== undefined) detail.origin = call.origin;
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
   if (call.presetId !== undefined) detail.presetId = call.presetId;
@@ -327,21 +362,20 @@ function noteOrigin(
   if (trace !== undefined) detail.trace = trace;
 }
 
-type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled">;
+type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled" | "privacyOf">;
 
 /** The fields in which unsettled records differ. */
 interface Unsettled
   extends Pick<GenerationRecord, "status" | "requestedModel">,
     Partial<Pick<GenerationRecord, "model" | "provider" | "upstreamModel" | "attempts">> {
-  call: CallOrigin &
-    Pick<InferenceCall, "recordedAs" | "body" | "presetId"> & { streamed: boolean };
+  call: NotedCall & { streamed: boolean };
   routing?: GenerationDetail["routing"];
   error?: GatewayError;
 }
 
 /** Writes the record of a request that costs nothing; its caller does not wait for it. */
 function writeUnsettled(
-  { clock, unsettled }: RecordDependencies,
+  { clock, unsettled, privacyOf }: RecordDependencies,
   { call, routing, error, ...told }: Unsettled,
 ): void {
   const latencyMs = clock.monotonicMs() - call.startedMs;
@@ -349,6 +383,7 @@ function writeUnsettled(
   if (routing !== undefined) detail.routing = routing;
   if (error !== undefined) detail.error = { code: error.code, status: error.status };
   noteOrigin(detail, call);
+  noteSender({ privacyOf }, { detail, call });
   unsettled.write({
     model: told.requestedModel,
     provider: "",

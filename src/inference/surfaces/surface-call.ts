@@ -73,6 +73,7 @@ export const routingOf = (body: Fields, model: string): Fields => ({
   model,
   ...(body["provider"] !== undefined && { provider: body["provider"] }),
   ...(body["trace"] !== undefined && { trace: body["trace"] }),
+  ...(body["user"] !== undefined && { user: body["user"] }),
 });
 
 /** Characters per token, as an average of common tokenizers (contract: rerank billing). */

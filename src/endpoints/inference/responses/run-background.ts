@@ -55,6 +55,7 @@ async function callOfJob(
       sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
       origin: undefined,
       appTitle: undefined,
+      userAgent: undefined,
       traceParent: undefined,
     },
     {
