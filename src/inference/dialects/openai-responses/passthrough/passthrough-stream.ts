@@ -33,6 +33,7 @@ import {
   withSealedProvenance,
 } from "./passthrough-answer.ts";
 import { responseRecord } from "../answer-fields.ts";
+import { StreamStarts } from "./missing-starts.ts";
 
 /** Options of a Responses relay. */
 interface ResponsesRelayOptions extends RelayOptions {
@@ -62,12 +63,16 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   private readonly options: ResponsesRelayOptions;
   protected readonly meter = new ResponseMeter();
   private readonly delivered = new DeliveredItems();
+  private readonly starts: StreamStarts;
   private sequenceNumber = 0;
   private createdAtSeconds = 0;
+  /** Whether the client was told of the response. */
+  private isCreated = false;
 
   constructor(options: ResponsesRelayOptions) {
     super();
     this.options = options;
+    this.starts = new StreamStarts(options.shown.id);
   }
 
   get finished(): boolean {
@@ -86,10 +91,52 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     if (type === "error" || (event.response === undefined && event.error))
       throw reportedFault(detailsOf(event));
     if (type === "response.failed" || type === "response.cancelled") throw this.failedFault(event);
-    if (type === "response.completed" || type === "response.incomplete")
-      return this.close(type, { event, data });
+    // Clients throw at a second start.
+    if (type === "response.created" && this.isCreated) return "";
+    const before = this.missingBefore(type, event);
+    if (type === "response.completed" || type === "response.incomplete") {
+      const end = this.close(type, { event, data });
+      return before === "" ? end : end.then((last) => before + last);
+    }
     this.observe(type, event);
-    return this.frame(type, { event, text: this.edited(event, data) });
+    return before + this.frame(type, { event, text: this.edited(event, data) });
+  }
+
+  /**
+   * Returns the events that must precede this one and that the provider left out: the creation of
+   * the response, and the starts of an item and of its part.
+   */
+  private missingBefore(type: string, event: WireEvent): string {
+    if (!type.startsWith("response.")) return "";
+    let frames = "";
+    if (!this.isCreated && type !== "response.created") frames = this.creation(type, event);
+    this.isCreated = true;
+    for (const missing of this.starts.before(type, event)) {
+      this.observe(missing.type, missing.fields);
+      frames += this.ownFrame(missing.type, missing.fields);
+    }
+    this.starts.note(type, event);
+    return frames;
+  }
+
+  private creation(type: string, { response }: WireEvent): string {
+    const { shown, request } = this.options;
+    const told = response?.created_at;
+    this.createdAtSeconds = typeof told === "number" ? told : request.nowSeconds();
+    const record = responseRecord(
+      { ...shown, createdAtSeconds: this.createdAtSeconds, output: [] },
+      { requestBody: request.body },
+    );
+    const names = ["response.created", "response.in_progress"];
+    return names
+      .filter((name) => name !== type && !(type === "response.queued" && name !== names[0]))
+      .map((name) => this.ownFrame(name, { response: record }))
+      .join("");
+  }
+
+  /** Returns the frame of an event that the provider did not send. */
+  private ownFrame(type: string, fields: JsonObject): string {
+    return this.frame(type, { event: {}, text: JSON.stringify({ type, ...fields }) });
   }
 
   async finish(): Promise<string> {
