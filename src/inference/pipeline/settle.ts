@@ -21,7 +21,8 @@ import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
-import type { CallOrigin, InferenceCall } from "./inference-call.ts";
+import type { InferenceCall } from "./inference-call.ts";
+import { type NotedCall, noteOrigin } from "./note-origin.ts";
 import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
 import { tagsOf } from "./hold/take-hold.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
@@ -310,56 +311,8 @@ function detailOf(
   if (routing !== undefined) detail.routing = routing;
   if (losses.length > 0)
     detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
-  noteOrigin(detail, call);
-  noteSender(deps, { detail, call });
+  noteOrigin(deps, { detail, call });
   return detail;
-}
-
-/** The most characters that are kept of what a request says of its end user and its program. */
-const senderCharactersMax = 256;
-
-/** Returns a caller's text as it is kept, in one line; undefined for no text. */
-function senderText(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const text = value
-    .slice(0, senderCharactersMax)
-    .toWellFormed()
-    .replaceAll(/\p{Cc}/gu, "");
-  return text === "" ? undefined : text;
-}
-
-/** Returns the end user that a request names. Chat and Responses have `metadata` for other things. */
-function endUserOf({ body, recordedAs }: NotedCall): unknown {
-  if (recordedAs !== "messages") return body["user"] ?? body["safety_identifier"];
-  return (Object(body["metadata"]) as { user_id?: unknown }).user_id;
-}
-
-/** Notes the end user and the program of a request, but not under zero data retention. */
-function noteSender(
-  { privacyOf }: Pick<InferenceDependencies, "privacyOf">,
-  { detail, call }: { detail: GenerationDetail; call: NotedCall },
-): void {
-  const externalUser = senderText(endUserOf(call));
-  const userAgent = senderText(call.userAgent);
-  if (externalUser === undefined && userAgent === undefined) return;
-  const { zdr } = Object(call.body["provider"]) as { zdr?: unknown };
-  if (zdr === true || privacyOf(call.caller).zdr) return;
-  if (externalUser !== undefined) detail.externalUser = externalUser;
-  if (userAgent !== undefined) detail.userAgent = userAgent;
-}
-
-/** The parts of a call that its record notes. */
-type NotedCall = CallOrigin & Pick<InferenceCall, "body" | "presetId" | "recordedAs">;
-
-/** Notes where a request came from, as far as its caller said. */
-function noteOrigin(detail: GenerationDetail, call: NotedCall): void {
-  if (call.origin !== undefined) detail.origin = call.origin;
-  if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
-  if (call.presetId !== undefined) detail.presetId = call.presetId;
-  if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
-  if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
-  const { trace } = call.body;
-  if (trace !== undefined) detail.trace = trace;
 }
 
 type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled" | "privacyOf">;
@@ -382,8 +335,7 @@ function writeUnsettled(
   const detail: GenerationDetail = { usage: {}, priceVersion: null, price: null, holdNanoUsd: "0" };
   if (routing !== undefined) detail.routing = routing;
   if (error !== undefined) detail.error = { code: error.code, status: error.status };
-  noteOrigin(detail, call);
-  noteSender({ privacyOf }, { detail, call });
+  noteOrigin({ privacyOf }, { detail, call });
   unsettled.write({
     model: told.requestedModel,
     provider: "",

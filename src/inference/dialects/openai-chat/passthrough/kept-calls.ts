@@ -221,3 +221,42 @@ function saidAfter(named: Fields, name: string): Fields {
 const isAnother = (known: KnownCall, { index, id }: { index: unknown; id: string }): boolean =>
   known.name.isWhole &&
   (id === "" ? typeof index !== "number" : !known.isMinted && known.id !== id);
+
+/** The calls of one choice of a stream. */
+export interface ChoiceCalls {
+  places: CallPlaces;
+  /** The places of the older field, which has one call. */
+  legacyPlace: CallPlaces;
+}
+
+/** Returns the delta with its calls placed, without those that are held back. */
+export function placedCalls(
+  delta: Fields,
+  { places, legacyPlace }: ChoiceCalls,
+  responseId: string,
+): Fields {
+  const { tool_calls: calls, function_call: legacy, ...rest } = delta;
+  const shownCalls = Array.isArray(calls) ? places.placed(calls, responseId) : calls;
+  const shownLegacy =
+    fieldsOf(legacy) === undefined
+      ? legacy
+      : fieldsOf(legacyPlace.placed([{ index: 0, function: legacy }], responseId)[0])?.function;
+  if (shownCalls === calls && shownLegacy === legacy) return delta;
+  return {
+    ...rest,
+    ...(Array.isArray(shownCalls) && shownCalls.length > 0 && { tool_calls: shownCalls }),
+    ...(shownLegacy !== undefined && { function_call: shownLegacy }),
+  };
+}
+
+/** Returns the delta with the pieces that were held back; the same where there are none. */
+export function withRest(delta: Fields, { places, legacyPlace }: ChoiceCalls): Fields {
+  const [rest, legacy] = [places.rest(), legacyPlace.rest()[0]?.function];
+  if (rest.length === 0 && legacy === undefined) return delta;
+  const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as readonly unknown[]) : [];
+  return {
+    ...delta,
+    ...(rest.length > 0 && { tool_calls: [...calls, ...rest] }),
+    ...(legacy !== undefined && { function_call: legacy }),
+  };
+}

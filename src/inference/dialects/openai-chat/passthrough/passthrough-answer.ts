@@ -17,7 +17,15 @@ import {
 } from "../answer-fields.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
 import { DeclaredNames, type ToolNames } from "../call-name.ts";
-import { CallPlaces, type Fields, fieldsOf, withWholeCalls } from "./kept-calls.ts";
+import {
+  CallPlaces,
+  type ChoiceCalls,
+  type Fields,
+  fieldsOf,
+  placedCalls,
+  withRest,
+  withWholeCalls,
+} from "./kept-calls.ts";
 
 interface ChoiceMessage {
   content?: unknown;
@@ -293,14 +301,11 @@ function shapedMessage(value: unknown, { hidesReasoning, responseId }: WholeShap
 }
 
 /** The state of one choice of a stream. */
-interface ChoiceState {
+interface ChoiceState extends ChoiceCalls {
   calls: boolean;
   /** Whether the choice calls functions by the older field alone. */
   legacyCalls: boolean;
   finished: boolean;
-  places: CallPlaces;
-  /** The places of the older field, which has one call. */
-  legacyPlace: CallPlaces;
 }
 
 /** The members of a chunk that determine its form. */
@@ -432,38 +437,6 @@ export class ChunkShape {
 }
 
 const emptyDelta: Fields = {};
-
-/** Returns the delta with its calls placed, without those that are held back. */
-function placedCalls(
-  delta: Fields,
-  { places, legacyPlace }: ChoiceState,
-  responseId: string,
-): Fields {
-  const { tool_calls: calls, function_call: legacy, ...rest } = delta;
-  const shownCalls = Array.isArray(calls) ? places.placed(calls, responseId) : calls;
-  const shownLegacy =
-    fieldsOf(legacy) === undefined
-      ? legacy
-      : fieldsOf(legacyPlace.placed([{ index: 0, function: legacy }], responseId)[0])?.function;
-  if (shownCalls === calls && shownLegacy === legacy) return delta;
-  return {
-    ...rest,
-    ...(Array.isArray(shownCalls) && shownCalls.length > 0 && { tool_calls: shownCalls }),
-    ...(shownLegacy !== undefined && { function_call: shownLegacy }),
-  };
-}
-
-/** Returns the delta with the pieces that were held back; the same where there are none. */
-function withRest(delta: Fields, { places, legacyPlace }: ChoiceState): Fields {
-  const [rest, legacy] = [places.rest(), legacyPlace.rest()[0]?.function];
-  if (rest.length === 0 && legacy === undefined) return delta;
-  const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as readonly unknown[]) : [];
-  return {
-    ...delta,
-    ...(rest.length > 0 && { tool_calls: [...calls, ...rest] }),
-    ...(legacy !== undefined && { function_call: legacy }),
-  };
-}
 
 /** Returns the index of a choice; servers that send one choice may omit it. */
 const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);

@@ -66,7 +66,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   private readonly starts: StreamStarts;
   private sequenceNumber = 0;
   private createdAtSeconds = 0;
-  /** Whether the client was told of the response. */
+  /** Whether the client received the creation of the response. */
   private isCreated = false;
 
   constructor(options: ResponsesRelayOptions) {
