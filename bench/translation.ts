@@ -22,7 +22,14 @@ const bar = 1.5;
 const rounds = 8;
 const warmingRounds = 12;
 
-const { values: options } = parseArgs({ options: { codec: { type: "boolean", default: false } } });
+const { values: options } = parseArgs({
+  options: {
+    /** Leaves the gateway out. */
+    codec: { type: "boolean", default: false },
+    /** Pairs to measure, as `client/upstream`; all where none is named. */
+    pair: { type: "string", multiple: true, default: [] },
+  },
+});
 
 /** CPU a request, in microseconds. */
 interface Cost {
@@ -40,6 +47,8 @@ interface Row {
   ratio: Cost;
 }
 
+const isAsked = (pair: string): boolean => options.pair.length === 0 || options.pair.includes(pair);
+
 const medians = (costs: readonly Cost[]): Cost => ({
   whole: median(costs.map(({ whole }) => whole)),
   stream: median(costs.map(({ stream }) => stream)),
@@ -55,13 +64,15 @@ async function rowsOf(
 ): Promise<Row[]> {
   const passthrough = measurementOf("openai-chat", "openai-chat");
   const measured = clients.flatMap((client) =>
-    upstreams.map((upstream) => ({
-      client,
-      upstream,
-      measure: measurementOf(client, upstream),
-      costs: [] as Cost[],
-      ratios: [] as Cost[],
-    })),
+    upstreams
+      .filter((upstream) => isAsked(`${client}/${upstream}`))
+      .map((upstream) => ({
+        client,
+        upstream,
+        measure: measurementOf(client, upstream),
+        costs: [] as Cost[],
+        ratios: [] as Cost[],
+      })),
   );
   for (let round = 0; round < warmingRounds + rounds; round += 1) {
     for (const { measure, costs, ratios } of measured) {

@@ -268,6 +268,22 @@ export interface ItemPlace {
   itemIndex: number;
 }
 
+/** A piece of a text. */
+export interface TextDelta extends ItemPlace {
+  type: "text-delta";
+  text: string;
+  /** The text in JSON, as `JSON.stringify` returns it, where an upstream's event has it so. */
+  json?: string;
+}
+
+/** A piece of reasoning. */
+export interface ReasoningDelta extends ItemPlace {
+  type: "reasoning-delta";
+  text: string;
+  /** The summary that the text belongs to; absent where it belongs to the reasoning itself. */
+  summaryIndex?: number;
+}
+
 /**
  * A step of a streamed answer. `response-start` comes first; an item's deltas come between its
  * start and its end; several tool calls may be open at once, but only one text and one reasoning
@@ -277,11 +293,10 @@ export interface ItemPlace {
 export type StreamPart =
   | ResponseStart
   | ({ type: "text-start"; startsMessage?: boolean; phase?: string } & ItemPlace)
-  | ({ type: "text-delta"; text: string } & ItemPlace)
+  | TextDelta
   | ({ type: "text-end" } & ItemPlace)
   | ({ type: "reasoning-start"; id?: string; format?: string } & ItemPlace)
-  /** With `summaryIndex` the text belongs to that summary, without it to the reasoning itself. */
-  | ({ type: "reasoning-delta"; text: string; summaryIndex?: number } & ItemPlace)
+  | ReasoningDelta
   | ReasoningEnd
   | ToolCallStart
   /** JSON text of a function's arguments, or the input of a custom tool, to be appended. */

@@ -6,7 +6,9 @@ import type {
   MeteredUsage,
   ReportedError,
   ItemPart,
+  ReasoningDelta,
   StreamPart,
+  TextDelta,
 } from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
@@ -203,6 +205,11 @@ export interface DecodeContext {
 /** Decodes one upstream's events to canonical stream parts; one decoder serves one stream. */
 export interface StreamDecoder {
   decode(event: { event?: string; data: string }): StreamPart[];
+  /**
+   * Notes a text of an event that is not decoded, because it differs from the latest decoded event
+   * only in this text. Absent means that every event has to be decoded.
+   */
+  skip?(part: TextDelta | ReasoningDelta): void;
   /** Ends the stream: closes what is complete, and returns an error for what was cut. */
   end(): StreamPart[];
   /**

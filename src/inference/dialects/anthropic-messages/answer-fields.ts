@@ -117,10 +117,10 @@ export const frame = (event: JsonObject): string =>
  */
 export const deltaFrame = (
   index: number,
-  { type, key, text }: { type: string; key: string; text: string },
+  { type, key, json }: { type: string; key: string; json: string },
 ): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},` +
-  `"delta":{"type":"${type}","${key}":${JSON.stringify(text)}}}\n\n`;
+  `"delta":{"type":"${type}","${key}":${json}}}\n\n`;
 
 /** The frame that is sent while the upstream is silent, as Anthropic writes it. */
 export const pingFrame = 'event: ping\ndata: {"type": "ping"}\n\n';

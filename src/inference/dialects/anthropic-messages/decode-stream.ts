@@ -4,8 +4,10 @@ import {
   type MeteredUsage,
   type ErrorPart,
   type ItemPlace,
+  type ReasoningDelta,
   type ReasoningEnd,
   type StreamPart,
+  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
@@ -28,6 +30,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private readonly context: DecodeContext;
   private readonly blocks = new Map<number, OpenBlock>();
   private readonly tally = new UsageTally();
+  /** Characters of the latest delta that are in other members than its text. */
+  private besideText = 0;
   private finish: Finish | undefined;
   private itemCount = 0;
   private hasCalls = false;
@@ -54,6 +58,10 @@ export class MessagesStreamDecoder implements StreamDecoder {
       return this.fail({ type: "error", fault: "reported", error: readStreamError(event) });
     }
     return this.onEvent(type, event);
+  }
+
+  skip({ text }: TextDelta | ReasoningDelta): void {
+    this.tally.said(text.length + this.besideText);
   }
 
   end(): StreamPart[] {
@@ -109,10 +117,16 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private fillBlock(event: JsonObject): StreamPart[] {
     const delta = asObject(event.delta);
     if (delta === undefined || this.finished) return [];
-    this.tally.said(deltaLength(delta));
+    const length = deltaLength(delta);
+    this.tally.said(length);
     const index = asNumber(event.index) ?? 0;
     const block = this.blocks.get(index);
-    if (block !== undefined) return block.fill(delta);
+    if (block !== undefined) {
+      const parts = block.fill(delta);
+      const [part] = parts;
+      if (part !== undefined && "text" in part) this.besideText = length - part.text.length;
+      return parts;
+    }
     const opened = this.openImplied(index, delta);
     return [...opened, ...(this.blocks.get(index)?.fill(delta) ?? [])];
   }

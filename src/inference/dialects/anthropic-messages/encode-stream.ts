@@ -247,7 +247,7 @@ class BlockWriter {
         this.begin();
         return [];
       case "text-delta":
-        return this.text(part.text);
+        return this.text(part.text, part.json);
       case "text-end":
         this.isDone = true;
         return [];
@@ -310,10 +310,10 @@ class BlockWriter {
     return frame({ type: "content_block_delta", index: this.index, delta });
   }
 
-  private text(text: string): string[] {
+  private text(text: string, json = JSON.stringify(text)): string[] {
     if (text === "") return [];
     const frames = this.isOpen ? [] : this.open({ type: "text", text: "" });
-    frames.push(deltaFrame(this.index, { type: "text_delta", key: "text", text }));
+    frames.push(deltaFrame(this.index, { type: "text_delta", key: "text", json }));
     return frames;
   }
 
@@ -389,7 +389,8 @@ class BlockWriter {
       return [];
     }
     if (text === "" || !this.isOpen) return [];
-    return [deltaFrame(this.index, { type: "input_json_delta", key: "partial_json", text })];
+    const json = JSON.stringify(text);
+    return [deltaFrame(this.index, { type: "input_json_delta", key: "partial_json", json })];
   }
 
   private endCall(): string[] {

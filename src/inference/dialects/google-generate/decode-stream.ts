@@ -4,8 +4,10 @@ import {
   type MeteredUsage,
   type ErrorPart,
   type ItemPlace,
+  type ReasoningDelta,
   type ReasoningEnd,
   type StreamPart,
+  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
@@ -51,6 +53,10 @@ export class GenerateStreamDecoder implements StreamDecoder {
       if (error instanceof SyntaxError) return this.fail(malformedEvent);
       throw error;
     }
+  }
+
+  skip({ type, choiceIndex, text }: TextDelta | ReasoningDelta): void {
+    if (type === "text-delta") this.candidates.get(choiceIndex)?.note(text);
   }
 
   /** Reads a parsed chunk, or a list of them. */
@@ -222,6 +228,11 @@ class CandidateStream {
       this.hasEnding = true;
       this.ending = decodeFinish(candidate);
     }
+  }
+
+  /** Notes text of a chunk that is not read. */
+  note(text: string): void {
+    this.said += text;
   }
 
   /** Closes what is open and says why the candidate ended. */

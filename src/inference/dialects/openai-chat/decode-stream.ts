@@ -62,6 +62,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     return error === undefined ? this.readChunk(chunk) : this.readLastChunk(chunk, error);
   }
 
+  skip(): void {
+    // Text leaves nothing behind.
+  }
+
   end(): StreamPart[] {
     if (this.ended) return [];
     const whole =

@@ -8,6 +8,7 @@ import {
   type ReasoningEnd,
   type ResponseStart,
   type StreamPart,
+  type TextDelta,
   type ToolCallStart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
@@ -59,7 +60,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         this.ended = true;
         return [errorFrame(part.error)];
       case "text-delta":
-        return this.text(part.choiceIndex, part.text);
+        return this.text(part);
       default:
         return this.choice(part.choiceIndex).encode(part).map(this.entryFrame);
     }
@@ -69,9 +70,9 @@ export class ChatStreamEncoder implements StreamEncoder {
    * Encodes text, which most of a stream consists of: where nothing has to accompany it, it is
    * placed between constant texts.
    */
-  private text(choiceIndex: number, text: string): string[] {
+  private text({ choiceIndex, text, json }: TextDelta): string[] {
     const choice = this.choice(choiceIndex);
-    const plain = choice.plainText(text);
+    const plain = choice.plainText(json ?? JSON.stringify(text));
     return plain === undefined
       ? choice.text(text).map(this.entryFrame)
       : [`${this.head}[${plain}]}\n\n`];
@@ -212,10 +213,10 @@ class ChoiceEncoder {
   }
 
   /**
-   * Returns the JSON text of a text's single entry; undefined where the entry has more than the
+   * Returns the JSON text of a text's single entry, given the text in JSON; undefined where the entry has more than the
    * text.
    */
-  plainText(text: string): string | undefined {
+  plainText(json: string): string | undefined {
     if (
       !this.hasRole ||
       this.finished ||
@@ -224,7 +225,7 @@ class ChoiceEncoder {
     )
       return undefined;
     this.hasText = true;
-    return `{"index":${this.index},"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`;
+    return `{"index":${this.index},"delta":{"content":${json}},"logprobs":null,"finish_reason":null}`;
   }
 
   text(text: string): JsonObject[] {

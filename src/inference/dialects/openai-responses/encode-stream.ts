@@ -223,7 +223,7 @@ export class OutputBuilder {
         this.begun.set(part.itemIndex, part);
         break;
       case "text-delta":
-        this.addText(part.itemIndex, part.text);
+        this.addText(part.itemIndex, part.text, part.json);
         break;
       case "reasoning-start":
         this.begun.set(part.itemIndex, part);
@@ -302,11 +302,11 @@ export class OutputBuilder {
     return item;
   }
 
-  private addText(itemIndex: number, text: string): void {
+  private addText(itemIndex: number, text: string, json?: string): void {
     if (text === "") return;
     const tokens = this.tokens;
-    this.tokens = [];
-    this.messageFor(itemIndex).text(itemIndex, { text, tokens });
+    if (tokens.length > 0) this.tokens = [];
+    this.messageFor(itemIndex).text(itemIndex, { text, json, tokens });
   }
 
   private addRefusal(itemIndex: number, refusal: string): void {

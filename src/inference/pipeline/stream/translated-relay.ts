@@ -16,10 +16,12 @@ import {
   type RelayOptions,
   type StreamRelay,
   emptyStream,
+  type EventText,
   malformedStream,
   reportedFault,
   type StreamFault,
 } from "../../dialects/passthrough.ts";
+import { AlikeTexts } from "./alike-texts.ts";
 import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
@@ -46,6 +48,7 @@ export class TranslatedRelay implements StreamRelay {
   readonly pingFrame: string;
   private readonly options: TranslatedRelayOptions;
   private readonly meter = new SpokenMeter();
+  private readonly alike = new AlikeTexts();
   private usage: MeteredUsage | undefined;
 
   constructor(options: TranslatedRelayOptions) {
@@ -79,8 +82,23 @@ export class TranslatedRelay implements StreamRelay {
     );
   }
 
+  acceptAlike(events: EventText): string {
+    const { alike } = this;
+    const { decoder } = this.options;
+    if (decoder.skip === undefined) return "";
+    let frames = "";
+    for (let part = alike.take(events); part !== undefined; part = alike.take(events)) {
+      decoder.skip(part);
+      frames += this.framesOf(part);
+    }
+    alike.mark(events);
+    return frames;
+  }
+
   accept(event: SseEvent): string | Promise<string> {
-    return this.relay(this.options.decoder.decode(event));
+    const parts = this.options.decoder.decode(event);
+    this.alike.learn(parts);
+    return this.relay(parts);
   }
 
   finish(): Promise<string> {
@@ -117,12 +135,16 @@ export class TranslatedRelay implements StreamRelay {
       } else if (part.type === "error") {
         throw this.faultOf(part);
       } else {
-        this.observe(part);
-        const added = this.options.encoder.encode(this.dated(part));
-        for (let index = 0; index < added.length; index += 1) frames += added[index];
+        frames += this.framesOf(part);
       }
     }
     return frames;
+  }
+
+  private framesOf(part: StreamPart): string {
+    this.observe(part);
+    const frames = this.options.encoder.encode(this.dated(part));
+    return frames.length === 1 ? (frames[0] ?? "") : frames.join("");
   }
 
   /** Returns the start with a creation time, which Messages and the Gemini API do not report. */

@@ -80,7 +80,11 @@ export class MessageBuilder implements ItemBuilder {
 
   text(
     key: number,
-    { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] },
+    {
+      text,
+      json,
+      tokens,
+    }: { text: string; json?: string | undefined; tokens: readonly TokenLogProbability[] },
   ): void {
     const part = this.part("output_text", key);
     part.text += text;
@@ -88,7 +92,7 @@ export class MessageBuilder implements ItemBuilder {
       // Most events are this one, so it is written without an object.
       this.head.emit?.(
         "response.output_text.delta",
-        `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`,
+        `${this.placeText},"delta":${json ?? JSON.stringify(text)},"logprobs":[]`,
       );
       return;
     }

@@ -1,0 +1,291 @@
+import fc from "fast-check";
+import { describe, expect, test } from "bun:test";
+import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
+import type { ReasoningDelta, StreamPart, TextDelta } from "../../canonical/response.ts";
+import type { Adapter } from "../inference-call.ts";
+import { AlikeTexts } from "./alike-texts.ts";
+
+const place = { choiceIndex: 0, itemIndex: 2 };
+const said = (text: string): TextDelta => ({ type: "text-delta", ...place, text });
+const eventOf = (text: string, more = ""): string => `data: {"say":"${text}"${more}}\n\n`;
+
+/** Learns from an event that was decoded as these parts. */
+function learn(alike: AlikeTexts, event: string, parts: readonly StreamPart[]): void {
+  const events = { text: event, position: 0, isBetween: true };
+  alike.mark(events);
+  events.position = event.length;
+  alike.learn(parts);
+}
+
+function learned(...texts: readonly string[]): AlikeTexts {
+  const alike = new AlikeTexts();
+  for (const text of texts) learn(alike, eventOf(text), [said(text)]);
+  return alike;
+}
+
+const take = (alike: AlikeTexts, text: string): ReturnType<AlikeTexts["take"]> =>
+  alike.take({ text, position: 0, isBetween: true });
+
+describe("texts of similar events", () => {
+  test("are read once two events with different texts were decoded", () => {
+    const text = eventOf("you") + eventOf("a\\nb") + eventOf("é");
+    const events = { text, position: 0, isBetween: true };
+    const alike = learned("Hello", " there");
+    expect([1, 2, 3, 4].map(() => alike.take(events))).toEqual([
+      { ...said("you"), json: '"you"' },
+      said("a\nb"),
+      { ...said("é"), json: '"é"' },
+      undefined,
+    ]);
+    expect(events.position).toBe(text.length);
+  });
+
+  test.each([
+    ["one event", ["Hello"]],
+    ["the same text twice", ["Hello", "Hello"]],
+  ])("are decoded after %s", (_, texts) => {
+    expect(take(learned(...texts), eventOf("you"))).toBeUndefined();
+  });
+
+  test("are decoded where another member had the text of the first", () => {
+    const alike = new AlikeTexts();
+    const event = (other: string): string => `data: {"x":"${other}","say":"a"}\n\n`;
+    learn(alike, event("a"), [said("a")]);
+    learn(alike, event("b"), [said("a")]);
+    expect(take(alike, event("c"))).toBeUndefined();
+  });
+
+  test.each<[string, readonly StreamPart[]]>([
+    ["nothing", []],
+    ["two texts", [said("a"), said("b")]],
+    ["the end of a text", [{ type: "text-end", ...place }]],
+    ["a text at another place", [{ type: "text-delta", choiceIndex: 1, itemIndex: 2, text: "x" }]],
+    ["reasoning", [{ type: "reasoning-delta", ...place, text: "x" }]],
+  ])("are decoded after an event that says %s", (_, parts) => {
+    const alike = learned("Hello", " there");
+    learn(alike, eventOf("x"), parts);
+    expect(take(alike, eventOf("you"))).toBeUndefined();
+  });
+
+  test("are decoded after an event of which a part had been read before", () => {
+    const alike = learned("Hello", " there");
+    alike.mark({ text: eventOf("x"), position: 3, isBetween: false });
+    alike.learn([said("x")]);
+    expect(take(alike, eventOf("you"))).toBeUndefined();
+  });
+
+  test.each([
+    ["has another member", eventOf("x", ',"y":1')],
+    ["has its text again", eventOf('x","say":"y')],
+    ["has an escape that JSON does not have", eventOf("\\x")],
+    ["has half an escape", eventOf("\\u00e")],
+    ["has a character that no JSON text may have", eventOf("tab\there")],
+    ["says nothing", eventOf("")],
+    ["ends within its text", 'data: {"say":"x'],
+    ["ends within an escape", 'data: {"say":"x\\'],
+    ["lacks its blank line", eventOf("x").slice(0, -1)],
+    ["follows a comment", `: ping\n${eventOf("x")}`],
+  ])("an event that %s is decoded", (_, text) => {
+    expect(take(learned("Hello", " there"), text)).toBeUndefined();
+  });
+
+  test("an event is decoded where a part of it was read before", () => {
+    const events = { text: eventOf("x"), position: 0, isBetween: false };
+    expect(learned("Hello", " there").take(events)).toBeUndefined();
+  });
+
+  test("no more forms are learned after four that fitted nothing", () => {
+    const alike = new AlikeTexts();
+    for (const more of [1, 2, 3, 4]) learn(alike, eventOf("a", `,"number":${more}`), [said("a")]);
+    for (const text of ["a", "b"]) learn(alike, eventOf(text), [said(text)]);
+    expect(take(alike, eventOf("c"))).toBeUndefined();
+  });
+
+  test("of reasoning keep the summary that they belong to", () => {
+    const alike = new AlikeTexts();
+    const thought = (text: string): ReasoningDelta => ({
+      type: "reasoning-delta",
+      ...place,
+      text,
+      summaryIndex: 1,
+    });
+    for (const text of ["Well", ", then"]) learn(alike, eventOf(text), [thought(text)]);
+    expect(take(alike, eventOf(" so"))).toEqual(thought(" so"));
+  });
+});
+
+const clients = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
+const upstreams = ["openai-chat", "anthropic-messages", "google-generate"] as const;
+type Upstream = (typeof upstreams)[number];
+
+/** Texts with every kind of escape, and texts that are members' names. */
+const someText = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom("a", "b", " word", "é", "👋", "\u2028", "text", "content"),
+  },
+  fc.constantFrom("", "\n", '"', "\\", "\u0001", "\ud83d", "\ude00", "0"),
+  fc.string({ unit: "binary", maxLength: 4 }),
+);
+
+/** A text in JSON, with more of it escaped than has to be. */
+const someJson = fc.tuple(someText, fc.boolean(), fc.boolean()).map(([text, escapes, slashes]) =>
+  JSON.stringify(text)
+    .replace(/[^\x00-\x7f]/g, (unit) =>
+      escapes ? `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}` : unit,
+    )
+    .replaceAll("/", slashes ? "\\/" : "/"),
+);
+
+/**
+ * Events of each upstream around a text in JSON. The first of each says nothing but its text; the
+ * others say more, or nothing.
+ */
+const eventsOf: Readonly<Record<Upstream, readonly ((json: string) => string)[]>> = {
+  "openai-chat": [
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json}},"finish_reason":null}`),
+    (json) => chatEvent(`{"index":0,"delta":{"reasoning_content":${json}}}`),
+    (json) => chatEvent(`{"index":0,"delta":{"content":"a","content":${json}}}`),
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json},"content":"a"}}`),
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json},"reasoning_content":"a"}}`),
+    (json) => chatEvent(`{"delta":{"content":"a"},"x":${json}}`),
+    (json) => chatEvent(`{"index":1,"delta":{"content":${json}}}`),
+    (json) => chatEvent(`{"index":0,"delta":{"refusal":${json}}}`),
+    (json) =>
+      chatEvent(
+        `{"index":0,"delta":{"content":${json}},"logprobs":{"content":[{"token":"a","logprob":0,"top_logprobs":[]}]}}`,
+      ),
+    (json) =>
+      chatEvent(
+        `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":${json}}}]}}`,
+      ),
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, ',"usage":{"prompt_tokens":7}'),
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, `,"obfuscation":${json}`),
+    (json) => chatEvent(`{"index":0,"delta":{"content":${json}},"finish_reason":"length"}`),
+    () => chatEvent("", ',"usage":{"prompt_tokens":3,"completion_tokens":5}'),
+    () => ": ping\n\n",
+    () => "data: keep-alive\n\n",
+  ],
+  "anthropic-messages": [
+    (json) => block("delta", `"delta":{"type":"text_delta","text":${json}}`),
+    (json) => block("delta", `"delta":{"type":"text_delta","text":${json},"thinking":"more"}`),
+    (json) => block("delta", `"delta":{"type":"thinking_delta","thinking":${json}}`, 1),
+    (json) => block("delta", `"delta":{"type":"text_delta","text":"a","text":${json}}`),
+    (json) => block("delta", `"delta":{"text":${json},"type":"text_delta"}`),
+    (json) =>
+      block(
+        "delta",
+        `"delta":{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"https://a.test","title":${json}}}`,
+      ),
+    (json) => block("delta", `"delta":{"type":"signature_delta","signature":${json}}`, 1),
+    () => block("start", '"content_block":{"type":"thinking","thinking":""}', 1),
+    () => block("start", '"content_block":{"type":"text","text":""}'),
+    () => block("stop", '"x":1'),
+    () => 'event: ping\ndata: {"type":"ping"}\n\n',
+  ],
+  "google-generate": [
+    (json) => generateEvent(`[{"text":${json}}]`, 9),
+    (json) => generateEvent(`[{"text":${json},"thought":true}]`, 9),
+    (json) => generateEvent(`[{"text":${json}}]`, json.length),
+    (json) => generateEvent(`[{"text":"a"},{"text":${json}}]`, 9),
+    (json) => generateEvent(`[{"text":"a","text":${json}}]`, 9),
+    (json) => generateEvent(`[{"text":${json},"thoughtSignature":"seal"}]`, 9),
+    () => generateEvent('[{"functionCall":{"name":"f","args":{}}}]', 9),
+    () => ": ping\n\n",
+  ],
+};
+
+const chatEvent = (choice: string, more = ""): string =>
+  `data: {"id":"up","object":"chat.completion.chunk","created":5,"model":"m","choices":[${choice}]${more}}\n\n`;
+const block = (kind: string, members: string, index = 0): string =>
+  `event: content_block_${kind}\ndata: {"type":"content_block_${kind}","index":${index},${members}}\n\n`;
+const generateEvent = (parts: string, tokens: number): string =>
+  `data: {"candidates":[{"content":{"role":"model","parts":${parts}},"index":0}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":${tokens}}}\n\n`;
+
+const beginnings: Readonly<Record<Upstream, string>> = {
+  "openai-chat": chatEvent('{"index":0,"delta":{"role":"assistant","content":""}}'),
+  "anthropic-messages":
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":4,"output_tokens":1}}}\n\n',
+  "google-generate": "",
+};
+/** A source of bytes of the text, whose place depends on all text before. */
+const grounding = JSON.stringify({
+  groundingChunks: [{ web: { uri: "https://a.test", title: "a" } }],
+  groundingSupports: [{ segment: { startIndex: 4, endIndex: 9 }, groundingChunkIndices: [0] }],
+});
+const endings: Readonly<Record<Upstream, string>> = {
+  "openai-chat": `${chatEvent('{"index":0,"delta":{},"finish_reason":"stop"}')}data: [DONE]\n\n`,
+  "anthropic-messages":
+    'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+  "google-generate": `data: {"candidates":[{"finishReason":"STOP","index":0,"groundingMetadata":${grounding}}]}\n\n`,
+};
+
+/** A stream in which an event is mostly like the one before. */
+const streamOf = (upstream: Upstream): fc.Arbitrary<string> => {
+  const kinds = eventsOf[upstream];
+  const row = fc
+    .tuple(
+      fc.oneof(fc.constant(0), fc.nat(kinds.length - 1)),
+      fc.array(someJson, { minLength: 1, maxLength: 6 }),
+    )
+    .map(([kind, texts]) => texts.map((json) => kinds[kind]?.(json) ?? "").join(""));
+  return fc
+    .tuple(fc.array(row, { maxLength: 8 }), fc.boolean())
+    .map(([rows, ends]) => beginnings[upstream] + rows.join("") + (ends ? endings[upstream] : ""));
+};
+
+/** Cuts bytes at these places. */
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const at = places.map((place) => place % (bytes.length + 1)).sort((one, other) => one - other);
+  return [0, ...at].map((start, index) => bytes.subarray(start, at[index] ?? bytes.length));
+}
+
+/** Returns an adapter whose relay knows no similar events, or counts the frames of those. */
+const watched = (adapter: Adapter, take: (frames: string) => void, knows: boolean): Adapter => ({
+  ...adapter,
+  createRelay(options) {
+    const relay = adapter.createRelay(options);
+    const known = relay.acceptAlike?.bind(relay);
+    relay.acceptAlike = (events) => {
+      const frames = knows ? (known?.(events) ?? "") : "";
+      take(frames);
+      return frames;
+    };
+    return relay;
+  },
+});
+
+describe("a client gets the same bytes, whether similar events are recognised or decoded", () => {
+  const translated = clients.flatMap((client) =>
+    upstreams
+      .filter((upstream) => upstream !== client)
+      .map((upstream) => [client, upstream] as const),
+  );
+  test.each(translated)("%s from %s", async (client, upstream) => {
+    const asked =
+      client === "openai-responses"
+        ? { input: "Hi" }
+        : { messages: [{ role: "user", content: "Hi" }], max_tokens: 100 };
+    const adapter = adaptIn(client, {
+      body: { model: "acme/large", stream: true, ...asked },
+      route: routeIn(upstream),
+    });
+    let recognised = 0;
+    const knowing = watched(adapter, (frames) => void (recognised += Number(frames !== "")), true);
+    const decoding = watched(adapter, () => undefined, false);
+    await fc.assert(
+      fc.asyncProperty(
+        streamOf(upstream),
+        fc.array(fc.nat(), { maxLength: 4 }),
+        async (stream, places) => {
+          const bytes = Buffer.from(stream);
+          expect(await relayIn(knowing, cut(bytes, places))).toEqual(
+            await relayIn(decoding, [bytes]),
+          );
+        },
+      ),
+      { numRuns: 400 },
+    );
+    expect(recognised).toBeGreaterThan(100);
+  });
+});
