@@ -3,7 +3,9 @@ import {
   type MeteredUsage,
   type ErrorPart,
   type ItemPlace,
+  type ReasoningDelta,
   type StreamPart,
+  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
@@ -46,6 +48,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const fields = parseEventObject(data);
     if (fields === undefined) return this.fail(malformedEvent);
     return this.read(asString(fields.type) ?? event.event ?? "", fields);
+  }
+
+  skip(part: TextDelta | ReasoningDelta): void {
+    this.output.skip(part);
   }
 
   end(): StreamPart[] {
@@ -195,6 +201,8 @@ class OutputStream {
   private readonly items: KnownItem[] = [];
   private readonly context: DecodeContext;
   private readonly responseId: () => string;
+  /** The item of the latest event. */
+  private latest: KnownItem | undefined;
   private itemCount = 0;
   private hasMessages = false;
 
@@ -232,8 +240,14 @@ class OutputStream {
       this.find(outputIndex, id) ??
       (outputIndex === undefined && id === undefined ? this.items.at(-1) : undefined);
     const known = found ?? this.implied(type, { outputIndex, id });
+    this.latest = known;
     if (known === undefined) return [];
     return known.isDone && known.isCall ? [] : this.through(known, known.stream.read(type, event));
+  }
+
+  /** Notes a text of an event that is not read, but else equal to the latest one. */
+  skip(part: TextDelta | ReasoningDelta): void {
+    this.latest?.stream.skip?.(part);
   }
 
   /** Returns the item of an event whose item was not announced. */

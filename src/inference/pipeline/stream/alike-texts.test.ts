@@ -89,6 +89,17 @@ describe("texts of similar events", () => {
     expect(take(learned("Hello", " there"), text)).toBeUndefined();
   });
 
+  test("may be beside values that differ in every event and mean nothing", () => {
+    const alike = new AlikeTexts();
+    const numbered = (text: string, number: string, hides = "xY1"): string =>
+      eventOf(text, `,"obfuscation":"${hides}","sequence_number":${number}`);
+    learn(alike, numbered("Hello", "8"), [said("Hello")]);
+    learn(alike, numbered("you", "9"), [said("you")]);
+    expect(take(alike, numbered("a", "10", ""))).toEqual({ ...said("a"), json: '"a"' });
+    for (const event of [numbered("a", "011"), numbered("a", "-1"), numbered("a", "1", '\\"')])
+      expect(take(alike, event)).toBeUndefined();
+  });
+
   test("an event is decoded where a part of it was read before", () => {
     const events = { text: eventOf("x"), position: 0, isBetween: false };
     expect(learned("Hello", " there").take(events)).toBeUndefined();
@@ -115,7 +126,7 @@ describe("texts of similar events", () => {
 });
 
 const clients = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
-const upstreams = ["openai-chat", "anthropic-messages", "google-generate"] as const;
+const upstreams = [...clients, "google-generate"] as const;
 type Upstream = (typeof upstreams)[number];
 
 /** Texts with every kind of escape, and texts that are members' names. */
@@ -162,6 +173,11 @@ const eventsOf: Readonly<Record<Upstream, readonly ((json: string) => string)[]>
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, ',"usage":{"prompt_tokens":7}'),
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, `,"obfuscation":${json}`),
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}},"finish_reason":"length"}`),
+    (json) =>
+      chatEvent(
+        `{"index":0,"delta":{"content":${json}}}`,
+        `,"obfuscation":"${"xyz".slice(json.length % 3)}"`,
+      ),
     () => chatEvent("", ',"usage":{"prompt_tokens":3,"completion_tokens":5}'),
     () => ": ping\n\n",
     () => "data: keep-alive\n\n",
@@ -183,6 +199,29 @@ const eventsOf: Readonly<Record<Upstream, readonly ((json: string) => string)[]>
     () => block("stop", '"x":1'),
     () => 'event: ping\ndata: {"type":"ping"}\n\n',
   ],
+  "openai-responses": [
+    (json) => itemEvent("output_text.delta", `"delta":${json},"logprobs":[]`),
+    (json) => itemEvent("reasoning_summary_text.delta", `"summary_index":0,"delta":${json}`, 1),
+    (json) => itemEvent("reasoning_summary_text.delta", `"summary_index":1,"delta":${json}`, 1),
+    (json) => itemEvent("reasoning_summary_text.done", `"summary_index":0,"text":${json}`, 1),
+    (json) =>
+      itemEvent(
+        "output_text.delta",
+        `"delta":${json},"obfuscation":"${"xyz".slice(json.length % 3)}"`,
+      ),
+    (json) => itemEvent("output_text.delta", `"delta":"a","delta":${json}`),
+    (json) =>
+      itemEvent("output_text.delta", `"delta":${json},"logprobs":[{"token":"a","logprob":0}]`),
+    (json) => itemEvent("output_text.done", `"text":${json}`),
+    (json) => itemEvent("refusal.delta", `"delta":${json}`),
+    (json) => itemEvent("content_part.done", `"part":{"type":"output_text","text":${json}}`),
+    (json) =>
+      itemEvent("output_item.added", `"item":{"id":"item_1","type":"reasoning","x":${json}}`, 1),
+    (json) => wholeItem("output_text", "", json),
+    (json) => wholeItem("reasoning_summary_text", '"summary_index":0,', json),
+    (json) => itemEvent("function_call_arguments.delta", `"delta":${json}`, 2),
+    () => ": ping\n\n",
+  ],
   "google-generate": [
     (json) => generateEvent(`[{"text":${json}}]`, 9),
     (json) => generateEvent(`[{"text":${json},"thought":true}]`, 9),
@@ -199,6 +238,21 @@ const chatEvent = (choice: string, more = ""): string =>
   `data: {"id":"up","object":"chat.completion.chunk","created":5,"model":"m","choices":[${choice}]${more}}\n\n`;
 const block = (kind: string, members: string, index = 0): string =>
   `event: content_block_${kind}\ndata: {"type":"content_block_${kind}","index":${index},${members}}\n\n`;
+let number = 0;
+const itemEvent = (kind: string, members: string, index = 0): string => {
+  number += 1;
+  const type = `response.${kind}`;
+  return `event: ${type}\ndata: {"type":"${type}","item_id":"item_${index}","output_index":${index},"content_index":0,${members},"sequence_number":${number}}\n\n`;
+};
+/** A further item, in pieces and then whole. */
+function wholeItem(kind: string, members: string, json: string): string {
+  const index = number + 3;
+  const pieces = ["a", "b", " c", JSON.parse(json) as string].map((text) =>
+    itemEvent(`${kind}.delta`, `${members}"delta":${JSON.stringify(text)}`, index),
+  );
+  const whole = JSON.stringify(`ab c${JSON.parse(json)}`);
+  return `${pieces.join("")}${itemEvent(`${kind}.done`, `${members}"text":${whole}`, index)}`;
+}
 const generateEvent = (parts: string, tokens: number): string =>
   `data: {"candidates":[{"content":{"role":"model","parts":${parts}},"index":0}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":${tokens}}}\n\n`;
 
@@ -206,6 +260,8 @@ const beginnings: Readonly<Record<Upstream, string>> = {
   "openai-chat": chatEvent('{"index":0,"delta":{"role":"assistant","content":""}}'),
   "anthropic-messages":
     'event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":4,"output_tokens":1}}}\n\n',
+  "openai-responses":
+    'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_1"}}\n\n',
   "google-generate": "",
 };
 /** A source of bytes of the text, whose place depends on all text before. */
@@ -217,6 +273,8 @@ const endings: Readonly<Record<Upstream, string>> = {
   "openai-chat": `${chatEvent('{"index":0,"delta":{},"finish_reason":"stop"}')}data: [DONE]\n\n`,
   "anthropic-messages":
     'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+  "openai-responses":
+    'event: response.completed\ndata: {"type":"response.completed","response":{"output":[{"id":"item_0","type":"message","content":[{"type":"output_text","text":"ab word text"}]},{"id":"item_1","type":"reasoning","summary":[{"type":"summary_text","text":"ab word"}]}]}}\n\n',
   "google-generate": `data: {"candidates":[{"finishReason":"STOP","index":0,"groundingMetadata":${grounding}}]}\n\n`,
 };
 

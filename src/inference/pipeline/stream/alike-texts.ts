@@ -7,8 +7,11 @@ type TextPart = TextDelta | ReasoningDelta;
 interface Form {
   /** An event up to and including its text's opening quote. */
   before: string;
-  /** An event from its text's closing quote on. */
-  after: string;
+  /**
+   * An event from its text's closing quote on: the constant texts around the values that no decoder
+   * reads.
+   */
+  after: readonly string[];
   /** The part of the event from which the form was learned. */
   part: TextPart;
   /** Whether another event with another text confirmed that the text is at this place. */
@@ -20,6 +23,13 @@ const triesMax = 4;
 
 const quote = 0x22;
 const backslash = 0x5c;
+
+/**
+ * Matches the values of members that differ in every event of OpenAI's, and mean nothing to a
+ * decoder: the number of an event, and random characters that hide the length of its text.
+ */
+const unreadValue = /(?<="(?:sequence_number|obfuscation)":)(?:0|[1-9][0-9]*|"[a-zA-Z0-9]*")/;
+const nextUnread = new RegExp(unreadValue, "y");
 
 /** Matches characters that JSON text contains only escaped, and the escapes (RFC 8259, 7). */
 const needsReading = /["\\\x00-\x1f]/;
@@ -45,9 +55,10 @@ export class AlikeTexts {
       return undefined;
     const start = position + form.before.length;
     const end = endOfString(text, start);
-    if (end <= start || !text.startsWith(form.after, end)) return undefined;
+    const next = end <= start ? -1 : endAfter(text, end, form.after);
+    if (next < 0) return undefined;
     const part = withText(form.part, text.slice(start - 1, end + 1));
-    if (part !== undefined) events.position = end + form.after.length;
+    if (part !== undefined) events.position = next;
     return part;
   }
 
@@ -71,15 +82,12 @@ export class AlikeTexts {
   /** Returns the present form where an event has it; undefined where it has another. */
   private confirmed(event: string, part: TextPart): Form | undefined {
     const { form } = this;
-    if (
-      form === undefined ||
-      !event.startsWith(form.before) ||
-      !event.endsWith(form.after) ||
-      !isSamePlace(form.part, part)
-    )
+    if (form === undefined || !event.startsWith(form.before) || !isSamePlace(form.part, part))
       return undefined;
-    const json = event.slice(form.before.length - 1, event.length - form.after.length + 1);
-    if (withText(part, json)?.text !== part.text) return undefined;
+    const start = form.before.length;
+    const end = endOfString(event, start);
+    if (end < start || endAfter(event, end, form.after) !== event.length) return undefined;
+    if (withText(part, event.slice(start - 1, end + 1))?.text !== part.text) return undefined;
     // The same text again may still be that of another member.
     form.proved ||= part.text !== form.part.text;
     if (form.proved) this.triesLeft = triesMax;
@@ -94,7 +102,7 @@ export class AlikeTexts {
     this.triesLeft -= 1;
     return {
       before: event.slice(0, start),
-      after: event.slice(start + text.length),
+      after: event.slice(start + text.length).split(unreadValue),
       part,
       proved: false,
     };
@@ -121,6 +129,21 @@ function endOfString(text: string, start: number): number {
     if (code === backslash) index += 1;
   }
   return -1;
+}
+
+/**
+ * Returns the index after the rest of an event, of which only unread values may differ; -1 where it
+ * is another.
+ */
+function endAfter(text: string, start: number, [first = "", ...more]: readonly string[]): number {
+  if (!text.startsWith(first, start)) return -1;
+  let end = start + first.length;
+  for (const constant of more) {
+    nextUnread.lastIndex = end;
+    if (!nextUnread.test(text) || !text.startsWith(constant, nextUnread.lastIndex)) return -1;
+    end = nextUnread.lastIndex + constant.length;
+  }
+  return end;
 }
 
 /**

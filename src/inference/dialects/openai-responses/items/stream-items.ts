@@ -1,5 +1,10 @@
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { ItemPlace, StreamPart } from "../../../canonical/response.ts";
+import type {
+  ItemPlace,
+  ReasoningDelta,
+  StreamPart,
+  TextDelta,
+} from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
 import { decodeTokens } from "../../openai-fields.ts";
 import { asArray, asNumber, asObject, asString } from "../../wire-fields.ts";
@@ -11,6 +16,8 @@ import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
 export interface ItemStream {
   /** Reads an event of the item other than its beginning and its end. */
   read(type: string, event: JsonObject): StreamPart[];
+  /** Notes a text of an event that is not read, but else equal to the latest one of the item. */
+  skip?(part: TextDelta | ReasoningDelta): void;
   /** Ends the item, and returns what no event has reported. */
   done(item: JsonObject): StreamPart[];
   /** Ends what is open, because something else begins or the answer has ended. */
@@ -53,6 +60,8 @@ export class MessageStream implements ItemStream {
   private readonly phase: string | undefined;
   private hasBegun = false;
   private readonly parts = new Map<number, PartState>();
+  /** The part that received the latest text. */
+  private latest: PartState | undefined;
 
   constructor(item: JsonObject, surroundings: StreamSurroundings) {
     this.surroundings = surroundings;
@@ -77,6 +86,10 @@ export class MessageStream implements ItemStream {
       default:
         return [];
     }
+  }
+
+  skip({ text }: TextDelta | ReasoningDelta): void {
+    if (this.latest !== undefined) this.latest.text += text;
   }
 
   done(item: JsonObject): StreamPart[] {
@@ -117,6 +130,7 @@ export class MessageStream implements ItemStream {
     if (text === "") return [];
     const part = this.part(index);
     part.text += text;
+    this.latest = part;
     const parts = part.place === undefined ? this.start(part) : [];
     const tokens = decodeTokens(event.logprobs);
     if (tokens.length > 0) parts.push({ type: "logprobs", choiceIndex: 0, content: tokens });
@@ -298,6 +312,10 @@ export class ThoughtStream implements ItemStream {
     }
   }
 
+  skip(part: TextDelta | ReasoningDelta): void {
+    if (part.type === "reasoning-delta") this.note(part.text, part.summaryIndex);
+  }
+
   done(item: JsonObject): StreamPart[] {
     this.id ??= asString(item.id) || undefined;
     const texts = (value: unknown): string[] =>
@@ -325,10 +343,14 @@ export class ThoughtStream implements ItemStream {
     return this.think(suffixOf(whole, this.told.get(String(summaryIndex)) ?? ""), summaryIndex);
   }
 
-  private think(text: string, summaryIndex?: number): StreamPart[] {
-    if (text === "") return [];
+  private note(text: string, summaryIndex: number | undefined): void {
     const key = String(summaryIndex);
     this.told.set(key, (this.told.get(key) ?? "") + text);
+  }
+
+  private think(text: string, summaryIndex?: number): StreamPart[] {
+    if (text === "") return [];
+    this.note(text, summaryIndex);
     const start = this.start();
     const place = this.place ?? this.surroundings.nextPlace();
     return [
