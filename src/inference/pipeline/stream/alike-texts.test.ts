@@ -242,7 +242,8 @@ let number = 0;
 const itemEvent = (kind: string, members: string, index = 0): string => {
   number += 1;
   const type = `response.${kind}`;
-  return `event: ${type}\ndata: {"type":"${type}","item_id":"item_${index}","output_index":${index},"content_index":0,${members},"sequence_number":${number}}\n\n`;
+  const place = `"item_id":"item_${index}","output_index":${index},"content_index":0`;
+  return `event: ${type}\ndata: {"type":"${type}",${place},${members},"sequence_number":${number}}\n\n`;
 };
 /** A further item, in pieces and then whole. */
 function wholeItem(kind: string, members: string, json: string): string {
@@ -253,15 +254,20 @@ function wholeItem(kind: string, members: string, json: string): string {
   const whole = JSON.stringify(`ab c${JSON.parse(json)}`);
   return `${pieces.join("")}${itemEvent(`${kind}.done`, `${members}"text":${whole}`, index)}`;
 }
-const generateEvent = (parts: string, tokens: number): string =>
-  `data: {"candidates":[{"content":{"role":"model","parts":${parts}},"index":0}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":${tokens}}}\n\n`;
+const generateEvent = (parts: string, tokens: number): string => {
+  const usage = `{"promptTokenCount":4,"candidatesTokenCount":${tokens}}`;
+  return `data: {"candidates":[{"content":{"parts":${parts}},"index":0}],"usageMetadata":${usage}}\n\n`;
+};
+const named = (data: { type: string; [member: string]: unknown }): string =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const beginnings: Readonly<Record<Upstream, string>> = {
   "openai-chat": chatEvent('{"index":0,"delta":{"role":"assistant","content":""}}'),
-  "anthropic-messages":
-    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":4,"output_tokens":1}}}\n\n',
-  "openai-responses":
-    'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_1"}}\n\n',
+  "anthropic-messages": named({
+    type: "message_start",
+    message: { id: "m", usage: { input_tokens: 4, output_tokens: 1 } },
+  }),
+  "openai-responses": named({ type: "response.created", response: { id: "resp_1" } }),
   "google-generate": "",
 };
 /** A source of bytes of the text, whose place depends on all text before. */
@@ -272,9 +278,17 @@ const grounding = JSON.stringify({
 const endings: Readonly<Record<Upstream, string>> = {
   "openai-chat": `${chatEvent('{"index":0,"delta":{},"finish_reason":"stop"}')}data: [DONE]\n\n`,
   "anthropic-messages":
-    'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
-  "openai-responses":
-    'event: response.completed\ndata: {"type":"response.completed","response":{"output":[{"id":"item_0","type":"message","content":[{"type":"output_text","text":"ab word text"}]},{"id":"item_1","type":"reasoning","summary":[{"type":"summary_text","text":"ab word"}]}]}}\n\n',
+    named({ type: "message_delta", delta: { stop_reason: "end_turn" } }) +
+    named({ type: "message_stop" }),
+  "openai-responses": named({
+    type: "response.completed",
+    response: {
+      output: [
+        { id: "item_0", type: "message", content: [{ type: "output_text", text: "ab word" }] },
+        { id: "item_1", type: "reasoning", summary: [{ type: "summary_text", text: "ab word" }] },
+      ],
+    },
+  }),
   "google-generate": `data: {"candidates":[{"finishReason":"STOP","index":0,"groundingMetadata":${grounding}}]}\n\n`,
 };
 

@@ -35,8 +35,8 @@ const nextUnread = new RegExp(unreadValue, "y");
 const needsReading = /["\\\x00-\x1f]/;
 
 /**
- * Recognises similar events of an upstream's stream, whatever its dialect. Most events differ from
- * the one before only in their piece of text, so only the text is read once two events have shown
+ * Recognises similar events of an upstream's stream, in any dialect. Most events differ from the
+ * one before only in their piece of text, so only the text is read once two events have shown
  * that it alone makes their parts differ. A form is forgotten as soon as any other event is
  * decoded, since that may change what an event of the form means.
  */
