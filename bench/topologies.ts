@@ -1,6 +1,7 @@
 /**
  * Measures one embedded gateway, two processes of one gateway on Postgres and Valkey, and three
- * gateways on them, in turns: what a request costs each program, and what it is delayed by.
+ * gateways on them, in turns: what a request costs each program, and what it is delayed by. With
+ * `--slow-disk`, measures one and three gateways whose Postgres has a slow disk (decision 0147).
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -9,18 +10,37 @@ import { parseArgs } from "node:util";
 import { hasRedis, startRedis } from "../test/support/redis.ts";
 import { startPostgres } from "../test/support/postgres.ts";
 import { chatTarget, measureTurn, type TurnLoad } from "./topologies/measure-turn.ts";
-import { startTopology, topologies, type RunningTopology } from "./topologies/start-topology.ts";
-import { topologyTable, type TopologyTurn } from "./topologies/topology-table.ts";
+import { slowDownCommits, slowDiskMs } from "./topologies/slow-disk.ts";
+import {
+  sharedTopologies,
+  startTopology,
+  topologies,
+  type RunningTopology,
+} from "./topologies/start-topology.ts";
+import { latencyRatio, topologyTable, type TopologyTurn } from "./topologies/topology-table.ts";
 import { startLoadGenerator } from "./load/load-generator.ts";
 import { describeMachine } from "./machine.ts";
 import { Children, stopOnSignals } from "./process/children.ts";
 import { startMock } from "./run-benchmark.ts";
 
-const { values: options } = parseArgs({ options: { turns: { type: "string", default: "5" } } });
+const { values: options } = parseArgs({
+  options: {
+    turns: { type: "string", default: "5" },
+    "slow-disk": { type: "boolean", default: false },
+  },
+});
+const hasSlowDisk = options["slow-disk"];
 
-const loads: readonly TurnLoad[] = [
+const allLoads: readonly TurnLoad[] = [
   { name: "as fast as 24 connections go", durationMs: 2_000 },
   { name: "200 requests a second", durationMs: 3_000, ratePerSecond: 200 },
+];
+const slowDiskLoads: readonly TurnLoad[] = [
+  {
+    name: `300 requests a second, ${slowDiskMs} ms a flush`,
+    durationMs: 5_000,
+    ratePerSecond: 300,
+  },
 ];
 /**
  * Compiles code and opens connections before the measurement; three gateways compile three times.
@@ -34,9 +54,11 @@ async function main(directory: string, children: Children): Promise<void> {
     [1, 2, 3].map(() => startLoadGenerator(children, undefined)),
   );
   const postgres = await startPostgres();
+  if (hasSlowDisk) await slowDownCommits(postgres.url);
   const direct = { ports: [mock.port], headers: { authorization: "Bearer x" }, model: "large" };
   const running: RunningTopology[] = [];
-  for (const topology of topologies) {
+  const loads = hasSlowDisk ? slowDiskLoads : allLoads;
+  for (const topology of hasSlowDisk ? sharedTopologies : topologies) {
     console.error(`bench: starting ${topology.name}`);
     running.push(
       await startTopology(topology, {
@@ -62,6 +84,7 @@ async function main(directory: string, children: Children): Promise<void> {
     }
   }
   console.log(topologyTable(turns));
+  if (hasSlowDisk) console.log(latencyRatio(turns));
   await postgres.stop();
 }
 

@@ -25,6 +25,12 @@ export const topologies: readonly Topology[] = [
   { name: "3 gateways", gateways: 3, processes: 1, isShared: true },
 ];
 
+/** What is compared on a slow disk: gateways that commit to the same rows, against one alone. */
+export const sharedTopologies: readonly Topology[] = [
+  { name: "1 gateway", gateways: 1, processes: 1, isShared: true },
+  { name: "3 gateways", gateways: 3, processes: 1, isShared: true },
+];
+
 /** What a topology is started with. */
 export interface TopologyContext {
   children: Children;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { LatencyHistogram } from "../load/latency-histogram.ts";
 import { parentOf } from "../process/proc-stat.ts";
 import { turnFigures } from "./measure-turn.ts";
-import { topologyTable, type TopologyTurn } from "./topology-table.ts";
+import { latencyRatio, topologyTable, type TopologyTurn } from "./topology-table.ts";
 
 const result = (completed: number, p50Us: number, errors = 0) => ({
   completed,
@@ -31,18 +31,32 @@ describe("figures of a turn", () => {
   });
 });
 
-test("the table has medians, and ratios turn by turn", () => {
-  const turn = (index: number, topology: string, gatewayCpuUs: number): TopologyTurn => ({
-    turn: index,
-    topology,
-    load: "all",
-    requestsPerSecond: 100,
-    p50Us: 2_000,
-    addedP50Us: 1_500,
-    gatewayCpuUs,
-    postgresCpuUs: 0,
-    valkeyCpuUs: 0,
+const turn = (index: number, topology: string, gatewayCpuUs: number): TopologyTurn => ({
+  turn: index,
+  topology,
+  load: "all",
+  requestsPerSecond: 100,
+  p50Us: 2_000,
+  addedP50Us: 1_500,
+  gatewayCpuUs,
+  postgresCpuUs: 0,
+  valkeyCpuUs: 0,
+});
+
+test("latencies are compared turn by turn", () => {
+  const at = (index: number, topology: string, p50Us: number): TopologyTurn => ({
+    ...turn(index, topology, 1),
+    p50Us,
   });
+  const turns = [
+    ...[at(0, "one", 1_000), at(0, "three", 3_000)],
+    ...[at(1, "three", 1_500), at(1, "one", 3_000)],
+    ...[at(2, "one", 2_000), at(2, "three", 2_400)],
+  ];
+  expect(latencyRatio(turns)).toBe("p50 of three: 1.20 of the p50 of one");
+});
+
+test("the table has medians, and ratios turn by turn", () => {
   const turns = [
     ...[turn(0, "one", 200), turn(0, "two", 800)],
     ...[turn(1, "one", 400), turn(1, "two", 800)],

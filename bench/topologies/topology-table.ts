@@ -43,6 +43,20 @@ export function topologyTable(turns: readonly TopologyTurn[]): string {
   ]);
 }
 
+/**
+ * Says how the p50 of the topology that comes last compares to that of the first: the median of the
+ * ratios, turn by turn.
+ */
+export function latencyRatio(turns: readonly TopologyTurn[]): string {
+  const names = unique(turns, "topology");
+  const [first = "", last = ""] = [names[0], names.at(-1)];
+  const p50sOf = (name: string): number[] =>
+    turns.filter(({ topology }) => topology === name).map(({ p50Us }) => p50Us);
+  const others = p50sOf(first);
+  const ratios = p50sOf(last).map((p50Us, index) => p50Us / (others[index] ?? NaN));
+  return `p50 of ${last}: ${median(ratios).toFixed(2)} of the p50 of ${first}`;
+}
+
 const unique = (turns: readonly TopologyTurn[], key: "load" | "topology"): string[] => [
   ...new Set(turns.map((turn) => turn[key])),
 ];
