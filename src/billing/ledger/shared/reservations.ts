@@ -32,8 +32,8 @@ interface AdvanceWish extends WantedHolds {
 
 const noWish: AdvanceWish = { name: "", ids: [], eachNano: 0n };
 
-/** A request with what it counts towards, which is worked out once. */
-interface CountedRequest {
+/** A request for a hold with what it counts towards, which is worked out once. */
+interface Reservation {
   request: ReserveRequest;
   use: HoldUse;
   bounds: readonly BudgetBound[];
@@ -73,32 +73,32 @@ export class Reservations {
    */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, admission } = request;
-    const counted = this.counted(request);
+    const reservation = this.reservationOf(request);
     if (ceilingNano <= 0n || (byokNano > 0n && countsByok(request)))
-      return this.reserveWith(counted, noWish);
-    const name = nameOf(counted);
+      return this.reserveWith(reservation, noWish);
+    const name = nameOf(reservation);
     if (!this.holds.areSafeIn(workspaceId) || !this.advance.has(name, ceilingNano))
-      return this.reserveWith(counted, { name, ...this.advance.wanted(name, request) });
+      return this.reserveWith(reservation, { name, ...this.advance.wanted(name, request) });
     if (admission !== undefined)
       return admission.counted.then(() => this.reserve({ ...request, admission: undefined }));
     const hold = this.advance.take(name);
     this.holds.add(
       holdId,
-      holdOf(request, { clock: this.options.clock, use: counted.use, ...hold }),
+      holdOf(request, { clock: this.options.clock, use: reservation.use, ...hold }),
     );
-    if (this.advance.runsOut(name)) this.fillAdvance(counted, name).catch(this.options.onError);
+    if (this.advance.runsOut(name)) this.fillAdvance(reservation, name).catch(this.options.onError);
     const balanceNano = balanceOf(this.options.book.workspace(workspaceId));
     return { ok: true, heldNano: ceilingNano, freeNano: ceilingNano, balanceNano };
   }
 
   /** Requests holds for later requests. No request waits for them. */
-  private async fillAdvance(counted: CountedRequest, name: string): Promise<void> {
-    const { request } = counted;
+  private async fillAdvance(reservation: Reservation, name: string): Promise<void> {
+    const { request } = reservation;
     const { ids, eachNano } = this.advance.wanted(name, request);
     const [id, ...others] = ids;
     if (id === undefined) return;
     const own = { holdId: id, ceilingNano: eachNano, byokNano: 0n, tight: undefined };
-    const wanted = { ...counted, request: { ...request, ...own } };
+    const wanted = { ...reservation, request: { ...request, ...own } };
     const outcome = await this.reserveShared(wanted, { name, ids: others, eachNano });
     const hold = this.holds.open(id);
     if (!outcome.ok || hold === undefined) return;
@@ -111,7 +111,7 @@ export class Reservations {
     this.advance.put(name, { workspaceId, holds: [{ id, entry, heldNano, era }] });
   }
 
-  private counted(request: ReserveRequest): CountedRequest {
+  private reservationOf(request: ReserveRequest): Reservation {
     const { workspaceId, ceilingNano, parent } = request;
     const use = useOf(request, this.options.clock);
     const { blocking } = this.options;
@@ -120,20 +120,23 @@ export class Reservations {
     return { request, use, bounds, keys: keyValues({ key: request, parent }) };
   }
 
-  private async reserveWith(counted: CountedRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
-    const { request } = counted;
-    const outcome = await this.reserveShared(counted, wish);
+  private async reserveWith(reservation: Reservation, wish: AdvanceWish): Promise<ReserveOutcome> {
+    const { request } = reservation;
+    const outcome = await this.reserveShared(reservation, wish);
     if (outcome.ok || !releasable.has(outcome.reason)) return outcome;
     const hasReleased = await this.advance.release(request.workspaceId).catch(() => false);
     if (!hasReleased) return outcome;
     return this.reserveShared(
-      { ...counted, request: { ...request, admission: undefined } },
+      { ...reservation, request: { ...request, admission: undefined } },
       noWish,
     );
   }
 
-  private async reserveShared(counted: CountedRequest, wish: AdvanceWish): Promise<ReserveOutcome> {
-    const { request, use, bounds, keys } = counted;
+  private async reserveShared(
+    reservation: Reservation,
+    wish: AdvanceWish,
+  ): Promise<ReserveOutcome> {
+    const { request, use, bounds, keys } = reservation;
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
     const part = this.options.accounts.partOf(workspaceId);
     const values = [
@@ -165,7 +168,7 @@ export class Reservations {
     this.options.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const [outcome, budgetIndex] = answer.outcome.split(" ");
-    if (outcome === "not_admitted") return this.reserveOnceCounted(counted, wish);
+    if (outcome === "not_admitted") return this.reserveOnceCounted(reservation, wish);
     if (
       outcome === "insufficient_balance" ||
       outcome === "key_limit" ||
@@ -207,17 +210,17 @@ export class Reservations {
    * gateway counted it by itself while the server was away.
    */
   private async reserveOnceCounted(
-    counted: CountedRequest,
+    reservation: Reservation,
     wish: AdvanceWish,
   ): Promise<ReserveOutcome> {
-    const { admission, ...request } = counted.request;
+    const { admission, ...request } = reservation.request;
     try {
       await admission?.counted;
     } catch (error) {
       this.failed(wish);
       throw error;
     }
-    return this.reserveShared({ ...counted, request }, wish);
+    return this.reserveShared({ ...reservation, request }, wish);
   }
 
   /** Records that the server granted no holds, if any were requested. */
@@ -227,5 +230,5 @@ export class Reservations {
 }
 
 /** Returns the name of the pool of all requests that count towards the same sums and limits. */
-const nameOf = ({ keys, use, bounds }: CountedRequest): string =>
+const nameOf = ({ keys, use, bounds }: Reservation): string =>
   [...keys, use.day, tagText(use.tags), ...budgetValues(bounds)].join(" ");
