@@ -6,6 +6,8 @@ interface CallerWindows {
   /** The workspace or counter that they belong to. */
   owner: string;
   counters: readonly string[];
+  /** The ids of the keys whose windows count the caller's tokens. */
+  tokenKeyIds: readonly string[];
 }
 
 /** Requests that shared windows counted before they came. */
@@ -13,6 +15,13 @@ export interface CountedInAdvance extends CallerWindows {
   /** The slot of the windows in which they are counted. */
   slot: number;
   count: number;
+  tokens: number;
+}
+
+/** Requests to count in advance, and the tokens that each of them may send. */
+export interface WantedCounts {
+  count: number;
+  tokensEach: number;
 }
 
 /** The recent requests of one caller, and those that were counted in advance. */
@@ -24,6 +33,8 @@ interface Caller {
    * time until which they may come.
    */
   left: number;
+  /** The tokens that were counted for those requests. */
+  tokensLeft: number;
   untilMs: number;
   isAsking: boolean;
   /**
@@ -33,11 +44,15 @@ interface Caller {
   period: number;
   requests: number;
   requestsBefore: number;
+  /** The tokens of these requests. */
+  tokens: number;
+  tokensBefore: number;
 }
 
 /** Callers with fewer requests than this within a slot are counted request by request. */
 const requestsMin = 4;
 const advanceMax = 64;
+const noneWanted: WantedCounts = { count: 0, tokensEach: 0 };
 /** The number of periods without a request after which a caller is forgotten. */
 const idlePeriods = 8;
 /** The most callers that are known at once; requests of any others are counted one by one. */
@@ -72,27 +87,34 @@ export class AdvanceCounts {
     return this.callers.size;
   }
 
-  /** Notes a request; true where its windows have counted it already. */
-  take(name: string, windows: () => CallerWindows): boolean {
+  /** Notes a request; true where its windows have counted it and its tokens already. */
+  take(name: string, windows: () => CallerWindows, tokens = 0): boolean {
     const nowMs = this.clock.monotonicMs();
     const caller = this.callerOf(name, windows);
     if (caller === undefined) return false;
     this.roll(caller, nowMs);
     caller.requests += 1;
-    if (caller.left === 0 || nowMs >= caller.untilMs) return false;
+    caller.tokens += tokens;
+    if (caller.left === 0 || caller.tokensLeft < tokens || nowMs >= caller.untilMs) return false;
     caller.left -= 1;
+    caller.tokensLeft -= tokens;
     return true;
   }
 
   /**
-   * Returns how many requests to count in advance along with the current one; 0 for a caller that
-   * sends few. Otherwise the caller of this method has to call `put` afterwards.
+   * Returns the requests to count in advance along with the current one, each with the average
+   * tokens of the period before; none for a caller that sends few. Where there are any, the caller
+   * of this method has to call `put` afterwards.
    */
-  wanted(name: string): number {
+  wanted(name: string): WantedCounts {
     const caller = this.callers.get(name);
-    if (caller === undefined || caller.isAsking || caller.requestsBefore < requestsMin) return 0;
+    if (caller === undefined || caller.isAsking || caller.requestsBefore < requestsMin)
+      return noneWanted;
     caller.isAsking = true;
-    return Math.min(caller.requestsBefore, advanceMax);
+    return {
+      count: Math.min(caller.requestsBefore, advanceMax),
+      tokensEach: Math.ceil(caller.tokensBefore / caller.requestsBefore),
+    };
   }
 
   /**
@@ -103,30 +125,41 @@ export class AdvanceCounts {
     name: string,
     {
       count,
+      tokensEach = 0,
       slot,
       leftMs,
       askedAtMs,
-    }: { count: number; slot: number; leftMs: number; askedAtMs: number },
+    }: { count: number; tokensEach?: number; slot: number; leftMs: number; askedAtMs: number },
   ): void {
     const caller = this.callers.get(name);
     if (caller === undefined) return;
     this.returnUnused(caller);
-    Object.assign(caller, { isAsking: false, left: count, slot, untilMs: askedAtMs + leftMs });
+    Object.assign(caller, {
+      isAsking: false,
+      left: count,
+      tokensLeft: count * tokensEach,
+      slot,
+      untilMs: askedAtMs + leftMs,
+    });
   }
 
   private roll(caller: Caller, nowMs: number): void {
     const period = Math.floor(nowMs / minuteWindow.slotMs);
     if (period === caller.period) return;
-    caller.requestsBefore = period === caller.period + 1 ? caller.requests : 0;
+    const isNext = period === caller.period + 1;
+    caller.requestsBefore = isNext ? caller.requests : 0;
+    caller.tokensBefore = isNext ? caller.tokens : 0;
     caller.requests = 0;
+    caller.tokens = 0;
     caller.period = period;
   }
 
   private returnUnused(caller: Caller): void {
-    const { windows, slot, left: count } = caller;
-    if (count === 0) return;
+    const { windows, slot, left: count, tokensLeft: tokens } = caller;
+    if (count === 0 && tokens === 0) return;
     caller.left = 0;
-    this.giveBack({ ...windows, slot, count });
+    caller.tokensLeft = 0;
+    this.giveBack({ ...windows, slot, count, tokens });
   }
 
   private callerOf(name: string, windows: () => CallerWindows): Caller | undefined {
@@ -136,11 +169,14 @@ export class AdvanceCounts {
         windows: windows(),
         slot: 0,
         left: 0,
+        tokensLeft: 0,
         untilMs: 0,
         isAsking: false,
         period: 0,
         requests: 0,
         requestsBefore: 0,
+        tokens: 0,
+        tokensBefore: 0,
       };
       this.callers.set(name, caller);
       this.timer ??= setInterval(() => this.sweep(), minuteWindow.slotMs).unref();

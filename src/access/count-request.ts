@@ -13,6 +13,7 @@ import {
   type RateTier,
   type RateTiers,
   type RequestLimits,
+  type TokenCount,
   type TokenWindow,
 } from "./rate-limiter.ts";
 
@@ -29,6 +30,8 @@ interface CountedRequest {
   headers: AnswerHeaders;
   /** Names the request to the hold that is requested before the windows have answered. */
   ticket?: string | undefined;
+  /** The tokens that are counted with the request (`tokenCountOf`). */
+  tokens?: TokenCount | undefined;
 }
 
 type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
@@ -84,6 +87,7 @@ export function countRequest(
     hours: hoursOf(counters, request),
     workspaceId: request.caller.kind === "llm-key" ? request.caller.workspace.id : undefined,
     ticket: request.ticket,
+    tokens: request.tokens,
   });
   if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
   tell(request, counted);
@@ -134,7 +138,10 @@ export async function countActions(
   }
 }
 
-function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: CountOutcome): void {
+function tell(
+  { caller, headers }: CountedRequest,
+  { admitted, tier, hours, fullTokens }: CountOutcome,
+): void {
   headers.share(rateHeaders(tier));
   if (hours !== undefined) Object.assign(headers.all, quotaHeaders(hours.state));
   if (!admitted) {
@@ -144,6 +151,7 @@ function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: Co
       windowSeconds: 60,
     });
   }
+  if (fullTokens !== undefined) throw tooManyTokens(fullTokens);
   if (hours === undefined || hours.hasRoom) return;
   const { quota, resetSeconds } = hours.state;
   Object.assign(headers.all, exhaustedQuotaHeaders(quota));
@@ -197,23 +205,37 @@ export const countsTokens = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent
   key.tokensPerMinute !== null || (parent !== undefined && parent.tokensPerMinute !== null);
 
 /**
- * Counts the tokens that a request is about to send against its key's ceiling of tokens per minute
- * (`tpm`), so that concurrent requests see each other. Returns a function that counts the rest once
- * it is known. Keys without a ceiling cost nothing. Where processes share the windows, it returns a
- * promise.
+ * Returns the tokens that a request is about to send and the ceilings of tokens per minute (`tpm`)
+ * that count them, so that concurrent requests see each other; undefined for a key without one.
+ */
+export const tokenCountOf = (
+  caller: Pick<LlmKeyCaller, "key" | "parent" | "workspace">,
+  estimateTokens: () => number,
+): TokenCount | undefined =>
+  countsTokens(caller) ? { windows: tokenWindowsOf(caller), tokens: estimateTokens() } : undefined;
+
+/** Returns a function that counts the tokens beyond the estimate, once they are known. */
+export const tokensUsedOf =
+  ({ limiter }: Pick<RateCounters, "limiter">, { windows, tokens }: TokenCount): TokensUsed =>
+  (total) => {
+    for (const window of windows) limiter.addTokens(window, total - tokens);
+  };
+
+/**
+ * Counts the tokens of a request that was counted before. Throws where a ceiling is reached. Where
+ * processes share the windows, it returns a promise, and the ticket names the request to a hold that
+ * is requested meanwhile.
  */
 export function reserveTokens(
-  { limiter }: RateCounters,
-  {
-    caller,
-    estimateTokens,
-  }: {
-    caller: Pick<LlmKeyCaller, "key" | "parent" | "workspace">;
-    estimateTokens: () => number;
-  },
-): TokensUsed | undefined | Promise<TokensUsed> {
-  if (!countsTokens(caller)) return undefined;
-  return reserveIn(limiter, tokenWindowsOf(caller), estimateTokens);
+  { limiter }: Pick<RateCounters, "limiter">,
+  count: TokenCount,
+  ticket?: string,
+): undefined | Promise<void> {
+  const conclude = (full: TokenWindow | undefined): undefined => {
+    if (full !== undefined) throw tooManyTokens(full);
+  };
+  const reserved = limiter.reserveTokens(count, ticket);
+  return reserved instanceof Promise ? reserved.then(conclude) : conclude(reserved);
 }
 
 const tokenWindowsOf = ({
@@ -226,24 +248,6 @@ const tokenWindowsOf = ({
       ? []
       : [{ keyId: each.id, workspaceId: workspace.id, perMinute: each.tokensPerMinute }],
   );
-
-function reserveIn(
-  limiter: RequestLimits,
-  windows: readonly TokenWindow[],
-  estimateTokens: () => number,
-): TokensUsed | Promise<TokensUsed> {
-  const estimate = estimateTokens();
-  const reserved = limiter.reserveTokens(windows, estimate);
-  const used = (full: TokenWindow | undefined): TokensUsed => {
-    if (full !== undefined) throw tooManyTokens(full);
-    return (total) => addTokens(limiter, windows, total - estimate);
-  };
-  return reserved instanceof Promise ? reserved.then(used) : used(reserved);
-}
-
-function addTokens(limiter: RequestLimits, windows: readonly TokenWindow[], tokens: number): void {
-  for (const window of windows) limiter.addTokens(window, tokens);
-}
 
 const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>
   new GatewayError(

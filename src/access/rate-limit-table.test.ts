@@ -11,6 +11,8 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import {
   countRequest,
   reserveTokens,
+  tokenCountOf,
+  tokensUsedOf,
   type RateCounters,
   type TokensUsed,
 } from "./count-request.ts";
@@ -323,7 +325,10 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     const reserve = async (keys: Pick<LlmKeyCaller, "key" | "parent">, tokens: number) => {
       try {
         const caller = { ...keys, workspace };
-        return await reserveTokens(counters, { caller, estimateTokens: () => tokens });
+        const count = tokenCountOf(caller, () => tokens);
+        if (count === undefined) return undefined;
+        await reserveTokens(counters, count);
+        return tokensUsedOf(counters, count);
       } catch (error) {
         return (error as GatewayError).metadata["limit"];
       }

@@ -99,6 +99,8 @@ export interface HourWindow {
 export interface RequestWindows {
   minutes: readonly [MinuteWindow, ...MinuteWindow[]];
   hours: HourWindow | undefined;
+  /** The tokens that the request is about to send; absent where no window counts them. */
+  tokens?: TokenCount | undefined;
   /**
    * The workspace that the windows belong to; absent for a window outside of workspaces, such as an
    * address's.
@@ -121,6 +123,8 @@ export interface CountOutcome {
    * or was not asked.
    */
   hours: { state: QuotaState; hasRoom: boolean } | undefined;
+  /** The window of tokens that refused the request; absent where none did. */
+  fullTokens?: TokenWindow | undefined;
 }
 
 /** The ceiling of tokens per minute of one key. */
@@ -128,6 +132,12 @@ export interface TokenWindow {
   keyId: string;
   workspaceId: string;
   perMinute: number;
+}
+
+/** Tokens that a request is about to send, and the windows that count them. */
+export interface TokenCount {
+  windows: readonly TokenWindow[];
+  tokens: number;
 }
 
 /**
@@ -138,12 +148,12 @@ export interface RequestLimits {
   /** Counts a request. */
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome>;
   /**
-   * Counts the tokens that a request is about to send in the windows of keys, in order. Returns the
-   * first full one.
+   * Counts tokens in the windows of keys, in order, for a request that was counted before. Returns
+   * the first full one. The ticket is the one of `RequestWindows`.
    */
   reserveTokens(
-    windows: readonly TokenWindow[],
-    tokens: number,
+    count: TokenCount,
+    ticket?: string,
   ): TokenWindow | undefined | Promise<TokenWindow | undefined>;
   /** Counts tokens that were used, even beyond the ceiling. */
   addTokens(window: TokenWindow, tokens: number): void;
@@ -183,7 +193,7 @@ export class RateLimiter implements RequestLimits {
     this.addresses = new NamedWindows(clock, minuteWindow, { namesMax: addressesMax });
   }
 
-  count({ minutes, hours }: RequestWindows): CountOutcome {
+  count({ minutes, hours, tokens }: RequestWindows): CountOutcome {
     const full = minutes.find(
       ({ counter, tier }) =>
         !(countsAddresses(tier) ? this.addresses : this.requests).tryAdd(counter, {
@@ -192,16 +202,20 @@ export class RateLimiter implements RequestLimits {
     );
     const admitted = full === undefined;
     const { tier } = full ?? minutes[0];
-    if (hours === undefined) return { admitted, tier, hours };
-    const hasRoom = !admitted || this.quotas.tryAdd(hours.counter, hours.quota);
+    const hasRoom =
+      hours === undefined || !admitted || this.quotas.tryAdd(hours.counter, hours.quota);
+    const countsTokens = tokens !== undefined && admitted && hasRoom;
+    const fullTokens = countsTokens ? this.reserveTokens(tokens) : undefined;
+    if (hours === undefined) return { admitted, tier, hours, fullTokens };
     return {
       admitted,
       tier,
       hours: { hasRoom, state: this.quotas.stateOf(hours.counter, hours.quota) },
+      fullTokens,
     };
   }
 
-  reserveTokens(windows: readonly TokenWindow[], tokens: number): TokenWindow | undefined {
+  reserveTokens({ windows, tokens }: TokenCount): TokenWindow | undefined {
     return windows.find(
       ({ keyId, perMinute }) => !this.tokens.tryReserve(keyId, { tokens, perMinute }),
     );

@@ -14,6 +14,7 @@ import type {
   RateLimiter,
   RequestLimits,
   RequestWindows,
+  TokenCount,
   TokenWindow,
 } from "./rate-limiter.ts";
 
@@ -24,6 +25,8 @@ interface SharedWindow {
   /** The limit of the window; -1 for none. */
   limit: number;
   amount: number;
+  /** The amount of each request that is counted in advance; absent means one. */
+  each?: number;
   /** The slot to count in; absent means the newest. */
   slot?: number;
 }
@@ -70,30 +73,39 @@ export class SharedRateLimiter implements RequestLimits {
     this.clock = clock;
     this.advance = new AdvanceCounts({
       clock,
-      giveBack: ({ owner, counters, slot, count }) =>
-        void this.unlessAway(() =>
-          this.ask(
-            owner,
-            counters.map((counter) => ({
-              key: requestsKey(counter),
-              size: minuteWindow,
-              limit: -1,
-              amount: -count,
-              slot,
-            })),
-          ),
-        ),
+      giveBack: ({ owner, counters, tokenKeyIds, slot, count, tokens }) => {
+        const back = (key: string, amount: number): SharedWindow => ({
+          key,
+          size: minuteWindow,
+          limit: -1,
+          amount: -amount,
+          slot,
+        });
+        const windows = [
+          ...counters.map((counter) => back(requestsKey(counter), count)),
+          ...tokenKeyIds.map((keyId) => back(tokensKey(keyId), tokens)),
+        ];
+        void this.unlessAway(() => this.ask(owner, windows));
+      },
     });
   }
 
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome> {
-    const { minutes, hours, workspaceId } = windows;
+    const { minutes, hours, workspaceId, tokens } = windows;
     const owner = workspaceId ?? hours?.counter ?? minutes[0].counter;
     // Each answer states what is left of a window of hours, so the server counts every request.
     if (hours !== undefined) return this.countShared(windows, { owner, name: "" });
-    const name = minutes.map(({ counter, tier }) => `${counter} ${tier.perMinute}`).join(" ");
-    const counters = (): string[] => minutes.map(({ counter }) => counter);
-    if (this.advance.take(name, () => ({ owner, counters: counters() })))
+    const ceilings = tokens?.windows ?? [];
+    const name = [
+      ...minutes.map(({ counter, tier }) => `${counter} ${tier.perMinute}`),
+      ...ceilings.map(({ keyId, perMinute }) => `${keyId} tokens ${perMinute}`),
+    ].join(" ");
+    const callerWindows = () => ({
+      owner,
+      counters: minutes.map(({ counter }) => counter),
+      tokenKeyIds: ceilings.map(({ keyId }) => keyId),
+    });
+    if (this.advance.take(name, callerWindows, tokens?.tokens))
       return { admitted: true, tier: minutes[0].tier, hours: undefined };
     return this.countShared(windows, { owner, name });
   }
@@ -102,7 +114,8 @@ export class SharedRateLimiter implements RequestLimits {
     windows: RequestWindows,
     { owner, name }: { owner: string; name: string },
   ): Promise<CountOutcome> {
-    const { minutes, hours, ticket } = windows;
+    const { minutes, hours, ticket, tokens } = windows;
+    const ahead = this.advance.wanted(name);
     const wanted: SharedWindow[] = minutes.map(({ counter, tier }) => ({
       key: requestsKey(counter),
       size: minuteWindow,
@@ -118,13 +131,23 @@ export class SharedRateLimiter implements RequestLimits {
         amount: 1,
       });
     }
-    const ahead = this.advance.wanted(name);
+    const tokensFrom = wanted.length;
+    if (tokens !== undefined) wanted.push(...tokenWindows(tokens, Math.max(1, ahead.tokensEach)));
     const askedAtMs = this.clock.monotonicMs();
-    const answer = await this.unlessAway(() => this.ask(owner, wanted, { ticket, ahead }));
-    if (ahead > 0) this.advance.put(name, { askedAtMs, ...(answer?.ahead ?? noneAhead) });
+    const answer = await this.unlessAway(() =>
+      this.ask(owner, wanted, { ticket, ahead: ahead.count }),
+    );
+    if (ahead.count > 0) {
+      const tokensEach = tokens === undefined ? 0 : Math.max(1, ahead.tokensEach);
+      this.advance.put(name, { askedAtMs, tokensEach, ...(answer?.ahead ?? noneAhead) });
+    }
     if (answer === undefined) return this.ownWindows.count(windows);
     const full = minutes[answer.full];
-    const outcome = { admitted: full === undefined, tier: (full ?? minutes[0]).tier };
+    const outcome = {
+      admitted: full === undefined,
+      tier: (full ?? minutes[0]).tier,
+      fullTokens: tokens?.windows[answer.full - tokensFrom],
+    };
     const left = answer.windows[minutes.length];
     if (hours === undefined || left === undefined) return { ...outcome, hours: undefined };
     return {
@@ -133,24 +156,13 @@ export class SharedRateLimiter implements RequestLimits {
     };
   }
 
-  async reserveTokens(
-    windows: readonly TokenWindow[],
-    tokens: number,
-  ): Promise<TokenWindow | undefined> {
-    const wanted = windows.map(
-      ({ keyId, perMinute }): SharedWindow => ({
-        key: tokensKey(keyId),
-        size: minuteWindow,
-        limit: perMinute,
-        amount: tokens,
-      }),
-    );
-    const [first] = windows;
+  async reserveTokens(count: TokenCount, ticket?: string): Promise<TokenWindow | undefined> {
+    const [first] = count.windows;
     if (first === undefined) return undefined;
-    const answer = await this.unlessAway(() => this.ask(first.workspaceId, wanted));
-    return answer === undefined
-      ? this.ownWindows.reserveTokens(windows, tokens)
-      : windows[answer.full];
+    const answer = await this.unlessAway(() =>
+      this.ask(first.workspaceId, tokenWindows(count), { ticket }),
+    );
+    return answer === undefined ? this.ownWindows.reserveTokens(count) : count.windows[answer.full];
   }
 
   addTokens(window: TokenWindow, tokens: number): void {
@@ -185,12 +197,13 @@ export class SharedRateLimiter implements RequestLimits {
     { ticket, ahead = 0 }: { ticket?: string | undefined; ahead?: number } = {},
   ): Promise<SharedAnswer> {
     const part = this.shared.partOf(owner);
-    const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [
+    const values = windows.flatMap(({ size, limit, amount, each = 1, slot = -1 }) => [
       size.windowMs,
       size.slotMs,
       limit,
       amount,
       slot,
+      each,
     ]);
     const keys = windows.map(({ key }) => key);
     const name = ticket === undefined ? "" : admittedKey(part, ticket);
@@ -226,6 +239,16 @@ const hoursKey = (counter: string): string => `hours:${counter}`;
 
 const tokensKey = (keyId: string): string => `tokens:${keyId}`;
 
+/** Returns the windows that count a request's tokens, and those of each request in advance. */
+const tokenWindows = ({ windows, tokens }: TokenCount, each = 1): SharedWindow[] =>
+  windows.map(({ keyId, perMinute }) => ({
+    key: tokensKey(keyId),
+    size: minuteWindow,
+    limit: perMinute,
+    amount: tokens,
+    each,
+  }));
+
 /**
  * Counts an amount in each of several sliding windows, which work as `SlidingWindow` does, unless
  * one of them is full.
@@ -240,8 +263,8 @@ const tokensKey = (keyId: string): string => `tokens:${keyId}`;
  *
  * - The wall time in milliseconds; 0 for the server's own.
  * - For each window its length and the length of its slots in milliseconds, its limit (-1 for none),
- *   the amount, and the slot to count in (-1 for the newest). An amount of 0 only reads the window,
- *   and a negative one takes requests back.
+ *   the amount, the slot to count in (-1 for the newest), and the amount of each request that is
+ *   counted in advance. An amount of 0 only reads the window, and a negative one takes requests back.
  * - The key to set for five seconds where no window is full; empty for none.
  * - How many requests to count in advance, in the current slot and up to half of each limit.
  *
@@ -260,11 +283,11 @@ if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local answer, counts, ahead = {0, 0, 0, 0}, {}, tonumber(ARGV[#KEYS * 5 + 3])
+local answer, counts, ahead = {0, 0, 0, 0}, {}, tonumber(ARGV[#KEYS * 6 + 3])
 for position, key in ipairs(KEYS) do
-  local base = position * 5 - 3
+  local base = position * 6 - 4
   local window, slot_ms, limit = tonumber(ARGV[base]), tonumber(ARGV[base + 1]), tonumber(ARGV[base + 2])
-  local amount, at = tonumber(ARGV[base + 3]), tonumber(ARGV[base + 4])
+  local amount, at, each = tonumber(ARGV[base + 3]), tonumber(ARGV[base + 4]), tonumber(ARGV[base + 5])
   local current = math.floor(now / slot_ms)
   local head = redis.call('HMGET', key, 't', 'f', 'n', current, 'l' .. current)
   local known = tonumber(head[3])
@@ -316,9 +339,9 @@ for position, key in ipairs(KEYS) do
       total = total + amount
       redis.call('HSET', key, slot, counted.held, 'l' .. slot, counted.last, 't', total, 'f', first, 'n', newest)
       changed = false
-      if limit >= 0 then ahead = math.min(ahead, math.floor(limit / 2) - total) end
+      if limit >= 0 then ahead = math.min(ahead, math.floor((math.floor(limit / 2) - total) / each)) end
       if slot ~= current then ahead = 0 end
-      counts[position] = {slot = slot, held = counted.held, total = total, ends = (slot + 1) * slot_ms - 1}
+      counts[position] = {slot = slot, held = counted.held, total = total, ends = (slot + 1) * slot_ms - 1, each = each}
     end
   end
   if changed then
@@ -329,11 +352,12 @@ for position, key in ipairs(KEYS) do
   answer[#answer + 1] = total > 0 and math.min(leaves(first) - now, window) or 0
 end
 if answer[1] > 0 then return answer end
-local admitted = ARGV[#KEYS * 5 + 2]
+local admitted = ARGV[#KEYS * 6 + 2]
 if admitted ~= '' then redis.call('SET', admitted, 1, 'PX', 5000) end
 if ahead > 0 and #counts == #KEYS then
   for position, counted in ipairs(counts) do
-    redis.call('HSET', KEYS[position], counted.slot, counted.held + ahead, 'l' .. counted.slot, counted.ends, 't', counted.total + ahead)
+    local amount = ahead * counted.each
+    redis.call('HSET', KEYS[position], counted.slot, counted.held + amount, 'l' .. counted.slot, counted.ends, 't', counted.total + amount)
   end
   answer[2], answer[3], answer[4] = ahead, counts[1].slot, counts[1].ends - now
 end

@@ -10,7 +10,8 @@ import type { Dependencies } from "../dependencies.ts";
 import type { Answer, HttpRequest } from "../../http/request-context.ts";
 import { ocrCall, ocrTokens, type OcrPage } from "../../inference/surfaces/ocr/ocr-call.ts";
 import { answerCall } from "../inference/answer-call.ts";
-import { callOrigin } from "../inference/read-call.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { originOf, whileTokensCounted } from "../inference/read-call.ts";
 import { readBodyBytes } from "../../http/read-body.ts";
 
 const mib = 1024 * 1024;
@@ -236,20 +237,22 @@ async function readByModel(
   dependencies: Dependencies,
 ): Promise<Answer> {
   const { counters } = dependencies;
-  const origin = await callOrigin(context, {
-    idPrefix: "ocr-",
-    body: {},
-    counters,
-    estimateTokens: () => ocrTokens(pages),
-  });
-  // The request is counted by its settlement, as inference is.
-  context.settled = true;
+  const caller = context.caller as LlmKeyCaller;
+  let choosesProvider = false;
   try {
-    return await answerCall(context, ocrCall(origin, { model, pages }), dependencies);
+    return await whileTokensCounted(
+      context,
+      { counters, estimateTokens: () => ocrTokens(pages) },
+      (counted) => {
+        const origin = originOf(context, { idPrefix: "ocr-", body: {}, caller, counted });
+        choosesProvider = origin.forcedProviders !== undefined;
+        // The request is counted by its settlement, as inference is.
+        context.settled = true;
+        return answerCall(context, ocrCall(origin, { model, pages }), dependencies);
+      },
+    );
   } catch (error) {
-    throw error instanceof GatewayError
-      ? inWordsOfOcr(error, origin.forcedProviders !== undefined)
-      : error;
+    throw error instanceof GatewayError ? inWordsOfOcr(error, choosesProvider) : error;
   }
 }
 

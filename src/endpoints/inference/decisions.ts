@@ -5,7 +5,7 @@ import { readDecisionRequest } from "../../inference/surfaces/decisions/decision
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, surfaceErrors, unreachable } from "./answer-call.ts";
-import { callOrigin, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
+import { inferenceBodyBytesMax, withSurfaceCall } from "./read-call.ts";
 
 const guidance = z.union([z.string(), z.looseObject({}), z.array(z.unknown())]);
 
@@ -56,21 +56,18 @@ const endpointAt = (path: string) =>
         usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.literal(0) }),
       }),
     encodeError: surfaceErrors({ names: unreachable }),
-    async handle(context, dependencies) {
-      const { counters } = dependencies;
-      const { text, body } = await readSurfaceBody(context, {
-        counters,
-        rateClassOf: () => "decision",
-      });
-      const request = readDecisionRequest(body);
-      const origin = await callOrigin(context, {
-        idPrefix: "dec-",
-        body,
-        counters,
-        estimateTokens: () => estimateInputTokens(text, body),
-      });
-      return answerCall(context, decisionsCall(origin, { text, body, request }), dependencies);
-    },
+    handle: (context, dependencies) =>
+      withSurfaceCall(
+        context,
+        {
+          counters: dependencies.counters,
+          idPrefix: "dec-",
+          rateClassOf: () => "decision",
+          read: ({ text, body }) => ({ text, body, request: readDecisionRequest(body) }),
+          estimateTokens: ({ text, body }) => estimateInputTokens(text, body),
+        },
+        ({ origin, request }) => answerCall(context, decisionsCall(origin, request), dependencies),
+      ),
   });
 
 /** Answers typed questions with probabilities (contract: `POST /decisions`). */

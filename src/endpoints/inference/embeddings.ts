@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { countsTokens } from "../../access/count-request.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { Reply } from "../../http/request-context.ts";
 import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
@@ -36,10 +38,13 @@ import {
 } from "./answer-call.ts";
 import {
   inferenceBodyBytesMax,
-  callOrigin,
   originOf,
   rateClassOf,
   readSurfaceBody,
+  whileCounted,
+  whileTokensCounted,
+  type Counted,
+  type SurfaceBody,
 } from "./read-call.ts";
 
 const names = {
@@ -217,31 +222,57 @@ async function answerEmbeddings(
   context: RequestContext,
   { read, dependencies }: { read(body: Fields): EmbeddingRequest; dependencies: Dependencies },
 ): Promise<Reply> {
+  const { counters } = dependencies;
+  const sent = await readSurfaceBody(context);
+  // A cached answer uses no tokens, so these are counted later, and the hold waits for them.
+  const countsLater = countsTokens(context.caller as LlmKeyCaller);
+  return whileCounted(
+    context,
+    {
+      counters,
+      rateClass: rateClassOf(sent.body["model"]),
+      ...(!countsLater && { ticket: context.traceId }),
+    },
+    (counted) => answerCounted(context, { ...sent, read, counted, dependencies }),
+  );
+}
+
+async function answerCounted(
+  context: RequestContext,
+  {
+    text,
+    body,
+    read,
+    counted,
+    dependencies,
+  }: SurfaceBody & {
+    read(body: Fields): EmbeddingRequest;
+    counted: Counted;
+    dependencies: Dependencies;
+  },
+): Promise<Reply> {
   const { counters, inference, embeddingCache: cache } = dependencies;
-  const { text, body, caller } = await readSurfaceBody(context, {
-    counters,
-    rateClassOf: ({ model }) => rateClassOf(model),
-  });
+  const caller = context.caller as LlmKeyCaller;
   const request = read(body);
   checkTrace(body["trace"]);
   const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
   const policy = readCachePolicy(context.request.headers);
   const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
-  const serve = async () => {
-    const origin = await callOrigin(context, {
-      idPrefix,
-      body,
-      counters,
-      estimateTokens: () => embeddingTokens(request.inputs),
-    });
-    const call = embeddingsCall(origin, { text, body, request, sort });
-    const served = await execute(inference, call);
-    assert(served.kind === "whole", "embeddings are not streamed");
-    return {
-      served,
-      response: wholeResponse(context, { served, call, text: wholeText(served, call) }),
-    };
-  };
+  const serve = () =>
+    whileTokensCounted(
+      context,
+      { counters, counted, estimateTokens: () => embeddingTokens(request.inputs) },
+      async (countedNow) => {
+        const origin = originOf(context, { idPrefix, body, caller, counted: countedNow });
+        const call = embeddingsCall(origin, { text, body, request, sort });
+        const served = await execute(inference, call);
+        assert(served.kind === "whole", "embeddings are not streamed");
+        return {
+          served,
+          response: wholeResponse(context, { served, call, text: wholeText(served, call) }),
+        };
+      },
+    );
   if (policy === undefined) return withStatus((await serve()).response, "BYPASS");
   const key = cacheKeyOf(request, {
     workspaceId: caller.workspace.id,
@@ -259,6 +290,7 @@ async function answerEmbeddings(
     },
   });
   if (own !== undefined) return withStatus(own, "MISS");
+  await counted.admission?.counted;
   const call = { ...originOf(context, { idPrefix, body, caller }), recordedAs: "embeddings", body };
   const { model: servedModel, provider, upstreamModel } = answer;
   recordCached(inference, {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { categories } from "../../inference/surfaces/moderations/guard-format.ts";
 import { moderationModel } from "../../inference/surfaces/moderations/guard-formats.ts";
 import {
@@ -9,7 +10,7 @@ import {
 } from "../../inference/surfaces/moderations/moderations-call.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, surfaceErrors, unreachable } from "./answer-call.ts";
-import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
+import { rateClassOf, inferenceBodyBytesMax, withSurfaceCall } from "./read-call.ts";
 
 const byCategory = <Value extends z.ZodType>(value: Value) =>
   z.object(
@@ -66,22 +67,21 @@ export const moderations = defineEndpoint<Dependencies>({
   encodeError: surfaceErrors({ names: { ...unreachable, bad_request: "invalid_request" } }),
   async handle(context, dependencies) {
     const { counters, inference } = dependencies;
-    const { text, body, caller } = await readSurfaceBody(context, {
-      counters,
-      rateClassOf: (read) => rateClassOf(read["model"]),
-    });
-    const request = readModerationRequest(body);
-    const model = moderationModel(inference, { written: request.model, caller });
-    const origin = await callOrigin(context, {
-      idPrefix: "modr-",
-      body,
-      counters,
-      estimateTokens: () => moderationTokens(request, model),
-    });
-    return answerCall(
+    const caller = context.caller as LlmKeyCaller;
+    return withSurfaceCall(
       context,
-      moderationsCall(origin, { text, body, request, model }),
-      dependencies,
+      {
+        counters,
+        idPrefix: "modr-",
+        rateClassOf: (body) => rateClassOf(body["model"]),
+        read: ({ body }) => {
+          const request = readModerationRequest(body);
+          return { request, model: moderationModel(inference, { written: request.model, caller }) };
+        },
+        estimateTokens: ({ request, model }) => moderationTokens(request, model),
+      },
+      ({ origin, text, body, request }) =>
+        answerCall(context, moderationsCall(origin, { text, body, ...request }), dependencies),
     );
   },
 });

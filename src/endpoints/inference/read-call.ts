@@ -1,9 +1,11 @@
 import { z } from "zod";
-import type { RateClass } from "../../access/rate-limiter.ts";
+import type { RateClass, TokenCount } from "../../access/rate-limiter.ts";
 import {
   countRequest,
   countsTokens,
   reserveTokens,
+  tokenCountOf,
+  tokensUsedOf,
   type TokensUsed,
 } from "../../access/count-request.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
@@ -72,38 +74,117 @@ export async function readCall(
   services: CallServices,
 ): Promise<ChatCall> {
   const read = await readPresetBody(context, reader, services);
-  const counting = countCall(context, services, read);
+  const { counting, tokensUsed } = beginCounting(context, countedCall(read, { reader, services }));
   if (counting !== undefined) await counting;
-  return callOf(context, { services, reader, read });
+  return callOf(context, { services, reader, read, counted: { tokensUsed } });
 }
 
-/**
- * Serves a request of a chat-like route. Where processes share rate windows, these are counted
- * while the request is checked, planned and held (decision 0126): no provider is called before they
- * have answered, and the refusal by a full window takes precedence over any other error. Throws
- * `GatewayError`.
- */
+/** Serves a request of a chat-like route while it is counted (`whileCounted`). */
 export async function withCall<Result>(
   context: RequestContext,
   { reader, services }: { reader: CallReader; services: CallServices },
   serve: (call: ChatCall) => Promise<Result>,
 ): Promise<Result> {
   const read = await readPresetBody(context, reader, services);
-  const ticket = context.traceId;
-  const counted = countCall(context, services, read, ticket);
-  // A ceiling of tokens counts only what the windows have admitted.
-  if (counted === undefined || countsTokens(context.caller as LlmKeyCaller)) {
-    if (counted !== undefined) await counted;
-    return serve(await callOf(context, { services, reader, read }));
-  }
-  counted.catch(() => undefined);
+  return whileCounted(
+    context,
+    { ...countedCall(read, { reader, services }), ticket: context.traceId },
+    (counted) => serve(callOf(context, { services, reader, read, counted })),
+  );
+}
+
+/** A request that is to be counted. */
+interface CountedRequest {
+  counters: Dependencies["counters"];
+  rateClass: RateClass;
+  /**
+   * Returns the estimated tokens that count against the key's ceiling. Throws where the request is
+   * not valid. Absent where the ceiling counts the tokens later or not at all.
+   */
+  estimateTokens?: (() => number) | undefined;
+  /** Names the request to a hold that is requested meanwhile; absent where none is. */
+  ticket?: string | undefined;
+}
+
+const countedCall = (
+  { text, body }: PresetBody,
+  { reader, services }: { reader: CallReader; services: CallServices },
+): CountedRequest => ({
+  counters: services.counters,
+  rateClass: rateClassOf(body["model"]),
+  estimateTokens: () => {
+    reader.validate(body);
+    return estimateInputTokens(text, body);
+  },
+});
+
+/** What the call of a request needs to know of its counting. */
+export interface Counted {
+  /** Absent where the rate windows have admitted the request. */
+  admission?: Admission;
+  tokensUsed: TokensUsed | undefined;
+}
+
+/**
+ * Counts a request in its rate windows, together with its tokens where its key has a ceiling of
+ * them. The tokens of an invalid request are not counted. The promise exists only where processes
+ * share the windows. Throws `GatewayError`, or rejects with it, where a window is full.
+ */
+function beginCounting(
+  context: RequestContext,
+  { counters, rateClass, estimateTokens, ticket }: CountedRequest,
+): { counting: Promise<void> | undefined; tokensUsed: TokensUsed | undefined } {
+  const caller = context.caller as LlmKeyCaller;
+  const tokens = countsTokens(caller) ? tokensOfValid(caller, estimateTokens) : undefined;
+  const counting = countRequest(counters, {
+    caller,
+    rateClass,
+    headers: context.answerHeaders,
+    ticket,
+    tokens,
+  });
+  return { counting, tokensUsed: tokens && tokensUsedOf(counters, tokens) };
+}
+
+/** Returns the tokens to count of a request; undefined where it is not valid. */
+function tokensOfValid(
+  caller: LlmKeyCaller,
+  estimateTokens: (() => number) | undefined,
+): TokenCount | undefined {
+  if (estimateTokens === undefined) return undefined;
   try {
-    const admission = { ticket, counted };
-    const served = await serve(await callOf(context, { services, reader, read, admission }));
-    await counted;
+    return tokenCountOf(caller, estimateTokens);
+  } catch {
+    // Its error is thrown again once the request is counted.
+    return undefined;
+  }
+}
+
+/**
+ * Serves a request while it is counted, where processes share rate windows (decision 0126): no
+ * provider is called before they have answered, and the refusal by a full window takes precedence
+ * over any other error. Throws `GatewayError`.
+ */
+export async function whileCounted<Result>(
+  context: RequestContext,
+  request: CountedRequest,
+  serve: (counted: Counted) => Promise<Result>,
+): Promise<Result> {
+  const { counting, tokensUsed } = beginCounting(context, request);
+  if (counting === undefined) return serve({ tokensUsed });
+  counting.catch(() => undefined);
+  const { ticket } = request;
+  try {
+    if (ticket === undefined) await counting;
+    const served = await serve(
+      ticket === undefined
+        ? { tokensUsed }
+        : { tokensUsed, admission: { ticket, counted: counting } },
+    );
+    await counting;
     return served;
   } catch (error) {
-    await counted;
+    await counting;
     throw error;
   }
 }
@@ -132,58 +213,35 @@ async function readPresetBody(
   return { text, body, presetId: preset?.id };
 }
 
-const countCall = (
-  context: RequestContext,
-  { counters }: CallServices,
-  { body }: PresetBody,
-  ticket?: string,
-): Promise<void> | undefined =>
-  countRequest(counters, {
-    caller: context.caller as LlmKeyCaller,
-    rateClass: rateClassOf(body["model"]),
-    headers: context.answerHeaders,
-    ticket,
-  });
-
-/**
- * Returns the call of a request whose body was read and counted, once it is checked; a promise
- * where `callOrigin` returns one.
- */
+/** Returns the call of a request whose body was read, once it is checked. */
 function callOf(
   context: RequestContext,
   {
     reader,
     services,
     read: { text, body, presetId },
-    admission,
+    counted,
   }: {
     reader: CallReader;
     services: CallServices;
     read: PresetBody;
-    admission?: Admission;
+    counted: Counted;
   },
-): ChatCall | Promise<ChatCall> {
+): ChatCall {
   const { idPrefix, dialect } = reader;
-  const { counters, clock, inference } = services;
+  const { clock, inference } = services;
   reader.validate(body);
   if (presetId !== undefined) services.directory.uses.note(presetId, clock.nowMs());
-  const arriving = callOrigin(context, {
-    idPrefix,
+  const caller = context.caller as LlmKeyCaller;
+  return chatCall(originOf(context, { idPrefix, body, caller, counted }), {
+    dialect,
+    text,
     body,
-    counters,
-    estimateTokens: () => estimateInputTokens(text, body),
+    presetId,
+    dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
+    signatures: inference.callSignatures.of(caller.workspace.id),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   });
-  const callFrom = (origin: CallOrigin): ChatCall =>
-    chatCall(admission === undefined ? origin : { ...origin, admission }, {
-      dialect,
-      text,
-      body,
-      presetId,
-      dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
-      signatures: inference.callSignatures.of(origin.caller.workspace.id),
-      nowSeconds: () => Math.floor(clock.nowMs() / 1000),
-    });
-  return arriving instanceof Promise ? arriving.then(callFrom) : callFrom(arriving);
 }
 
 const balanceHeader = brandHeader("Balance-After-Debit");
@@ -211,40 +269,38 @@ function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
 }
 
 /**
- * Returns where a request comes from, with its tokens counted against its key's ceiling. Throws
- * `GatewayError` when the ceiling is reached or the session's id is too long. A promise where
- * processes share that ceiling's window.
+ * Counts the tokens of a request that was counted before, and serves it meanwhile where processes
+ * share the window of its key's ceiling. Throws `GatewayError`.
  */
-export function callOrigin(
+export async function whileTokensCounted<Result>(
   context: RequestContext,
   {
-    idPrefix,
-    body,
     counters,
     estimateTokens,
-  }: {
-    idPrefix: string;
-    body: Body;
-    counters: Dependencies["counters"];
-    estimateTokens: () => number;
-  },
-): CallOrigin | Promise<CallOrigin> {
-  const caller = context.caller as LlmKeyCaller;
-  const tokensUsed = reserveTokens(counters, { caller, estimateTokens });
-  const originWith = (told: TokensUsed | undefined): CallOrigin =>
-    originOf(context, { idPrefix, body, caller, tokensUsed: told });
-  return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
+    counted,
+  }: { counters: Dependencies["counters"]; estimateTokens: () => number; counted?: Counted },
+  serve: (counted: Counted) => Promise<Result>,
+): Promise<Result> {
+  const tokens = tokenCountOf(context.caller as LlmKeyCaller, estimateTokens);
+  if (tokens === undefined) return serve(counted ?? { tokensUsed: undefined });
+  const ticket = context.traceId;
+  const tokensUsed = tokensUsedOf(counters, tokens);
+  const counting = reserveTokens(counters, tokens, ticket);
+  if (counting === undefined) return serve({ tokensUsed });
+  counting.catch(() => undefined);
+  // No provider is called before the tokens are counted (`prepare`).
+  return serve({ tokensUsed, admission: { ticket, counted: counting } });
 }
 
-/** Returns where a request comes from, without counting its tokens, since no provider is called. */
+/** Returns where a request comes from. Throws `GatewayError` where its session's id is too long. */
 export function originOf(
   { request, traceId, startedMs }: RequestContext,
   {
     idPrefix,
     body,
     caller,
-    tokensUsed,
-  }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed?: TokensUsed | undefined },
+    counted,
+  }: { idPrefix: string; body: Body; caller: LlmKeyCaller; counted?: Counted },
 ): CallOrigin {
   const { headers } = request;
   return {
@@ -252,7 +308,8 @@ export function originOf(
     generationId: `gen_${traceId}`,
     shownId: idPrefix + traceId,
     caller,
-    tokensUsed,
+    tokensUsed: counted?.tokensUsed,
+    admission: counted?.admission,
     startedMs,
     signalOf: () => request.signal,
     wantsBalance: headers.get(balanceHeader) === "true",
@@ -281,31 +338,55 @@ const freePattern = new RegExp(
 export const rateClassOf = (model: unknown): RateClass =>
   typeof model === "string" && freePattern.test(model) ? "free-model" : "paid";
 
-/** A body that was read and counted. */
+/** The body of a request on a surface other than chat. */
 export interface SurfaceBody {
   text: string;
   body: Record<string, unknown>;
-  caller: LlmKeyCaller;
 }
 
-/** Reads a body and counts its request in its class. Throws `GatewayError`. */
-export async function readSurfaceBody(
+/** Reads the body of a request on a surface other than chat. Throws `GatewayError`. */
+export async function readSurfaceBody({ request }: RequestContext): Promise<SurfaceBody> {
+  const text = await readJsonText(request, inferenceBodyBytesMax);
+  return { text, body: parseJsonObject(text) };
+}
+
+/**
+ * Serves a request on a surface other than chat while it is counted (`whileCounted`). `read` reads
+ * and checks the body. Throws `GatewayError`.
+ */
+export async function withSurfaceCall<Request, Result>(
   context: RequestContext,
   {
     counters,
+    idPrefix,
     rateClassOf,
-  }: Pick<Dependencies, "counters"> & { rateClassOf(body: Record<string, unknown>): RateClass },
-): Promise<SurfaceBody> {
-  const text = await readJsonText(context.request, inferenceBodyBytesMax);
-  const body = parseJsonObject(text);
+    read,
+    estimateTokens,
+  }: Pick<Dependencies, "counters"> & {
+    idPrefix: string;
+    rateClassOf(body: Record<string, unknown>): RateClass;
+    read(sent: SurfaceBody): Request;
+    estimateTokens(request: Request): number;
+  },
+  serve: (call: SurfaceBody & { origin: CallOrigin; request: Request }) => Promise<Result>,
+): Promise<Result> {
+  const sent = await readSurfaceBody(context);
+  const { text, body } = sent;
   const caller = context.caller as LlmKeyCaller;
-  const counting = countRequest(counters, {
-    caller,
-    rateClass: rateClassOf(body),
-    headers: context.answerHeaders,
-  });
-  if (counting !== undefined) await counting;
-  return { text, body, caller };
+  return whileCounted(
+    context,
+    {
+      counters,
+      rateClass: rateClassOf(body),
+      estimateTokens: () => estimateTokens(read(sent)),
+      ticket: context.traceId,
+    },
+    async (counted) => {
+      const request = read(sent);
+      const origin = originOf(context, { idPrefix, body, caller, counted });
+      return serve({ text, body, request, origin });
+    },
+  );
 }
 
 const text = (description: string) => z.string().optional().describe(description);

@@ -7,7 +7,7 @@ import {
 } from "../../inference/surfaces/rerank/rerank-call.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, cohereErrors, surfaceErrors, unreachable } from "./answer-call.ts";
-import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
+import { rateClassOf, inferenceBodyBytesMax, withSurfaceCall } from "./read-call.ts";
 
 type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeError">;
 
@@ -56,21 +56,18 @@ const endpointAt = (place: Place) =>
           cost: z.number(),
         }),
       }),
-    async handle(context, dependencies) {
-      const { counters } = dependencies;
-      const { text, body } = await readSurfaceBody(context, {
-        counters,
-        rateClassOf: ({ model }) => rateClassOf(model),
-      });
-      const request = readRerankRequest(body);
-      const origin = await callOrigin(context, {
-        idPrefix: "rerank-",
-        body,
-        counters,
-        estimateTokens: () => expectedTokens(request),
-      });
-      return answerCall(context, rerankCall(origin, { text, body, request }), dependencies);
-    },
+    handle: (context, dependencies) =>
+      withSurfaceCall(
+        context,
+        {
+          counters: dependencies.counters,
+          idPrefix: "rerank-",
+          rateClassOf: ({ model }) => rateClassOf(model),
+          read: ({ body }) => readRerankRequest(body),
+          estimateTokens: expectedTokens,
+        },
+        ({ origin, ...call }) => answerCall(context, rerankCall(origin, call), dependencies),
+      ),
   });
 
 /** Orders documents by relevance to a query (contract: `POST /rerank`). */

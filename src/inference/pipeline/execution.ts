@@ -8,7 +8,7 @@ import type { AdaptedRoute, InferenceCall, Adapter, CallSignatures } from "./inf
 import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
 import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";
-import { sessionOf, modelFor } from "./plan-call.ts";
+import { sessionOf, modelFor, trailOf } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { planOrRecord, type Settled } from "./settle.ts";
 import { takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
@@ -22,7 +22,12 @@ import type { Privacy } from "../../identity/workspaces/privacy.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
-import type { StickySessions } from "../routing/sticky-sessions.ts";
+import {
+  isAtPlace,
+  isSamePlace,
+  type Session,
+  type StickySessions,
+} from "../routing/sticky-sessions.ts";
 import type { OpenedRoutes } from "./provider-credentials.ts";
 import type { TargetLookup } from "./upstream-targets.ts";
 import type { UpstreamClient } from "../upstream/upstream-client.ts";
@@ -174,7 +179,31 @@ function prepared(
   const session = deps.sessions.isShared ? sessionOf(call) : undefined;
   if (session === undefined) return planned(deps, call);
   const { model } = modelFor(deps, { ...call, id: String(call.body["model"]) });
-  return deps.sessions.recall(session, model.id).then(() => planned(deps, call));
+  return recalled(deps, call, { session, modelId: model.id });
+}
+
+/**
+ * Plans a request and takes its hold while the gateway learns where other gateways served its
+ * session. The hold covers all candidates in any order. Rejects as `prepare` does.
+ */
+async function recalled(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+  { session, modelId }: { session: Session; modelId: string },
+): Promise<Execution> {
+  const before = deps.sessions.lastPlace(session, modelId);
+  const recalling = deps.sessions.recall(session, modelId);
+  const execution = await planned(deps, call);
+  await recalling;
+  const place = deps.sessions.lastPlace(session, modelId);
+  if (place === undefined || (before !== undefined && isSamePlace(place, before))) return execution;
+  const [first] = trailOf(deps, call).candidates;
+  if (first === undefined || !isAtPlace(first, place)) return execution;
+  const held = execution.candidates.find((candidate) => isAtPlace(candidate, place));
+  if (held === undefined) return execution;
+  const others = execution.candidates.filter((candidate) => candidate !== held);
+  execution.candidates = [{ ...held, reason: first.reason }, ...others];
+  return execution;
 }
 
 /**

@@ -20,6 +20,12 @@ const lifetimeMsDefault = 60 * 60_000;
 const recallMsDefault = 25;
 
 /**
+ * Milliseconds after which a gateway that knows a session asks again where it was served. A move at
+ * another gateway takes this long to be noticed, and costs cache misses until then.
+ */
+const knownMs = 2_000;
+
+/**
  * The places where sessions were last served, shared between gateways. A rejection means that they
  * are not known at the moment.
  */
@@ -30,6 +36,8 @@ export interface SharedPlaces {
 
 interface Entry extends SessionPlace {
   untilMs: number;
+  /** When the other gateways' knowledge of the session was last read; -Infinity for never. */
+  recalledMs: number;
 }
 
 /**
@@ -74,17 +82,21 @@ export class StickySessions {
   }
 
   /**
-   * Learns where other gateways last served a session, unless that takes too long. Never rejects.
+   * Learns where other gateways last served a session, unless that takes too long or was learned
+   * moments ago. Never rejects.
    */
   async recall(session: Session, requestedModel: string): Promise<void> {
     if (this.shared === undefined) return;
     const key = keyOf(session, requestedModel);
+    const nowMs = this.clock.monotonicMs();
+    const known = this.entries.get(key);
+    if (known !== undefined && nowMs - known.recalledMs < knownMs) return;
     const place = await withinTime(
       this.recallMs,
       this.shared.get(sharedKey(key)).catch(() => undefined),
       undefined,
     );
-    if (place !== undefined) this.remember(key, place);
+    if (place !== undefined) this.remember(key, place, nowMs);
   }
 
   /**
@@ -108,7 +120,7 @@ export class StickySessions {
     const key = keyOf(session, requestedModel);
     const last = this.lastPlace(session, requestedModel);
     const place = { provider: candidate.route.provider.id, model: candidate.model.id };
-    const moved = last !== undefined && !isAt(place, last);
+    const moved = last !== undefined && !isSamePlace(place, last);
     if (candidate.modelIndex > 0) return moved;
     this.remember(key, place);
     // Not awaited: a gateway that does not learn of it in time uses what it knows.
@@ -121,9 +133,14 @@ export class StickySessions {
     return this.entries.size;
   }
 
-  private remember(key: string, { provider, model }: SessionPlace): void {
+  private remember(
+    key: string,
+    { provider, model }: SessionPlace,
+    recalledMs = this.entries.get(key)?.recalledMs ?? -Infinity,
+  ): void {
+    const untilMs = this.clock.monotonicMs() + this.lifetimeMs;
     this.entries.delete(key);
-    this.entries.set(key, { provider, model, untilMs: this.clock.monotonicMs() + this.lifetimeMs });
+    this.entries.set(key, { provider, model, untilMs, recalledMs });
     if (this.entries.size > this.entriesMax) {
       const [oldest] = this.entries.keys();
       if (oldest !== undefined) this.entries.delete(oldest);
@@ -145,7 +162,8 @@ const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string =>
 const sharedKey = (key: string): string =>
   new Bun.CryptoHasher("sha256").update(key).digest("base64url");
 
-const isAt = (left: SessionPlace, right: SessionPlace): boolean =>
+/** Returns whether two places are the same. */
+export const isSamePlace = (left: SessionPlace, right: SessionPlace): boolean =>
   left.provider === right.provider && left.model === right.model;
 
 /** Returns whether a candidate of the requested model is where a session was last served. */

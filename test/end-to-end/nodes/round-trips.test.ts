@@ -91,12 +91,31 @@ describe.skipIf(!hasRedis)(`round trips to Valkey of a paid request${redisMissin
 /** The scripts of one request that name its admission: its windows set it, its hold takes it. */
 const admissionName = /switchyard:admitted:[0-9a-f]{32}/g;
 
+/** Models of other surfaces, whose provider does not answer. */
+const surfacesYaml = `
+  - id: surfaces
+    name: Surfaces
+    base_url: http://127.0.0.1:1/v1
+    dialect: { embeddings: openai-embeddings, rerank: cohere-rerank }
+    api_key: upstream-secret
+    models:
+      - { id: acme/embed, surface: embeddings, context_length: 8192, pricing: { prompt: "1.00", completion: "0" } }
+      - { id: acme/rank, surface: rerank, context_length: 8192, pricing: { prompt: "1.00", completion: "0" } }
+`;
+
+const questions = {
+  "/chat/completions": { model: "acme/large", messages: [{ role: "user", content: "Hello" }] },
+  "/rerank": { model: "acme/rank", query: "one", documents: ["two"] },
+  "/embeddings": { model: "acme/embed", input: "Hello" },
+} as const;
+
 /** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
 describe.skipIf(!hasRedis)(`what stands before the provider${redisMissing}`, () => {
   let nodes: Nodes;
   let proxy: CuttingProxy;
   beforeAll(async () => {
     nodes = await startNodes({
+      yaml: surfacesYaml,
       redisUrlFor: async (text) => {
         const url = new URL(text);
         proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
@@ -131,6 +150,87 @@ describe.skipIf(!hasRedis)(`what stands before the provider${redisMissing}`, () 
     // A machine that stood still for a second meanwhile makes it a 503.
     expect([200, 503]).toContain((await asking).status);
     expect(new Set(sent.match(admissionName)).size).toBe(1);
+  }, 60_000);
+
+  const send = (
+    path: keyof typeof questions,
+    { secret, changes = {} }: { secret: string; changes?: Record<string, unknown> },
+  ): Promise<Response> =>
+    fetch(`${nodes.gateways[0].url}/api/v1${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${secret}`,
+        "content-type": "application/json",
+        "gw-skip-cache": "true",
+      },
+      body: JSON.stringify({ ...questions[path], ...changes }),
+    });
+
+  /**
+   * Returns what a gateway sends before it receives an answer, once it has sent both scripts of a
+   * request. Tries again where a machine that stood still made the shared server late.
+   */
+  async function sentBeforeAnswers(ask: () => Promise<Response>): Promise<string> {
+    for (;;) {
+      await until200(ask);
+      let sent = "";
+      const both = Promise.withResolvers<void>();
+      proxy.onRequest = (request) => {
+        sent += request.toString("latin1");
+        if ((sent.match(admissionName)?.length ?? 0) === 2) both.resolve();
+      };
+      proxy.mode = "hold-answers";
+      const asking = ask();
+      await Promise.race([both.promise, asking]);
+      proxy.onRequest = () => undefined;
+      proxy.letAnswersGo();
+      await (await asking).text();
+      if ((sent.match(admissionName)?.length ?? 0) === 2) return sent;
+    }
+  }
+
+  test.each([
+    ["/chat/completions", { tpm: 100_000 }],
+    ["/rerank", {}],
+    ["/rerank", { tpm: 100_000 }],
+    ["/embeddings", {}],
+  ] as const)(
+    "%s waits once with a key of %j",
+    async (path, limits) => {
+      const { key: secret } = await createKey([nodes.gateways[0]], limits);
+      const sent = await sentBeforeAnswers(() => send(path, { secret }));
+      expect(new Set(sent.match(admissionName)).size).toBe(1);
+      expect(sent.match(/switchyard:requests:/g)).toHaveLength(1);
+      expect(sent.match(/switchyard:tokens:/g) ?? []).toHaveLength("tpm" in limits ? 1 : 0);
+    },
+    60_000,
+  );
+
+  test("a full ceiling of tokens refuses, takes no hold and counts no tokens of an invalid request", async () => {
+    const { key: secret } = await createKey([nodes.gateways[0]], { tpm: 2_000 });
+    const long = "word ".repeat(1_200);
+    const served = await until200(() => send("/chat/completions", { secret }));
+    expect(served.status).toBe(200);
+    // A machine that stood still makes it a 503, whose tokens may have been counted.
+    let wasLate = false;
+    const statusOf = async (path: keyof typeof questions, changes: Record<string, unknown>) => {
+      const ask = async (): Promise<Response> => {
+        const response = await send(path, { secret, changes });
+        wasLate ||= response.status === 503;
+        return response;
+      };
+      return (await until200(ask)).status;
+    };
+    // Each of them would fill the ceiling.
+    const messages = [{ role: "user", content: long }];
+    for (let count = 0; count < 3; count += 1)
+      expect(await statusOf("/chat/completions", { messages, temperature: "hot" })).toBe(400);
+    const first = await statusOf("/chat/completions", { messages });
+    expect(wasLate ? [200, 429] : [200]).toContain(first);
+    expect(await statusOf("/chat/completions", { messages })).toBe(429);
+    expect(await statusOf("/rerank", { query: long })).toBe(429);
+    expect(await statusOf("/embeddings", { input: long })).toBe(429);
+    expect(await statusOf("/chat/completions", { messages, temperature: "hot" })).toBe(400);
   }, 60_000);
 
   test("a full window refuses before anything else that is wrong", async () => {

@@ -88,6 +88,34 @@ describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
   });
 });
 
+test("a session that was learned moments ago is not asked for again", async () => {
+  const places = inMemory();
+  let asked = 0;
+  const shared: SharedPlaces = {
+    get: (key) => {
+      asked += 1;
+      return places.get(key);
+    },
+    set: (key, place, ttlSeconds) => places.set(key, place, ttlSeconds),
+  };
+  const clock = new FakeClock();
+  const [here, there] = [0, 1].map(() => new StickySessions(clock, { shared, recallMs: 30_000 }));
+  const serve = (sessions: StickySessions | undefined, id: string) =>
+    sessions?.recordServed(session, { requestedModel: "acme/large", candidate: at(id) });
+  serve(there, "a");
+  for (let request = 0; request < 5; request += 1) {
+    await here?.recall(session, "acme/large");
+    serve(here, "a");
+  }
+  expect(asked).toBe(1);
+  serve(there, "b");
+  await here?.recall(session, "acme/large");
+  expect(here?.lastPlace(session, "acme/large")?.provider).toBe("a");
+  clock.advance(2_000);
+  await here?.recall(session, "acme/large");
+  expect([asked, here?.lastPlace(session, "acme/large")?.provider]).toEqual([2, "b"]);
+});
+
 test("a server that is late or away holds nobody up: each gateway goes by what it remembers", async () => {
   const late: SharedPlaces = {
     get: () => new Promise(() => undefined),
