@@ -51,7 +51,8 @@ interface Caller {
 
 /** Callers with fewer requests than this within a slot are counted request by request. */
 const requestsMin = 4;
-const advanceMax = 64;
+/** More than one process serves within a slot. What does not come is given back when it ends. */
+const advanceMax = 1_024;
 const noneWanted: WantedCounts = { count: 0, tokensEach: 0 };
 /** The number of periods without a request after which a caller is forgotten. */
 const idlePeriods = 8;

@@ -273,7 +273,7 @@ const tokenWindows = ({ windows, tokens }: TokenCount, each = 1): SharedWindow[]
  *
  * Answers the position of the full window, counted from 1, or 0; the number of requests that were
  * counted in advance, their slot, and the milliseconds until it ends; then for each window its total
- * and the milliseconds until its oldest amount leaves.
+ * and the milliseconds until its oldest amount leaves, or 0 for a window of a minute.
  */
 const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",
@@ -307,7 +307,10 @@ for position, key in ipairs(KEYS) do
     redis.call('DEL', key)
     total, first, slots = 0, newest, {[current] = {}}
   end
-  while first < oldest or (total > 0 and first < newest) do
+  -- A slot after the oldest one cannot have left the window. Only windows of hours say when their
+  -- oldest amount leaves.
+  local isLong = window > 60000
+  while first < oldest or (total > 0 and first < newest and (isLong or first == oldest)) do
     local held = read(first).held
     if first >= oldest and held and leaves(first) > now then break end
     if held then
@@ -349,7 +352,7 @@ for position, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, window + 2 * slot_ms)
   end
   answer[#answer + 1] = total
-  answer[#answer + 1] = total > 0 and math.min(leaves(first) - now, window) or 0
+  answer[#answer + 1] = isLong and total > 0 and math.min(leaves(first) - now, window) or 0
 end
 if answer[1] > 0 then return answer end
 local admitted = ARGV[#KEYS * 6 + 2]

@@ -16,7 +16,8 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
  *   name of the sum, which is its tag and the days of its period (`tag~first~last`)
  * - `r:` the charges that were confirmed while such a sum is read
  * - `v:` a mark that changes with everything that a reading of the database may have missed
- * - `d:` and the id of a hold: the mark of a charge that was settled without this server
+ * - `d:` and the id of a hold: the mark of a charge that was settled without this server; `settled`
+ *   exists while there may be such a mark
  *
  * `k:` and the id of a key has the key's spend by hour (`s`, and `b` through own provider keys,
  * each followed by the hour), its cached spend over a window of hours (`cw` hours up to the hour
@@ -24,7 +25,8 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
  *
  * A field `x` in `w:`, `k:` or `b:`, followed by the id of a hold (and by the name of a sum in
  * `b:`), says that the figure was read from the database with the charge of that hold, before the
- * charge was reported. The figure then counts the charge and not the hold.
+ * charge was reported. The figure then counts the charge and not the hold. A field `p` in `w:` or
+ * `k:` says that there is no such field.
  *
  * `nodes` has the time until which each gateway counts as alive. Until the time in `grace`, the
  * holds of dead gateways are kept.
@@ -39,7 +41,7 @@ local time = redis.call('TIME')
 if now == 0 then now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local W, H, C, L, V = root .. 'w:' .. ws, root .. 'h:' .. ws, root .. 'c:' .. ws, root .. 'l:' .. ws, root .. 'v:' .. ws
 local B, R = root .. 'b:' .. ws, root .. 'r:' .. ws
-local N, G = root .. 'nodes', root .. 'grace'
+local N, G, S = root .. 'nodes', root .. 'grace', root .. 'settled'
 local day, hour_ms = 86400000, 3600000
 local function text(amount) return string.format('%.0f', amount) end
 local function split(entry)

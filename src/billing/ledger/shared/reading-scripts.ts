@@ -38,6 +38,7 @@ if not known(W) then
   for _, parts in ipairs(open) do m, t = m - parts[1], t - parts[2] end
   for _, parts in ipairs(holds) do h = h + tonumber(parts[1]) end
   redis.call('HSET', W, 'm', text(m), 't', text(t), 'fm', read[3], 'fn', read[4], 'h', text(h))
+  if #reads == 0 then redis.call('HSET', W, 'p', '') end
   for _, id in ipairs(reads) do redis.call('HSET', W, 'x' .. id, '') end
   redis.call('PEXPIRE', W, hour_ms)
 end
@@ -51,6 +52,7 @@ for at = 9, #ARGV, 2 do
     for _, parts in ipairs(open) do
       if parts[3] == id or parts[4] == id then spend(id, parts[6], parts[1] + parts[2], tonumber(parts[5])) end
     end
+    if #reads == 0 then redis.call('HSET', key, 'p', '') end
     for _, each in ipairs(reads) do redis.call('HSET', key, 'x' .. each, '') end
     for _, parts in ipairs(holds) do
       if parts[2] == id then add(key, 'h', tonumber(parts[3])) end
