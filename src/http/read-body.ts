@@ -28,11 +28,15 @@ const jsonBounds: JsonBounds = {
   numbers: 400_000,
 };
 
-/**
- * Bytes up to which bodies are read in one piece and not scanned, since parsing them takes
- * negligible time.
- */
+/** Bytes up to which bodies are not scanned, since parsing them takes negligible time. */
 const smallBytesMax = 128 * 1024;
+
+/**
+ * Declared bytes up to which bodies are read in one piece, which takes half the time. Larger ones
+ * are read as they arrive, so that they hold memory only for the bytes that came, and are refused
+ * before the rest is sent.
+ */
+const wholeBytesMax = 2 * 1024 * 1024;
 
 /**
  * Characters below which texts are not checked for nesting: even the deepest that fits is
@@ -108,6 +112,10 @@ const errorOfBound: Readonly<Record<PassedBound, () => GatewayError>> = {
     tooMuch("numbers", `The lists in the body have more than ${jsonBounds.numbers} numbers`),
 };
 
+function assertWithinBounds(passed: PassedBound | undefined): void {
+  if (passed !== undefined) throw errorOfBound[passed]();
+}
+
 const decoder = new TextDecoder();
 
 /**
@@ -122,8 +130,12 @@ export async function readBodyText(
   const declared = declaredLengthOf(request);
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
   const whole = wholeLength(declared);
-  if (whole !== undefined && unfoldingOf(request) === undefined)
-    return readWhole(request, whole, () => request.text());
+  if (whole !== undefined && unfoldingOf(request) === undefined) {
+    const text = await readWhole(request, whole, () => request.text());
+    if (json && whole > smallBytesMax)
+      assertWithinBounds(new JsonScanner(jsonBounds).pushText(text));
+    return text;
+  }
   return decoder.decode(await readBodyBytes(request, limitBytes, { json }));
 }
 
@@ -146,6 +158,8 @@ export async function readBodyBytes(
     whole === undefined
       ? await readPieces(request, reading)
       : new Uint8Array(await readWhole(request, whole, () => request.arrayBuffer()));
+  if (reading.json && whole !== undefined && whole > smallBytesMax)
+    assertWithinBounds(new JsonScanner(jsonBounds).push(bytes));
   if (unfolding === undefined) return bytes;
   const hold = holdOf(request);
   try {
@@ -171,14 +185,12 @@ function declaredLengthOf({ headers }: Pick<HttpRequest, "headers">): number | u
 
 /** Returns the declared length, where it is small enough for the body to be read in one piece. */
 const wholeLength = (declared: number | undefined): number | undefined =>
-  declared !== undefined && declared <= smallBytesMax ? declared : undefined;
+  declared !== undefined && declared <= wholeBytesMax ? declared : undefined;
 
 /** Refuses a body that is declared as larger than the limit. */
-async function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
+function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
   leaveUnread(request);
-  const reader = request.body?.getReader();
-  if (reader !== undefined) await drain(reader);
-  throw tooLarge(limitBytes);
+  return refuseAfterDrain(request, tooLarge(limitBytes));
 }
 
 const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondMin) * 1000;
@@ -215,8 +227,19 @@ function readWhole<Body>(
   length: number,
   read: () => Promise<Body>,
 ): Promise<Body> {
-  holdRoom(request, length);
+  try {
+    holdRoom(request, length);
+  } catch (error) {
+    return refuseAfterDrain(request, error);
+  }
   return inTime(request, read(), deadlineMs(length));
+}
+
+/** Rejects with the error once what is in flight was read and dropped. */
+async function refuseAfterDrain(request: HttpRequest, error: unknown): Promise<never> {
+  const reader = request.body?.getReader();
+  if (reader !== undefined) await drain(reader);
+  throw error;
 }
 
 function holdRoom(request: RequestOfBody, bytes: number): void {
@@ -250,8 +273,7 @@ async function readPieces(
       size += value.byteLength;
       if (size > limitBytes) throw tooLarge(limitBytes);
       holdRoom(request, value.byteLength);
-      const passed = scanner?.push(value);
-      if (passed !== undefined) throw errorOfBound[passed]();
+      assertWithinBounds(scanner?.push(value));
       pieces.push(value);
       if (value.byteLength < smallPieceBytes) await nextTurn();
     }
@@ -382,8 +404,7 @@ async function unfoldBody(
       size += piece.byteLength;
       if (size > limitBytes) throw tooLarge(limitBytes);
       hold?.add(piece.byteLength);
-      const passed = scanner?.push(piece);
-      if (passed !== undefined) throw errorOfBound[passed]();
+      assertWithinBounds(scanner?.push(piece));
       pieces.push(piece);
     }
   } catch (error) {

@@ -23,12 +23,11 @@ export interface Place {
   trusted: readonly string[] | undefined;
 }
 
-/** A request in wire form. */
-export interface WireRequest {
-  text: string;
-  /** The length in UTF-8. */
-  byteLength: number;
-}
+/** A part of a request in wire form. Text is ASCII: one byte per character. */
+export type WirePart = string | Uint8Array;
+
+/** A request in wire form: parts that are sent one after the other. */
+export type WireRequest = readonly WirePart[];
 
 /** Receives the events of one request in flight on a connection, in order. */
 export interface ExchangeListener {
@@ -84,7 +83,7 @@ export class Connection {
   private tunnel: ProxyTunnel | undefined;
   private readonly parser: ResponseParser;
   private listener: ExchangeListener | undefined;
-  private unsent: Uint8Array | undefined;
+  private unsent: WireRequest = [];
   private written = false;
   private closed = false;
   private paused = false;
@@ -179,21 +178,36 @@ export class Connection {
       this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
   }
 
-  /** Sends one request, whose head and body are in wire form. */
-  send({ text, byteLength }: WireRequest, listener: ExchangeListener): void {
+  /** Sends one request. */
+  send(wire: WireRequest, listener: ExchangeListener): void {
     this.listener = listener;
     this.written = false;
-    const socket = this.socket;
-    if (socket === undefined || this.closed) {
+    if (this.socket === undefined || this.closed) {
       this.fail(
         new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }),
       );
       return;
     }
-    const written = socket.write(text);
-    this.written = written > 0;
-    // The text is converted to bytes only when the socket did not take it at once.
-    if (written < byteLength) this.unsent = Buffer.from(text).subarray(Math.max(0, written));
+    this.unsent = wire;
+    this.flush();
+  }
+
+  /**
+   * Writes what the socket takes, and keeps the rest until it has room. The rest of a part is a
+   * view of it, so that no byte is copied.
+   */
+  private flush(): void {
+    while (this.unsent.length > 0) {
+      const [part = "", ...later] = this.unsent;
+      const taken = Math.max(0, this.socket?.write(part) ?? 0);
+      this.written ||= taken > 0;
+      if (taken < part.length) {
+        const rest = typeof part === "string" ? part.slice(taken) : part.subarray(taken);
+        this.unsent = [rest, ...later];
+        return;
+      }
+      this.unsent = later;
+    }
   }
 
   /**
@@ -232,7 +246,7 @@ export class Connection {
   /** Drops the connection at once; the exchange in flight receives no further event. */
   destroy(): void {
     this.listener = undefined;
-    this.unsent = undefined;
+    this.unsent = [];
     if (!this.closed) {
       this.closed = true;
       this.socket?.terminate();
@@ -288,11 +302,7 @@ export class Connection {
   }
 
   onDrain(): void {
-    if (this.unsent === undefined || this.socket === undefined) return;
-    const written = this.socket.write(this.unsent);
-    this.written ||= written > 0;
-    this.unsent =
-      written < this.unsent.byteLength ? this.unsent.subarray(Math.max(0, written)) : undefined;
+    this.flush();
   }
 
   onPeerEnd(): void {
@@ -325,7 +335,7 @@ export class Connection {
     const listener = this.listener;
     this.listener = undefined;
     this.resume();
-    const keep = reusable && this.unsent === undefined && !this.closed;
+    const keep = reusable && this.unsent.length === 0 && !this.closed;
     if (keep) this.release(this, true);
     else this.destroy();
     listener?.onEnd();

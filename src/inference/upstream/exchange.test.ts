@@ -49,7 +49,7 @@ async function underWay() {
     parser.push(Buffer.from(bytes));
     if (!ended) exchange.onRead();
   };
-  const started = exchange.start({ text: "", byteLength: 0 });
+  const started = exchange.start([]);
   read(head);
   expect((await started) as unknown).toBe(exchange);
   return { exchange, calls, read };

@@ -15,18 +15,20 @@ function startClient() {
   const clock = new FakeClock();
   const client = new UpstreamClient({ clock });
   ends.push(() => client.close());
-  const post = async (url: string): Promise<number> => {
-    const response = await client.send({
+  const exchange = (url: string, body: string) =>
+    client.send({
       target: upstreamTarget(url, { "content-type": "application/json" }),
-      body: "{}",
+      body,
       connectTimeoutMs: 2_000,
       timeouts: { firstTokenMs: 10_000, idleMs: 10_000, totalMs: 10_000 },
       abortScope: new AbortScope(undefined, { aborts: false }),
     });
+  const post = async (url: string): Promise<number> => {
+    const response = await exchange(url, "{}");
     await response.readText(1_000);
     return response.status;
   };
-  return { clock, post };
+  return { clock, exchange, post };
 }
 
 /**
@@ -97,4 +99,30 @@ test("a close that waits to be read is heard before a connection that was idle f
   server.closeUnheard("finish");
   expect(await post(server.url)).toBe(200);
   await second;
+});
+
+test.each([
+  ["ASCII, joined to its head", '{"a":"plain"}'],
+  ["other text, joined to its head", '{"a":"über 日本"}'],
+  ["ASCII, more than a socket takes at once", `{"a":"${"plain ".repeat(2_000_000)}"}`],
+  ["other text, more than a socket takes at once", `{"a":"${"über 日本 ".repeat(700_000)}"}`],
+])("a body arrives as it is: %s", async (_, body) => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      const bytes = await request.bytes();
+      return new Response(Bun.SHA256.hash(bytes, "hex"), {
+        headers: { "x-bytes": `${bytes.length}` },
+      });
+    },
+  });
+  ends.push(() => server.stop(true));
+  const { exchange } = startClient();
+  const response = await exchange(`${server.url}`, body);
+  expect(await response.readText(1_000)).toBe(Bun.SHA256.hash(body, "hex"));
+  expect(response.headers["x-bytes"]).toBe(String(Buffer.byteLength(body)));
+  // The connection is kept, and its next request arrives whole, too.
+  const next = await exchange(`${server.url}`, "{}");
+  expect(await next.readText(1_000)).toBe(Bun.SHA256.hash("{}", "hex"));
 });

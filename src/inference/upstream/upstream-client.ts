@@ -239,12 +239,16 @@ function wayOf(
   return { place, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof };
 }
 
+/** Characters of a body from which it is sent apart from its head, since joining them copies it. */
+const apartCharactersMin = 64 * 1024;
+
 function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): WireRequest {
   const bodyBytes = Buffer.byteLength(body);
   const more = headers === undefined ? "" : headerLines(headers);
   const head = `${headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
-  // A head is ASCII, so its length in characters is its length in bytes.
-  return { text: head + body, byteLength: head.length + bodyBytes };
+  const parts = body.length < apartCharactersMin ? [head + body] : [head, body];
+  // A head is ASCII. Other text is encoded here, so that it is encoded only once.
+  return bodyBytes === body.length ? parts : parts.map((part) => Buffer.from(part));
 }
 
 const idleDefaultMs = 30_000;

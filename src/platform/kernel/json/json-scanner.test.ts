@@ -22,6 +22,7 @@ describe("what passes a bound, and what just does not", () => {
     ["", undefined],
   ] as const)("%s: %s", (text, passed) => {
     expect(scan(text)).toBe(passed);
+    expect(new JsonScanner(bounds).pushText(text)).toBe(passed);
   });
 });
 
@@ -39,7 +40,7 @@ function countIn(value: unknown, counts: JsonBounds, level = 1): void {
   for (const entry of entries) countIn(entry, counts, level + 1);
 }
 
-test("counts as a parser would, wherever the bytes are cut", () => {
+test("counts as a parser would, wherever the bytes are cut, and in a whole text", () => {
   fc.assert(
     fc.property(
       fc.json({ stringUnit: "grapheme" }),
@@ -56,10 +57,13 @@ test("counts as a parser would, wherever the bytes are cut", () => {
           }
           return undefined;
         };
-        expect(passedWith(counts)).toBeUndefined();
-        for (const bound of ["levels", "members", "entries", "numbers"] as const) {
-          if (counts[bound] > 0)
-            expect(passedWith({ ...counts, [bound]: counts[bound] - 1 })).toBe(bound);
+        const passedAsText = (limits: JsonBounds) => new JsonScanner(limits).pushText(text);
+        for (const passed of [passedWith, passedAsText]) {
+          expect(passed(counts)).toBeUndefined();
+          for (const bound of ["levels", "members", "entries", "numbers"] as const) {
+            if (counts[bound] > 0)
+              expect(passed({ ...counts, [bound]: counts[bound] - 1 })).toBe(bound);
+          }
         }
       },
     ),

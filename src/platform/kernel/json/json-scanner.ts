@@ -46,6 +46,20 @@ export class JsonScanner {
     return undefined;
   }
 
+  /** Takes a whole text. Returns the bound that it exceeds, if any. */
+  pushText(text: string): PassedBound | undefined {
+    for (let at = 0; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      const passed = this.look(code);
+      if (passed !== undefined) return passed;
+      if (code === quote) {
+        at = closingQuote(text, at + 1);
+        this.inString = false;
+      }
+    }
+    return undefined;
+  }
+
   /** Returns the position of the quote that ends the string, or the end of the piece. */
   private stringEnd(bytes: Uint8Array, from: number): number {
     for (let at = from; ; ) {
@@ -88,6 +102,16 @@ export class JsonScanner {
     this.counts[what] += 1;
     return this.counts[what] > this.bounds[what] ? what : undefined;
   }
+}
+
+/** Returns the position of the quote that ends a string of a text, or the end of the text. */
+function closingQuote(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashesFrom = at;
+    while (slashesFrom > from && text.charCodeAt(slashesFrom - 1) === backslash) slashesFrom -= 1;
+    if ((at - slashesFrom) % 2 === 0) return at;
+  }
+  return text.length;
 }
 
 /**
