@@ -193,6 +193,8 @@ export interface StreamRelay {
 export interface Passthrough {
   /** The body that is sent upstream, as JSON text. */
   readonly requestText: string;
+  /** The same body in parts, which a long one is sent in without joining them; absent means one. */
+  readonly requestParts?: readonly string[] | undefined;
   /** Headers that are sent with it, beside the provider's own. */
   readonly requestHeaders?: Readonly<Record<string, string>>;
   /** Parts of the request that the upstream is not sent. */

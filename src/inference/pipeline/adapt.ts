@@ -91,6 +91,7 @@ function fitted(
   return {
     ...adapter,
     requestText: fit.text,
+    requestParts: undefined,
     requestHeaders: fit.headers,
     losses: [...losses, ...fit.losses],
   };

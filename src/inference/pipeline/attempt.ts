@@ -64,10 +64,10 @@ export async function sendTo(
       stream,
       purpose,
     });
-    const { requestText: body, requestHeaders } = adapter;
+    const { requestText: body, requestParts, requestHeaders } = adapter;
     const response = await deps.upstream.send({
       target,
-      body,
+      body: requestParts ?? body,
       headers:
         target.signing === undefined
           ? requestHeaders

@@ -41,8 +41,8 @@ const freshForMs = 1_000;
 /** A request to a provider, ready to be sent. */
 export interface UpstreamRequest {
   target: UpstreamTarget;
-  /** JSON text. */
-  body: string;
+  /** JSON text, or its parts. */
+  body: string | readonly string[];
   /**
    * The headers of this request alone. Their values are checked here, since clients may influence
    * them.
@@ -239,16 +239,30 @@ function wayOf(
   return { place, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof };
 }
 
-/** Characters of a body from which it is sent apart from its head, since joining them copies it. */
+/** Characters from which a part is sent by itself, since joining it to others copies it. */
 const apartCharactersMin = 64 * 1024;
 
 function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): WireRequest {
-  const bodyBytes = Buffer.byteLength(body);
+  const bodyParts = typeof body === "string" ? [body] : body;
+  let bytes = 0;
+  let characters = 0;
+  for (const part of bodyParts) {
+    bytes += Buffer.byteLength(part);
+    characters += part.length;
+  }
   const more = headers === undefined ? "" : headerLines(headers);
-  const head = `${headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
-  const parts = body.length < apartCharactersMin ? [head + body] : [head, body];
+  const wire: string[] = [];
+  let short = `${headPrefix}${more}content-length: ${bytes}\r\n\r\n`;
+  for (const part of bodyParts) {
+    if (part.length < apartCharactersMin) short += part;
+    else {
+      wire.push(short, part);
+      short = "";
+    }
+  }
+  if (short !== "") wire.push(short);
   // A head is ASCII. Other text is encoded here, so that it is encoded only once.
-  return bodyBytes === body.length ? parts : parts.map((part) => Buffer.from(part));
+  return bytes === characters ? wire : wire.map((part) => Buffer.from(part));
 }
 
 const idleDefaultMs = 30_000;

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { leastMicroseconds } from "../../../../test/support/least-microseconds.ts";
-import { editMembers, editScanned, replaceEach, scanMembers } from "./json-members.ts";
+import {
+  editInParts,
+  editMembers,
+  editScanned,
+  joined,
+  replaceEach,
+  scanMembers,
+} from "./json-members.ts";
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const key = fc.oneof(
@@ -228,6 +235,15 @@ describe("editMembers", () => {
   ];
   test.each(rows)("%s with %j becomes %s", (text, edits, expected) => {
     expect(editMembers(text, new Map(edits))).toBe(expected);
+  });
+
+  test.each(rows)("%s with %j becomes the same in parts, behind a long member", (text, edits) => {
+    const long = `"long":"${'a\\"b'.repeat(20_000)}"`;
+    const separator = /^\s*\{\s*\}/.test(text) ? "" : ",";
+    const lengthened = text.replace("{", () => `{${long}${separator}`);
+    const parts = editInParts(lengthened, new Map(edits));
+    expect(joined(parts)).toBe(editMembers(lengthened, new Map(edits)));
+    expect(parts.length).toBeGreaterThan(1);
   });
 
   test("a megabyte of text is edited quickly", () => {

@@ -72,6 +72,26 @@ export function editMembers(text: string, edits: MemberEdits): string {
   );
 }
 
+/** Characters from which an edited text is left in parts, since joining them copies all of it. */
+const partsCharactersMin = 64 * 1024;
+
+/**
+ * Does the same, and returns the new text in parts that follow one another. What is kept of a long
+ * text is a view of it, which takes no memory of its own.
+ */
+export function editInParts(text: string, edits: MemberEdits): readonly string[] {
+  if (text.length < partsCharactersMin) return [editMembers(text, edits)];
+  const members = scanMembers(text);
+  return replacedParts(text, members, edits) ?? rebuiltParts(text, members, edits);
+}
+
+/** Joins parts. The engine copies them only once the text is read. */
+export function joined(parts: readonly string[]): string {
+  let text = "";
+  for (const part of parts) text += part;
+  return text;
+}
+
 /** The most names, since each takes one bit of a number. */
 const namesMax = 30;
 
@@ -136,19 +156,19 @@ function plainIndex(
 
 /** Does the same for a text whose members were scanned already. */
 export function editScanned(text: string, members: readonly Member[], edits: MemberEdits): string {
-  return replaceMembers(text, members, edits) ?? rebuildMembers(text, members, edits);
+  return joined(replacedParts(text, members, edits) ?? rebuiltParts(text, members, edits));
 }
 
 /**
  * Replaces members that occur once, which is the usual case; undefined when an edit does more than
  * that.
  */
-function replaceMembers(
+function replacedParts(
   text: string,
   members: readonly Member[],
   edits: MemberEdits,
-): string | undefined {
-  let edited = "";
+): string[] | undefined {
+  const parts: string[] = [];
   let copiedTo = 0;
   const replaced: string[] = [];
   for (const { key, valueStart, valueEnd } of members) {
@@ -158,51 +178,46 @@ function replaceMembers(
       continue;
     }
     if (replaced.includes(key)) return undefined;
-    edited += text.slice(copiedTo, valueStart) + value;
+    parts.push(text.slice(copiedTo, valueStart), value);
     copiedTo = valueEnd;
     replaced.push(key);
   }
-  return replaced.length === edits.size ? edited + text.slice(copiedTo) : undefined;
+  if (replaced.length < edits.size) return undefined;
+  parts.push(text.slice(copiedTo));
+  return parts;
 }
 
-function rebuildMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
+function rebuiltParts(text: string, members: readonly Member[], edits: MemberEdits): string[] {
   const missing = new Map(edits);
   for (const member of members) missing.delete(member.key);
   const firstKey = members[0]?.keyStart;
   const last = members[members.length - 1];
   const bodyStart = firstKey ?? text.indexOf("{") + 1;
   const bodyEnd = last?.valueEnd ?? bodyStart;
-  const body = appendMembers(keptMembers(text, members, edits), missing);
-  return text.slice(0, bodyStart) + body + text.slice(bodyEnd);
+  const parts = keptParts(text, members, edits);
+  for (const [key, value] of missing) {
+    if (value === undefined) continue;
+    parts.push(`${parts.length === 0 ? "" : ","}${JSON.stringify(key)}:${value}`);
+  }
+  return [text.slice(0, bodyStart), ...parts, text.slice(bodyEnd)];
 }
 
 /**
  * Returns the members that stay, each with the separator that preceded it, so that spacing is kept.
  */
-function keptMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
-  let kept = "";
+function keptParts(text: string, members: readonly Member[], edits: MemberEdits): string[] {
+  const parts: string[] = [];
   let previousEnd = 0;
   for (const member of members) {
     const value = edits.get(member.key);
     if (value !== undefined || !edits.has(member.key)) {
-      if (kept !== "") kept += text.slice(previousEnd, member.keyStart);
-      kept +=
-        value === undefined
-          ? text.slice(member.keyStart, member.valueEnd)
-          : text.slice(member.keyStart, member.valueStart) + value;
+      if (parts.length > 0) parts.push(text.slice(previousEnd, member.keyStart));
+      if (value === undefined) parts.push(text.slice(member.keyStart, member.valueEnd));
+      else parts.push(text.slice(member.keyStart, member.valueStart), value);
     }
     previousEnd = member.valueEnd;
   }
-  return kept;
-}
-
-function appendMembers(kept: string, missing: MemberEdits): string {
-  let body = kept;
-  for (const [key, value] of missing) {
-    if (value === undefined) continue;
-    body += `${body === "" ? "" : ","}${JSON.stringify(key)}:${value}`;
-  }
-  return body;
+  return parts;
 }
 
 function readMember(text: string, keyStart: number): Member {

@@ -1,5 +1,7 @@
 import {
+  editInParts,
   editMembers,
+  joined,
   type MemberEdits,
   memberText,
 } from "../../../../platform/kernel/json/json-members.ts";
@@ -26,9 +28,10 @@ import { messagesGatewayFields } from "../request-schema.ts";
  * members replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
-  const { text, losses } = requestText(request, route);
+  const { text, parts, losses } = requestText(request, route);
   return {
     requestText: text,
+    requestParts: parts,
     requestHeaders: requestHeaders(request.dialectHeaders),
     losses,
     readWhole: readMessage,
@@ -43,7 +46,7 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
 export function requestText(
   { text, body }: OriginalRequest,
   { route, outputCap }: TargetRoute,
-): { text: string; losses: readonly Loss[] } {
+): { text: string; parts: readonly string[]; losses: readonly Loss[] } {
   const edits = new Map<string, string | undefined>([
     ["model", JSON.stringify(route.upstreamModel)],
   ]);
@@ -62,8 +65,10 @@ export function requestText(
   if (stopsThinking) edits.set("thinking", undefined);
   const reason = "the calls under way were made without thoughts of this model";
   const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
+  const parts = editInParts(text, edits satisfies MemberEdits);
   return {
-    text: editMembers(text, edits satisfies MemberEdits),
+    text: joined(parts),
+    parts,
     losses: [...fitted.losses, ...losses, ...unthought],
   };
 }

@@ -1,4 +1,9 @@
-import { editMembers, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import {
+  editInParts,
+  editMembers,
+  joined,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import type { DialectDeviations } from "../../dialect.ts";
@@ -18,11 +23,12 @@ import { chatGatewayFields } from "../request-schema.ts";
  * replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
-  const { text, losses } = requestText(request, route);
+  const { text, parts, losses } = requestText(request, route);
   const shape = answerShapeOf(request);
   const { traceId, nowSeconds } = request;
   return {
     requestText: text,
+    requestParts: parts,
     losses,
     readWhole: (answer, body) => readCompletion(answer, body, { shape, nowSeconds }),
     createRelay: (options) => new ChatRelay({ ...options, traceId, shape, nowSeconds }),
@@ -34,6 +40,8 @@ type Edits = Map<string, string | undefined>;
 /** A request as it is sent upstream. */
 interface RequestText {
   text: string;
+  /** The same text in parts. */
+  parts: readonly string[];
   losses: readonly Loss[];
 }
 
@@ -77,7 +85,8 @@ function requestText(
     providerId: route.provider.id,
   });
   if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
-  return { text: editMembers(request.text, edits), losses: [...losses, ...opened.losses] };
+  const parts = editInParts(request.text, edits);
+  return { text: joined(parts), parts, losses: [...losses, ...opened.losses] };
 }
 
 type Declared = Parameters<typeof clampEffort>[1];

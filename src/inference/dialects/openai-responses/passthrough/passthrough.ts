@@ -1,4 +1,9 @@
-import { editMembers, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import {
+  editInParts,
+  editMembers,
+  joined,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import {
@@ -20,10 +25,11 @@ import { ResponsesRelay } from "./passthrough-stream.ts";
  * members replaced that have to change.
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
-  const { text, losses } = requestText(request, route);
+  const { text, parts, losses } = requestText(request, route);
   const providerId = route.route.provider.id;
   return {
     requestText: text,
+    requestParts: parts,
     losses,
     readWhole: (whole, body) => readResponse(whole, body, { request, providerId }),
     createRelay: (options) =>
@@ -41,6 +47,8 @@ type Edits = Map<string, string | undefined>;
 /** A request as it is sent upstream. */
 interface RequestText {
   text: string;
+  /** The same text in parts. */
+  parts: readonly string[];
   losses: readonly Loss[];
 }
 
@@ -70,7 +78,8 @@ export function requestText(
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = stripFormat(request, { edits, route });
-  return { text: editMembers(text, edits), losses: [...fitted.losses, ...losses, ...stripped] };
+  const parts = editInParts(text, edits);
+  return { text: joined(parts), parts, losses: [...fitted.losses, ...losses, ...stripped] };
 }
 
 /** Removes the response format for a route that does not declare it. */
