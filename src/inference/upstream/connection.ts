@@ -24,7 +24,7 @@ export interface Place {
 }
 
 /** A part of a request in wire form. Text is ASCII: one byte per character. */
-export type WirePart = string | Uint8Array;
+type WirePart = string | Uint8Array;
 
 /** A request in wire form: parts that are sent one after the other. */
 export type WireRequest = readonly WirePart[];
