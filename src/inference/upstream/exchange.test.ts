@@ -185,3 +185,49 @@ test("the upstream waits while much is unread, and goes on once it was", async (
   await exchange.next();
   expect(calls).toEqual(["pause", "resume"]);
 });
+
+/** A clock that advances by itself each time it is read; `readings` counts that. */
+class AdvancingClock extends FakeClock {
+  readings = 0;
+  private readonly stepMs: number;
+
+  constructor(stepMs: number) {
+    super();
+    this.stepMs = stepMs;
+  }
+
+  override monotonicMs(): number {
+    this.readings += 1;
+    this.advance(this.stepMs);
+    return super.monotonicMs();
+  }
+}
+
+/** Returns how many sweeps come before one finds that a deadline has passed. */
+async function sweepsUntilDeadline(stepMs: number): Promise<number> {
+  const clock = new AdvancingClock(stepMs);
+  const watch = new DeadlineWatch(clock);
+  const { promise: struck, resolve } = Promise.withResolvers<void>();
+  watch.add({
+    place: -1,
+    addedAtSweep: 0,
+    excusedDeadlineMs: 0,
+    deadlineMs: stepMs + 1,
+    onDeadline: resolve,
+    onLasting: () => undefined,
+  });
+  await struck;
+  watch.stop();
+  // The first reading is that of `add`.
+  return clock.readings - 1;
+}
+
+describe("a deadline that has passed", () => {
+  test("counts in the sweep that finds it", async () => {
+    expect(await sweepsUntilDeadline(10)).toBe(1);
+  });
+
+  test("counts in the next one where the process stood still: what came meanwhile is read first", async () => {
+    expect(await sweepsUntilDeadline(10_000)).toBe(2);
+  });
+});

@@ -80,6 +80,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   deadlineMs: number;
   place = -1;
   addedAtSweep = 0;
+  excusedDeadlineMs = 0;
   /** The status of the answer; 0 until its head has come. */
   status = 0;
   headers = noHeaders;
@@ -361,6 +362,8 @@ interface Watched extends Passing {
   deadlineMs: number;
   /** The number of sweeps before it was added. */
   addedAtSweep: number;
+  /** The last deadline that passed while the process stood still. */
+  excusedDeadlineMs: number;
   onDeadline(): void;
   /** Called once when it has been watched for more than a moment: 40 to 60 ms. */
   onLasting(): void;
@@ -376,10 +379,14 @@ const momentSweeps = 3;
 /**
  * Watches all exchanges in flight with one timer. A sweep looks for deadlines that have passed, so
  * that moving a deadline, which every stream event does, is one assignment.
+ *
+ * A sweep that comes late shows that the process stood still, and answers that arrived meanwhile
+ * wait in their sockets. They are read before the next sweep, which then counts.
  */
 export class DeadlineWatch {
   private readonly watched = new PassingSet<Watched>();
   private sweeps = 0;
+  private sweptAtMs = 0;
   private readonly clock: Clock;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -390,7 +397,9 @@ export class DeadlineWatch {
   add(entry: Watched): void {
     entry.addedAtSweep = this.sweeps;
     this.watched.add(entry);
-    this.timer ??= setInterval(this.sweep, sweepIntervalMs);
+    if (this.timer !== undefined) return;
+    this.sweptAtMs = this.clock.monotonicMs();
+    this.timer = setInterval(this.sweep, sweepIntervalMs);
   }
 
   remove(entry: Watched): void {
@@ -407,9 +416,15 @@ export class DeadlineWatch {
     if (this.watched.size === 0) return this.stop();
     this.sweeps += 1;
     const nowMs = this.clock.monotonicMs();
+    const isLate = nowMs - this.sweptAtMs > 2 * sweepIntervalMs;
+    this.sweptAtMs = nowMs;
     this.watched.forEach((entry) => {
       if (this.sweeps - entry.addedAtSweep === momentSweeps) entry.onLasting();
       if (entry.place < 0 || entry.deadlineMs > nowMs) return;
+      // Once for each deadline: a process that is always late has them, too.
+      const isExcused = isLate && entry.excusedDeadlineMs !== entry.deadlineMs;
+      entry.excusedDeadlineMs = entry.deadlineMs;
+      if (isExcused) return;
       this.watched.delete(entry);
       entry.onDeadline();
     });
