@@ -14,11 +14,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { Client } from "pg";
 import { z } from "zod";
+import { freePort } from "../end-to-end/process/support/ports.ts";
 
 const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
 
@@ -61,17 +62,6 @@ function makeDataDirectory(): void {
   chmodSync(root, 0o711);
   mkdirSync(dataDirectory, { mode: 0o700 });
   if (account.uid !== undefined) chownSync(dataDirectory, account.uid, account.gid ?? account.uid);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 function initialise(initdb: string): void {
@@ -172,7 +162,7 @@ try {
   const primaryUrl = process.argv[3];
   if (primaryUrl === undefined) initialise(initdb);
   else await copy(primaryUrl);
-  const port = await freePort();
+  const port = freePort();
   await listen(postgres, port);
   owner.write(`postgres://switchyard@127.0.0.1:${port}/postgres\n`);
 } catch (error) {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PeopledGateway } from "../../api/people-browser.ts";
 import { AppSide } from "../../consent/flows.ts";
+import { freePort } from "../../process/support/ports.ts";
 import { approveAt, firstMatch, startPeopledMcp } from "./peopled-mcp.ts";
 import { missingProgram, startProgram } from "./protocol-programs.ts";
 
@@ -22,19 +23,11 @@ describe.skipIf(missing !== undefined)(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    /** A port that was free a moment ago; the suite listens for the code there. */
-    async function freePort(): Promise<number> {
-      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-      const { port } = server;
-      await server.stop(true);
-      return Number(port);
-    }
-
     test.each(["2025-11-25", "2026-07-28"])(
       "metadata and the authorization code grant, revision %s",
       async (revision) => {
         const { origin, baseUrl } = people.gateway();
-        const port = await freePort();
+        const port = freePort();
         const redirect = `http://127.0.0.1:${port}/callback`;
         const clientId = await new AppSide(baseUrl).clientId({
           redirect_uris: [redirect],
