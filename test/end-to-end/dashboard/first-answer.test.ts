@@ -46,5 +46,5 @@ test.skipIf(!hasChromium)(
       await scene.stop();
     }
   },
-  60_000,
+  120_000,
 );

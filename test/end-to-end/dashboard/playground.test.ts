@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
 
   test("stops an answer in the middle, and keeps what came", async () => {
     const { page, close } = await scene.open("developer", "/playground");
-    await ask(page, "Slowly. sandbox:tokens=400 sandbox:token_delay_ms=50");
+    await ask(page, "Slowly. sandbox:tokens=4000 sandbox:token_delay_ms=50");
     await page.getByText("[simulated by").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("stopped", { exact: true }).waitFor();

@@ -31,6 +31,8 @@ function openRequestsOf(page: Page): Set<Request> {
   page.on("request", (request) => requests.add(request));
   page.on("requestfinished", (request) => requests.delete(request));
   page.on("requestfailed", (request) => requests.delete(request));
+  // Nobody tells how the requests of the document before ended; "networkidle" tells of the new one's.
+  page.on("domcontentloaded", () => requests.clear());
   return requests;
 }
 

@@ -178,7 +178,7 @@ describe.skipIf(!hasChromium).each(engines)(
       const set = await scene.ask(context, "POST", "/api/auth/two-factor/enable", { password });
       const uri = textAt(set, "totp_uri");
       await scene.ask(context, "POST", "/api/auth/two-factor/confirm", {
-        code: codeOf(uri, Date.now() - 30_000),
+        code: codeOf(uri, Date.now()),
       });
       const fresh = await scene.open();
       await fresh.page.goto(`${scene.origin}/sign-in?return_to=/device`);
