@@ -37,7 +37,7 @@ export interface GatewayProcess {
   stderrHas(text: string): Promise<void>;
   /** Kills the process with SIGKILL, which to it is like a power cut. */
   kill9(): Promise<void>;
-  /** Stops the process with SIGTERM and returns its exit code. */
+  /** Stops the process with SIGTERM and returns its exit code, once all that it wrote is read. */
   terminate(): Promise<number>;
 }
 
@@ -110,6 +110,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<Gatewa
     },
     async terminate() {
       child.kill("SIGTERM");
+      await Promise.all([stdout.complete, stderr.complete]);
       return child.exited;
     },
   };

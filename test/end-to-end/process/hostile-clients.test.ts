@@ -203,7 +203,7 @@ test("a file limit that is reached: idle connections make room, and /metrics and
   const limited = await startProcess({
     command: ["sh", "-c", `ulimit -n 300; exec ${process.execPath} ${mainPath}`],
   });
-  expect(limited.stderrText).toContain("only 300 files may be open at once");
+  await limited.stderrHas("only 300 files may be open at once");
   const clients = Array.from({ length: 400 }, () =>
     new RawClient(limited.port).write(head("GET", "/healthz", [])),
   );

@@ -130,7 +130,7 @@ describe("Postgres", () => {
       expectToStand(seen, books);
       expect(books.charges.size).toBe(seen.length);
       await expectNothingHeld(gateway, books.balanceNano);
-      expect(gateway.stderrText).toContain("the database session for commits was lost");
+      await gateway.stderrHas("the database session for commits was lost");
     },
   );
 

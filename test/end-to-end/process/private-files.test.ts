@@ -32,6 +32,6 @@ test("what an earlier release left open is taken from others, and the log names 
   for (const name of readdirSync(dataDirectory)) chmodSync(join(dataDirectory, name), 0o644);
   const second = await startProcess({ dataDirectory });
   expect(openIn(dataDirectory)).toEqual([]);
-  expect(second.stderrText).toContain("backup.db");
+  await second.stderrHas("backup.db");
   await second.terminate();
 });

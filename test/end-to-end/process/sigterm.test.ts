@@ -108,7 +108,7 @@ describe("SIGTERM", () => {
     const shown = [...chargeIn(streamText), ...chargeIn(wholeText)];
     expect(shown).toHaveLength(2);
     expect(await exited).toBe(0);
-    expect(gateway.stderrText).toContain('"msg":"drained"');
+    await gateway.stderrHas('"msg":"drained"');
     expect(await standingCharges()).toEqual(byId(shown));
   });
 

@@ -168,7 +168,7 @@ describe("npm start", () => {
       } finally {
         expect(await gateway.terminate()).toBe(0);
       }
-      expect(gateway.stderrText).toContain('"msg":"drained"');
+      await gateway.stderrHas('"msg":"drained"');
     },
   );
 });

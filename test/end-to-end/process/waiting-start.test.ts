@@ -42,12 +42,12 @@ describe("a start waits", () => {
     const gateway = await startProcess({
       environment: { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY },
     });
+    expect(await gateway.terminate()).toBe(0);
     expect(
       gateway.stderrText
         .split("\n")
         .filter((line) => line.includes('"msg":"waiting for the database"')),
     ).toHaveLength(3);
-    expect(await gateway.terminate()).toBe(0);
     await proxy.close();
   });
 
@@ -55,7 +55,7 @@ describe("a start waits", () => {
     const redis = await startRedis();
     const { url, proxy } = await closedAtFirst(redis.url, 3);
     const gateway = await startProcess({ environment: { REDIS_URL: url } });
-    expect(gateway.stderrText).toContain("the server of shared state cannot be reached");
+    await gateway.stderrHas("the server of shared state cannot be reached");
     expect(await gateway.terminate()).toBe(0);
     await proxy.close();
     await redis.kill();
