@@ -95,11 +95,13 @@ describe.skipIf(!hasChromium).each(engines)(
         expect(await page.getByText("weak: 50.00 %").isVisible()).toBe(true);
         expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
         await page.getByRole("link", { name: "models" }).click();
-        await page
+        const model = page
           .getByRole("listitem")
           .filter({ hasText: "acme/small<b>" })
-          .getByRole("link")
-          .click();
+          .getByRole("link");
+        const path = await model.getAttribute("href");
+        await model.click();
+        await page.waitForURL(new URL(path ?? "", scene.origin).href);
         expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
         expect(await page.getByText("acme/small<b>", { exact: true }).isVisible()).toBe(true);
         await context.close();
