@@ -101,7 +101,7 @@ const departures: readonly Departure[] = [
  * The gate stays closed, so that nothing but the departure can end the request: the bound has room
  * for a busy machine, and `client-disconnects` has the narrow one.
  */
-const abortedWithinMs = 5_000;
+const abortedWithinMs = 25_000;
 
 /** The provider that would be asked next, were the client still there. */
 const nextProvider = ({ upstream }: Pair): string =>

@@ -9,13 +9,8 @@ import { createKey, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
-/**
- * What a change may take until it is in force everywhere, in milliseconds, on a machine with
- * nothing else to do.
- */
-const promisedMs = 1_000;
-/** The tests' machine has more to do. */
-const patienceMs = 5 * promisedMs;
+/** A change is in force everywhere within a second, where the machine has nothing else to do. */
+const patienceMs = 30_000;
 
 describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () => {
   let nodes: Nodes;
@@ -133,7 +128,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await nodes.redis.restart();
     for (const gateway of nodes.gateways) {
       await until(async () => (await statusAt(gateway, testLlmKey)) === 200, {
-        patienceMs: 2 * patienceMs,
+        patienceMs,
         what: "200 with the server",
       });
     }

@@ -56,9 +56,12 @@ function peakMemoryMb(): number {
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
+/** Rounds of an attack, and most rounds while each of them meets a stall. */
+const [rounds, roundsMax] = [3, 12];
+
 /**
- * Runs an attack three times and takes the cheapest: a stall that the attack causes is there each
- * time, one by other work on this machine is not.
+ * Runs an attack three times or more and takes the cheapest: a stall that the attack causes is
+ * there each time, one by other work on this machine is not. Gives the results of all rounds.
  */
 async function expectCheap<Result>(
   attack: () => Promise<Result>,
@@ -68,7 +71,8 @@ async function expectCheap<Result>(
   const waitsMs: number[] = [];
   // 5 sets the highest mark back to what is in use (proc(5), clear_refs).
   writeFileSync(`/proc/${gateway.child.pid}/clear_refs`, "5");
-  for (let round = 0; round < 3; round += 1) {
+  const isCheap = (): boolean => Math.min(...waitsMs) < maxMs();
+  while (results.length < rounds || (!isCheap() && results.length < roundsMax)) {
     await probe.worstMs();
     results.push(await attack());
     waitsMs.push(await probe.worstMs());
@@ -138,7 +142,7 @@ describe("costs nobody else anything", () => {
     const answers = await expectCheap(() =>
       ask(head("GET", "/healthz", [`x-a: ${"x".repeat(120_000)}`])),
     );
-    expect(answers.map(statusOf)).toEqual([431, 431, 431]);
+    expect([...new Set(answers.map(statusOf))]).toEqual([431]);
   });
 
   test("a body in a million chunks of one byte is read", async () => {
@@ -165,7 +169,7 @@ describe("costs nobody else anything", () => {
       { maxMs: () => bare.cheapestMs() + Math.max(bare.cheapestMs(), healthzMaxMs) },
     );
     await bare.end();
-    expect(answers.map(statusOf)).toEqual([200, 200, 200]);
+    expect([...new Set(answers.map(statusOf))]).toEqual([200]);
   });
 
   const manyMembers = `{"a":[${'{"b":1},'.repeat(2_400_000)}{}]}`;
