@@ -6,6 +6,7 @@ import { testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import type { PeopledGateway } from "../api/people-browser.ts";
 import { skillDocument } from "../hub/hub-scene.ts";
+import { freePort } from "../process/support/ports.ts";
 import { approveAt, firstMatch, startPeopledMcp } from "./conformance/peopled-mcp.ts";
 import { missingProgram, runProgram, startProgram } from "./conformance/protocol-programs.ts";
 import { toolContract } from "./tool-contract.ts";
@@ -40,7 +41,7 @@ describe.skipIf(missing !== undefined)(
         BROWSER: "true",
         MCP_INSPECTOR_SECRET_STORE: "file",
       };
-      const callback = await freeCallback();
+      const callback = `http://127.0.0.1:${freePort()}/oauth/callback`;
       const child = startProgram(
         "inspector",
         parameters("--callback-url", callback, "--method", "tools/list"),
@@ -49,18 +50,11 @@ describe.skipIf(missing !== undefined)(
       const { match } = await firstMatch(child.stderr, /https?:\S+\/authorize\?\S+(?=\s)/);
       expect((await approveAt(people.owner, match, { bundle: "standard" })).status).toBe(200);
       expect(await child.exited).toBe(0);
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await people.stop();
       for (const each of [folder, keysFolder]) rmSync(each, { recursive: true, force: true });
     });
-
-    async function freeCallback(): Promise<string> {
-      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-      const { port } = server;
-      await server.stop(true);
-      return `http://127.0.0.1:${port}/oauth/callback`;
-    }
 
     const run = async (...more: string[]): Promise<unknown> => {
       const variables = { MCP_INSPECTOR_SECRET_STORE: "file" };

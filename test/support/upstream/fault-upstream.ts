@@ -1,4 +1,5 @@
 import type { Socket } from "bun";
+import { freePort } from "../../end-to-end/process/support/ports.ts";
 import { Gate } from "./gate.ts";
 import { healthyChat } from "./healthy-chat.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
@@ -88,16 +89,7 @@ function closeConnection(socket: Socket<UpstreamConnection>, open: Set<UpstreamC
 }
 
 /** Returns a base URL whose port has no listener, so that connections to it are refused. */
-export function refusingBaseUrl(): string {
-  const listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: { data: () => undefined },
-  });
-  const { port } = listener;
-  listener.stop(true);
-  return `http://127.0.0.1:${port}/v1`;
-}
+export const refusingBaseUrl = (): string => `http://127.0.0.1:${freePort()}/v1`;
 
 class Behaviour {
   private standing: Script | ScriptSource = healthyChat;
