@@ -31,7 +31,8 @@ function openRequestsOf(page: Page): Set<Request> {
   page.on("request", (request) => requests.add(request));
   page.on("requestfinished", (request) => requests.delete(request));
   page.on("requestfailed", (request) => requests.delete(request));
-  // Nobody tells how the requests of the document before ended; "networkidle" tells of the new one's.
+  // The browser may not report how requests of the previous document ended. For those of the new
+  // document there is "networkidle".
   page.on("domcontentloaded", () => requests.clear());
   return requests;
 }
