@@ -10,7 +10,7 @@ const rows: [period: BudgetPeriod, now: string, start: string, end: string][] = 
   ["monthly", "2026-12-31T23:59:59Z", "2026-12-01", "2027-01-01"],
   ["monthly", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"],
 ];
-test.each(rows)("%s at %s lasts from %s to %s", (period, now, start, end) => {
+test.each(rows)("a %s budget at %s covers the period from %s to %s", (period, now, start, end) => {
   const { startMs, endMs } = periodAt(period, Date.parse(now));
   expect([
     new Date(startMs).toISOString().slice(0, 10),
@@ -25,7 +25,7 @@ test.each([
   [999n, [50, 80]],
   [1_000n, [50, 80, 100]],
   [5_000n, [50, 80, 100]],
-] as [bigint, number[]][])("%d of 1000 have reached %j", (spent, reached) => {
+] as [bigint, number[]][])("%d of 1000 spent reaches the thresholds %j", (spent, reached) => {
   expect(reachedThresholds({ limitNano: 1_000n, thresholds: [50, 80, 100] }, spent)).toEqual(
     reached,
   );

@@ -57,7 +57,7 @@ async function start(
   return { ledger, ...credits, monthly, errors, close: () => storage.close() };
 }
 
-test("each workspace has its plan's credits once a month, over restarts, changes of plan and months", async () => {
+test("each workspace receives its plan's credits once a month, across restarts and plan changes", async () => {
   const clock = new FakeClock(Date.UTC(2026, 10, 30, 23));
   const workspaces = [workspaceOn("pro"), workspaceOn("free")];
   let books = await start("plans.db", { clock, workspaces });
@@ -86,7 +86,7 @@ test("each workspace has its plan's credits once a month, over restarts, changes
   await books.close();
 });
 
-test("what is left of a month lapses with it, bought credits stay, and a hold keeps what it counts on until it is settled", async () => {
+test("monthly credits expire at the end of the month; top-ups and open holds keep their credits", async () => {
   const clock = new FakeClock(Date.UTC(2026, 11, 31, 12));
   const workspaces = [workspaceOn("free")];
   const { ledger, grants, monthlyCredits, monthly, errors, close } = await start("lapse.db", {
@@ -133,7 +133,7 @@ test("what is left of a month lapses with it, bought credits stay, and a hold ke
   await close();
 });
 
-test("a grant with the same id is given once, and one that differs is told", async () => {
+test("a grant with a known id is not applied twice, and reports fields that differ", async () => {
   const clock = new FakeClock();
   const { grants, monthly, close } = await start("grants.db", { clock, workspaces: [] });
   const grant = {
@@ -151,7 +151,7 @@ test("a grant with the same id is given once, and one that differs is told", asy
   await close();
 });
 
-test("a database that refuses is told of, and asked again the next time", async () => {
+test("a grant that the database refuses is logged and tried again in the next run", async () => {
   const clock = new FakeClock();
   const books = await start("refused.db", { clock, workspaces: [workspaceOn("pro")] });
   await books.close();

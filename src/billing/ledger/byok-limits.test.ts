@@ -46,7 +46,7 @@ function start() {
   };
 }
 
-test("a limit that counts own keys holds their worst case and no balance; any other does neither", () => {
+test("a key limit that includes BYOK usage holds the worst case of BYOK requests, and no balance", () => {
   const { reserve, book } = start();
   expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
   expect(book.key("a").heldNano).toBe(60n);
@@ -58,7 +58,7 @@ test("a limit that counts own keys holds their worst case and no balance; any ot
   expect(book.key("b").heldNano).toBe(0n);
 });
 
-test("of a limit the dearer of both ways is held, since one of them serves", () => {
+test("a hold takes the higher of the BYOK and the platform cost from the key limit", () => {
   const { reserve, book, ledger } = start();
   const outcome = reserve(key("a", 100n, true), { ceilingNano: 40n, byokNano: 70n });
   expect([book.key("a").heldNano, book.workspace(workspaceId).heldNano]).toEqual([70n, 40n]);
@@ -66,7 +66,7 @@ test("of a limit the dearer of both ways is held, since one of them serves", () 
   expect([book.key("a").heldNano, book.workspace(workspaceId).heldNano]).toEqual([0n, 0n]);
 });
 
-test("what an own key paid counts against the limit, is no charge, and is written beside the charges", async () => {
+test("BYOK usage counts against the key limit, charges no balance and is stored beside the charges", async () => {
   const { reserve, post, book, commits } = start();
   const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
   await post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n });
@@ -86,7 +86,7 @@ test("what an own key paid counts against the limit, is no charge, and is writte
   expect(reserve(key("a", 100n, false), { ceilingNano: 90n })).toMatchObject({ heldNano: 90n });
 });
 
-test("a child's own keys count where its parent's limit counts them", async () => {
+test("BYOK usage of a child key counts against a parent limit that includes BYOK usage", async () => {
   const { reserve, post, book } = start();
   const parent = key("parent", 100n, true);
   const child = key("child", 1n, false);
@@ -96,7 +96,7 @@ test("a child's own keys count where its parent's limit counts them", async () =
   expect(reserve(child, { byokNano: 60n, parent })).toBe("key_limit");
 });
 
-test("what the database refused does not count", async () => {
+test("BYOK usage of a refused commit does not count against the key limit", async () => {
   const { reserve, post, book, commits } = start();
   const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
   commits.failNext = true;

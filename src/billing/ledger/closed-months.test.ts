@@ -74,7 +74,7 @@ async function filled(freshUrl: () => Promise<string>): Promise<ClosedLedger> {
 }
 
 describe.each(engines)("closed months on %s", (_, freshUrl) => {
-  test("transfers of months before the last full one move; balances, lists and single charges stay what they were", async () => {
+  test("moves the transfers of months before the last full month and keeps balances, lists and charges", async () => {
     const storage = await filled(freshUrl);
     const { database, commits } = storage;
     const chargeId = newId("gen", Date.UTC(2026, 7, 20));
@@ -119,7 +119,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("a transfer that is closed is refused as one that stands is, alone or beside others", async () => {
+  test("refuses a repeated transfer that is in a closed month, alone or in a batch", async () => {
     const storage = await openClosedLedger(await freshUrl());
     const atMs = Date.UTC(2026, 6, 5);
     const [chargeId, topUpId] = [newId("gen", atMs), "txn_bootstrap_credits"];
@@ -143,7 +143,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("a transfer that comes late is closed with the next month", async () => {
+  test("closes a late transfer with the next month", async () => {
     const storage = await filled(freshUrl);
     await openMonths(storage).closeDue(nowMs);
     await storage.commits.commit(chargeUnit("ws_a", Date.UTC(2026, 7, 9)));
@@ -159,7 +159,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("closing that ends between two batches leaves exact books, and goes on where it was", async () => {
+  test("keeps the books exact when closing stops between two batches, and resumes there", async () => {
     const storage = await filled(freshUrl);
     const before = await balancesOf(storage);
     for (let run = 0; ; run += 1) {
@@ -177,7 +177,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("after kill -9 in the middle the books are exact, and the next gateway goes on", async () => {
+  test("keeps the books exact after kill -9 while closing, and the next gateway finishes", async () => {
     const url = await freshUrl();
     const storage = await openClosedLedger(url);
     await fill(storage);
@@ -206,7 +206,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await last.close();
   }, 120_000);
 
-  test("what is changed, removed or added afterwards is named", async () => {
+  test("reports each closed transfer that was changed, removed or added later", async () => {
     const storage = await filled(freshUrl);
     const { database } = storage;
     await openMonths(storage).closeDue(nowMs);
@@ -285,7 +285,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("nothing is closed in the week in which gateways of the release before may be there", async () => {
+  test("closes nothing within a week after the migration, while older gateways may still run", async () => {
     const migratedFromMs = systemClock.nowMs();
     const storage = await openClosedLedger(await freshUrl());
     const migratedByMs = systemClock.nowMs();
@@ -297,7 +297,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("who lacks the key cannot make a closed transfer fit again", async () => {
+  test("reports closed transfers that were written with a different encryption key", async () => {
     const storage = await filled(freshUrl);
     await openMonths(storage, { encryptionKey: new Uint8Array(32).fill(8) }).closeDue(nowMs);
     expect((await problemsOf(storage)).length).toBeGreaterThan(132);

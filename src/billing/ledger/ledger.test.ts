@@ -67,20 +67,20 @@ async function runRow(
 
 /** Each line is an operation, its outcome, and `balance/held` afterwards. */
 const tables: Record<string, string> = {
-  "a hold is posted below its amount and the rest flows back": `
+  "posting less than the hold releases the rest": `
     credit t1 topup 1000           | ok                    | 1000/0
     reserve r1 500                 | ok                    | 1000/500
     reserve r1 500                 | exists                | 1000/500
     post r1 420                    | ok                    | 580/0
     post r1 420                    | already_settled       | 580/0
     void r1                        | already_settled       | 580/0`,
-  "a hold is clamped to what is left, and nothing left is refused": `
+  "a hold is reduced to the free balance, and refused if nothing is free": `
     credit t1 topup 1000           | ok                    | 1000/0
     reserve r1 9999                | ok                    | 1000/1000
     reserve r2 1                   | insufficient_balance  | 1000/1000
     post r1 300                    | ok                    | 700/0
     reserve r2 1                   | ok                    | 700/1`,
-  "a charge past the hold draws on what is free, never on other holds": `
+  "a charge above its hold uses the free balance, never other holds": `
     credit t1 topup 1000           | ok                    | 1000/0
     reserve r1 100                 | ok                    | 1000/100
     reserve r2 600                 | ok                    | 1000/700
@@ -95,7 +95,7 @@ const tables: Record<string, string> = {
   "a free request needs no balance": `
     reserve r1 0                   | ok                    | 0/0
     post r1 0                      | ok                    | 0/0`,
-  "a key's limit admits one of two, and again once its window has moved on": `
+  "a key limit refuses a hold above it, and admits holds again after its window": `
     credit t1 topup 1000           | ok                    | 1000/0
     reserve r1 100 100             | ok                    | 1000/100
     reserve r2 100 100             | key_limit             | 1000/100
@@ -104,11 +104,11 @@ const tables: Record<string, string> = {
     hours 26                       | ok                    | 900/0
     reserve r4 50 100              | ok                    | 900/50
     void r4                        | ok                    | 900/0`,
-  "a top-up counts for the very next request": `
+  "a top-up is available to the next request": `
     reserve r1 10                  | insufficient_balance  | 0/0
     credit t1 topup 10             | ok                    | 10/0
     reserve r1 10                  | ok                    | 10/10`,
-  "the backstop frees what nobody settled": `
+  "a hold that is never settled expires after the maximum hold time": `
     credit t1 topup 10             | ok                    | 10/0
     reserve r1 10                  | ok                    | 10/10
     hours 1                        | ok                    | 10/10
@@ -117,7 +117,7 @@ const tables: Record<string, string> = {
     expire -                       | r1                    | 10/0`,
 };
 
-describe("ledger tables", () => {
+describe("Ledger", () => {
   for (const [name, table] of Object.entries(tables)) {
     test(name, async () => {
       const setup = newLedger();
@@ -133,7 +133,7 @@ describe("ledger tables", () => {
     });
   }
 
-  test("what the balance cannot bear is booked to the operator", async () => {
+  test("books the part of a charge that exceeds the balance to the operator", async () => {
     const { ledger, commits } = newLedger();
     await ledger.credit({
       id: "t",
@@ -161,7 +161,7 @@ describe("ledger tables", () => {
     expect(commits.transferSum("operator:revenue")).toBe(130);
   });
 
-  test("a refused commit leaves nothing: the money is back and the hold is gone", async () => {
+  test("restores the balance and releases the hold when the commit is refused", async () => {
     const { ledger, commits } = newLedger();
     await ledger.credit({
       id: "t",
@@ -187,7 +187,7 @@ describe("ledger tables", () => {
   });
 });
 
-test("random histories never go below zero and always equal the sum of their transfers", async () => {
+test("random histories never take a balance below zero, and balances equal the sum of transfers", async () => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant("credit" as const),
@@ -257,7 +257,7 @@ test("random histories never go below zero and always equal the sum of their tra
   );
 });
 
-test("a key's hold, its charge and a refused charge are its parent's as well, down to nothing", async () => {
+test("a hold, a charge and a refused charge of a key also count for its parent key", async () => {
   const { ledger, commits, clock } = newLedger();
   await ledger.credit({
     id: "t1",
@@ -297,7 +297,7 @@ test("a key's hold, its charge and a refused charge are its parent's as well, do
   ]).toEqual([0n, 60n, 0n, 0n]);
 });
 
-test("a charge may be followed by more while other holds are open, and by none when it is the last", async () => {
+test("a charge allows later commits to follow while other holds are open, but not for the last hold", async () => {
   const told: (boolean | undefined)[] = [];
   class TellingCommits extends MemoryCommits {
     override commit(unit: CommitUnit, options?: CommitOptions): Promise<void> {

@@ -16,32 +16,32 @@ const row: PriceRow = {
   tiers: [{ aboveInputTokens: 200_000, price: { inputTokens: usd("1"), outputTokens: usd("3") } }],
 };
 
-describe("charges", () => {
+describe("chargeFor", () => {
   test.each([
-    ["nothing", {}, 0n],
+    ["an empty usage at zero", {}, 0n],
     ["input and output", { inputTokens: 1000, outputTokens: 500 }, 500_000n + 750_000n],
     [
-      "cache reads and writes have their own price",
+      "cache reads and cache writes at their own prices",
       { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20 },
       5_000n + 5_000n + 12_000n,
     ],
-    ["hour-long cache writes fall back to cache writes", { cacheWriteOneHourTokens: 10 }, 6_000n],
-    ["reasoning without its own price costs what output costs", { reasoningTokens: 100 }, 150_000n],
+    ["one-hour cache writes like other cache writes", { cacheWriteOneHourTokens: 10 }, 6_000n],
+    ["reasoning tokens at the price of output by default", { reasoningTokens: 100 }, 150_000n],
     [
-      "audio without its own price costs what text costs",
+      "audio tokens at the price of text by default",
       { inputAudioTokens: 2, outputAudioTokens: 2 },
       1_000n + 3_000n,
     ],
     [
-      "the tier counts all input and applies to the whole request",
+      "the whole request at the tier that its total input reaches",
       { inputTokens: 100_000, cacheReadTokens: 100_001 },
       200_001_000n,
     ],
-  ])("%s", (_, usage, expected) => {
+  ])("prices %s", (_, usage, expected) => {
     expect(chargeFor(row, usage)).toBe(expected);
   });
 
-  test("a price of 37.5 nano-dollars a token is exact", () => {
+  test("computes exact charges for a price of 37.5 nano-USD per token", () => {
     const cheap: PriceRow = {
       version: "v",
       base: { inputTokens: usd("0.0375"), outputTokens: 0n },

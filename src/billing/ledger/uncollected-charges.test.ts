@@ -26,7 +26,7 @@ function build() {
   return { commits, told, uncollected };
 }
 
-test("a refused charge is booked to the operator, and costs its workspace nothing", async () => {
+test("a refused charge is booked to the operator and costs the workspace nothing", async () => {
   const { commits, told, uncollected } = build();
   uncollected.keep(chargeOf(1));
   await uncollected.stop();
@@ -42,7 +42,7 @@ test("a refused charge is booked to the operator, and costs its workspace nothin
   expect(told).toEqual(["written 1 5"]);
 });
 
-test("what is refused again stays, and what is left at the end is reported as lost", async () => {
+test("a charge that is refused again is kept, and reported as lost at shutdown", async () => {
   const { commits, told, uncollected } = build();
   for (const ordinal of [1, 2, 3]) uncollected.keep(chargeOf(ordinal));
   commits.failNext = true;
@@ -51,7 +51,7 @@ test("what is refused again stays, and what is left at the end is reported as lo
   expect(told).toEqual(["lost 3 15"]);
 });
 
-test("there is room for ten thousand; beyond that charges are reported as lost at once", async () => {
+test("at most 10,000 refused charges are kept; further charges are reported as lost at once", async () => {
   const { told, uncollected } = build();
   for (let ordinal = 0; ordinal <= 10_000; ordinal += 1) uncollected.keep(chargeOf(ordinal));
   expect([uncollected.count, told]).toEqual([10_000, ["lost 1 5"]]);

@@ -15,7 +15,7 @@ test.each([
   [2_000, 150],
   [500_000, 25_050],
   [1, 51],
-])("%i cents of credits cost a fee of %i cents", (creditCents, feeCents) => {
+])("%i cents of credits have a fee of %i cents", (creditCents, feeCents) => {
   expect(quoteOf(creditCents, rule)).toEqual({
     creditCents,
     feeCents,
@@ -23,7 +23,7 @@ test.each([
   });
 });
 
-test("the fee is never less than its rule, and never a cent more", () => {
+test("the fee is its exact share, rounded up to the next cent", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 100_000_000 }),
@@ -47,9 +47,9 @@ test.each([
   [10.005, undefined],
   [1e-9, undefined],
   [1e-12, undefined],
-])("%d USD are %p cents", (usd, cents) => expect(centsFromUsd(usd)).toBe(cents));
+])("centsFromUsd(%d) returns %p", (usd, cents) => expect(centsFromUsd(usd)).toBe(cents));
 
-test("cents are exact in nano-USD and as text", () => {
+test("cents convert exactly to nano-USD and to text", () => {
   expect(nanoFromCents(1_105)).toBe(11_050_000_000n);
   expect([centsText(1_105, "usd"), centsText(-7, "usd")]).toEqual(["11.05 USD", "-0.07 USD"]);
 });

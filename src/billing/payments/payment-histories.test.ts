@@ -378,7 +378,7 @@ async function runHistories(count: number, freshUrl: () => Promise<string>): Pro
   await storage?.close();
 }
 
-test("three hundred histories of payments whose events come in any order, again, and into crashes agree with the model", async () => {
+test("300 histories of payments with reordered, repeated and interrupted events match the model", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-payments-"));
   let databases = 0;
   await runHistories(300, async () => `sqlite:${join(directory, `${databases++}.db`)}`).finally(
@@ -386,9 +386,9 @@ test("three hundred histories of payments whose events come in any order, again,
   );
 }, 180_000);
 
-test("ten of them agree on Postgres", () => runHistories(10, freshDatabase), 120_000);
+test("10 histories match the model on Postgres", () => runHistories(10, freshDatabase), 120_000);
 
-test("what a refused commit left undone beside the credits is done by the next round, though nobody tells of it again", async () => {
+test("the next round completes the steps of a refused commit without another event", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-payments-"));
   const storage = await openPaymentStorage(`sqlite:${join(directory, "test.db")}`);
   const history = new History(storage, "ws_1");

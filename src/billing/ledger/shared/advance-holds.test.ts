@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)(
       return { clock, one, other, workspaceId, reserve, reserveUntilAtOnce };
     }
 
-    test("requests that come often find one, and each is charged once", async () => {
+    test("serve frequent requests without a round trip, and each request is charged once", async () => {
       const { one, other, reserve } = await start();
       const told: PostedCharge[] = [];
       let atOnce = 0;
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedis)(
       expect(await other.durable()).toEqual({ monthlyNano: 0n, topupNano: 994_000n });
     });
 
-    test("near a limit each request asks for itself, and a limit admits exactly its number", async () => {
+    test("are not used near a limit, and the limit admits exactly its number of requests", async () => {
       const { one, other, reserve } = await start();
       const limit = { limitNano: 6_400n };
       let admitted = 0;
@@ -98,7 +98,7 @@ describe.skipIf(!hasRedis)(
       expect(admitted).toBe(64);
     });
 
-    test("what is not used within three seconds is free again", async () => {
+    test("are released after three seconds without use", async () => {
       const { clock, one, reserveUntilAtOnce } = await start();
       one.ledger.void(await reserveUntilAtOnce(one));
       await one.untilTold();
@@ -107,7 +107,7 @@ describe.skipIf(!hasRedis)(
       while ((await one.look()).heldNano > 0n) await Bun.sleep(1);
     });
 
-    test("a request that needs all there is gets what this process holds in advance", async () => {
+    test("are used by a request of the same process that needs the whole balance", async () => {
       const { one, reserve, reserveUntilAtOnce } = await start();
       one.ledger.void(await reserveUntilAtOnce(one));
       await one.untilTold();
@@ -122,7 +122,7 @@ describe.skipIf(!hasRedis)(
       });
     });
 
-    test("a limit that is lowered counts at once", async () => {
+    test("do not serve requests above a limit that was lowered", async () => {
       const { one, reserve } = await start();
       for (let index = 0; index < 20; index += 1)
         await reserve(one, 100n, { limitNano: 100_000n }).outcome;
@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis)(
       });
     });
 
-    test("those of a process that died are free after its lease", async () => {
+    test("are released when the lease of a dead process expires", async () => {
       const { clock, one, other, reserve, reserveUntilAtOnce } = await start();
       await Promise.all([one.life.beat(), other.life.beat()]);
       await reserveUntilAtOnce(one);
@@ -150,7 +150,7 @@ describe.skipIf(!hasRedis)(
       });
     });
 
-    test("a charge above what was held in advance is counted whole", async () => {
+    test("do not reduce a charge that is higher than the amount held in advance", async () => {
       const { one, other, reserveUntilAtOnce } = await start();
       const holdId = await reserveUntilAtOnce(one);
       const alongside = () => ({ inserts: [], adds: [] });

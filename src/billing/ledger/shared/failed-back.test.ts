@@ -20,7 +20,7 @@ const workspaceId = "ws_back";
 const nothing = () => ({ inserts: [], adds: [] });
 
 /** @see `docs/decisions/0122-sentinels-name-the-primary.md` */
-describe.skipIf(!hasRedis)(`a primary that is replaced and comes back${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`a primary that is replaced and later returns${redisMissing}`, () => {
   let storage: Storage<LedgerTables>;
   let servers: { kill(): Promise<void> }[];
   let sentinelUrl: string;
@@ -70,7 +70,7 @@ describe.skipIf(!hasRedis)(`a primary that is replaced and comes back${redisMiss
     client.disconnect();
   };
 
-  test("what was spent at the other server is not there again", async () => {
+  test("does not restore credits that were spent on the other server", async () => {
     const process = new LedgerProcess({ storage, shared, workspaceId, clock: new FakeClock() });
     await process.ledger.credit({
       id: "txn_back",

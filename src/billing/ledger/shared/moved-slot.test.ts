@@ -18,7 +18,7 @@ import type { LedgerTables } from "../ledger-store.ts";
 const nothing = () => ({ inserts: [], adds: [] });
 
 /** @see `docs/decisions/0140-a-cluster-in-parts.md` */
-describe.skipIf(!hasRedis)(`a workspace whose slot moves (on Valkey)${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`a workspace with a moving slot (on Valkey)${redisMissing}`, () => {
   let storage: Storage<LedgerTables>;
   let cluster: RedisCluster;
   let shared: [SharedParts, SharedParts];
@@ -73,7 +73,7 @@ describe.skipIf(!hasRedis)(`a workspace whose slot moves (on Valkey)${redisMissi
     return { one, other, move, reserve, post };
   };
 
-  test("what was spent while it was elsewhere is not there again when it comes back", async () => {
+  test("does not regain spent credits when its slot moves back", async () => {
     const { one, other, move, reserve, post } = await start("ws_back");
     await reserve(one, "a", 600n);
     await post(one, "a", 600n);
@@ -87,7 +87,7 @@ describe.skipIf(!hasRedis)(`a workspace whose slot moves (on Valkey)${redisMissi
     expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 100n, heldNano: 100n });
   }, 120_000);
 
-  test("what is held goes along, and is charged at the next server", async () => {
+  test("keeps its holds when its slot moves, and charges them on the new server", async () => {
     const { one, other, move, reserve, post } = await start("ws_held");
     await reserve(one, "a", 400n);
     await move();

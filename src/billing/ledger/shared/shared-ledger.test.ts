@@ -41,7 +41,7 @@ class Pair {
 }
 
 describe.skipIf(!hasRedis)(
-  `several processes on one balance (on Valkey and Postgres)${redisMissing}`,
+  `several processes with one balance (on Valkey and Postgres)${redisMissing}`,
   () => {
     const stage = sharedLedgerStage();
 
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)(
         reference: null,
       });
 
-    test("two hundred requests at once over both, on a balance for ten, admit ten and end at zero", async () => {
+    test("admit 10 of 200 concurrent requests if the balance covers 10, and end at zero", async () => {
       const pair = newPair();
       const { workspaceId } = pair.parts;
       await topUp(pair, 1_000n);
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedis)(
       expect(await pair.processes[0]!.durable()).toEqual({ monthlyNano: 0n, topupNano: 0n });
     });
 
-    test("what one adds the other can spend with its next request", async () => {
+    test("see credits that another process added with the next request", async () => {
       const pair = newPair();
       const { workspaceId } = pair.parts;
       const ask = (holdId: string) =>
@@ -102,7 +102,7 @@ describe.skipIf(!hasRedis)(
       expect(await ask("gen_after")).toMatchObject({ ok: true, heldNano: 5n, balanceNano: 10n });
     });
 
-    test("a key's limit, and that of the key which made it, are shared; they hold after the server forgot everything", async () => {
+    test("share the limits of a key and its parent key, also after the server lost its data", async () => {
       const pair = newPair();
       const { workspaceId } = pair.parts;
       await topUp(pair, 10_000n);
@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)(
       expect(await ask(0, "f", 500n)).toMatchObject({ ok: true, heldNano: 100n });
     });
 
-    test("a server that forgot everything is filled from the database, and has the holds again once they are renewed", async () => {
+    test("restore balances from the database and holds by renewal after the server lost its data", async () => {
       const pair = newPair();
       const { workspaceId } = pair.parts;
       await topUp(pair, 100n);
@@ -166,7 +166,7 @@ describe.skipIf(!hasRedis)(
       });
     });
 
-    test("histories of grants, charges, refunds, expiries, refusals and crashes of either agree with the model", async () => {
+    test("match the model in random histories of grants, charges, refunds, expiries and crashes", async () => {
       const amount = fc.bigInt({ min: 1n, max: 5_000_000_000n });
       const fate = fc.constantFrom<CommitFate>(
         "works",

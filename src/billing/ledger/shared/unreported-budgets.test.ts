@@ -26,7 +26,7 @@ const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
 
 /** @see `docs/decisions/0125-a-charge-is-committed-first.md` */
 describe.skipIf(!hasRedis)(
-  `sums of budgets beside charges that are not reported (on Valkey and Postgres)${redisMissing}`,
+  `budget sums with unreported charges (on Valkey and Postgres)${redisMissing}`,
   () => {
     const stage = sharedLedgerStage();
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasRedis)(
       return freeNano;
     }
 
-    test("the hold stands for the charge until the report, and then the charge does", async () => {
+    test("count the hold until the charge is reported, and then the charge", async () => {
       const parts = await start();
       await parts.reserve(parts.one, "a", 600n);
       await parts.post(parts.one, "a", 500n);
@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)(
       expect(await freeOf(parts)).toBe(500n);
     });
 
-    test("a sum that is read between the commit and the report has the charge once", async () => {
+    test("count the charge once when read between the commit and the report", async () => {
       const parts = await start();
       await parts.reserve(parts.one, "a", 600n);
       await parts.post(parts.one, "a", 500n);
@@ -131,7 +131,7 @@ describe.skipIf(!hasRedis)(
       expect(await freeOf(parts)).toBe(500n);
     });
 
-    test("a charge that is committed while a sum is read is counted by its report", async () => {
+    test("count a charge that is committed during the read when it is reported", async () => {
       const parts = await start();
       await parts.reserve(parts.one, "a", 600n);
       await parts.other.evict();
@@ -144,7 +144,7 @@ describe.skipIf(!hasRedis)(
       expect(await freeOf(parts)).toBe(500n);
     });
 
-    test("so is one that is reported while the sum is read", async () => {
+    test("count a charge once when it is committed and reported during the read", async () => {
       const parts = await start();
       await parts.reserve(parts.one, "a", 600n);
       await parts.other.evict();
@@ -156,7 +156,7 @@ describe.skipIf(!hasRedis)(
       expect(await freeOf(parts)).toBe(500n);
     });
 
-    test("one that stood before, and is reported while the sum is read, is not counted again", async () => {
+    test("count an earlier charge once when it is reported during the read", async () => {
       const parts = await start();
       await parts.reserve(parts.one, "a", 600n);
       await parts.post(parts.one, "a", 500n);

@@ -24,7 +24,7 @@ const holdOf = (workspaceId: string): SharedHold => ({
   settling: true,
 });
 
-test("charges that stand in one turn are reported together, those of each workspace by one script", async () => {
+test("charges committed in one turn are reported together, with one script per workspace", async () => {
   const reported = new Map<string, string[]>();
   const both = Promise.withResolvers<void>();
   const settled: string[] = [];
@@ -79,7 +79,7 @@ const nothing = () => ({ inserts: [], adds: [] });
 
 /** @see `docs/decisions/0125-a-charge-is-committed-first.md` */
 describe.skipIf(!hasRedis)(
-  `charges that stand before the shared server hears of them (on Valkey and Postgres)${redisMissing}`,
+  `charges not yet reported to the shared server (on Valkey and Postgres)${redisMissing}`,
   () => {
     const stage = sharedLedgerStage();
 
@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis)(
       };
     }
 
-    test("the answer waits for the database alone, and the hold keeps the money until the report", async () => {
+    test("do not delay the response; the hold reserves the credits until the report", async () => {
       const { one, other, reserve, post, letReportsGo } = await start();
       await reserve(one, "a", 600n);
       expect(await post(one, "a", 500n)).toMatchObject({
@@ -147,7 +147,7 @@ describe.skipIf(!hasRedis)(
       expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 400n });
     });
 
-    test("a reading between the commit and the report counts the charge once, and the hold not at all", async () => {
+    test("are counted once, without their hold, when read between the commit and the report", async () => {
       const { one, other, reserve, post, letReportsGo } = await start({ keyLimitNano: 1_000n });
       await reserve(one, "a", 600n);
       await reserve(one, "open", 100n);
@@ -164,7 +164,7 @@ describe.skipIf(!hasRedis)(
       expect(await reserve(other, "c", 1_000n)).toMatchObject({ heldNano: 100n, freeNano: 100n });
     });
 
-    test("a reading before the commit counts the hold, and the report the charge", async () => {
+    test("count as a hold when read before the commit, and as a charge after the report", async () => {
       const { one, other, reserve, post, letReportsGo } = await start({ keyLimitNano: 1_000n });
       await reserve(one, "a", 600n);
       await other.evict();
@@ -175,7 +175,7 @@ describe.skipIf(!hasRedis)(
       expect(await reserve(other, "b", 1_000n)).toMatchObject({ heldNano: 500n, freeNano: 500n });
     });
 
-    test("a report whose answer was lost is told as one that may have arrived", async () => {
+    test("are reported again as a possible repeat when the response to the report was lost", async () => {
       const { one, other, reserve, post, letReportsGo } = await start();
       one.losesReportAnswers = true;
       await reserve(one, "a", 600n);
@@ -186,7 +186,7 @@ describe.skipIf(!hasRedis)(
       expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 500n, heldNano: 0n });
     });
 
-    test("a server that forgot everything in between has it once, whether the hold was renewed or not", async () => {
+    test("are counted once if the server lost its data, with or without a renewed hold", async () => {
       for (const isRenewed of [false, true]) {
         const { one, other, reserve, post, letReportsGo } = await start();
         await reserve(one, "a", 600n);
@@ -200,7 +200,7 @@ describe.skipIf(!hasRedis)(
       }
     });
 
-    test("one that the database refuses frees its hold", async () => {
+    test("release their hold if the database refuses the commit", async () => {
       const { one, other, reserve, post } = await start();
       await reserve(one, "a", 600n);
       await one.meet("refused", () => post(one, "a", 500n));
@@ -208,7 +208,7 @@ describe.skipIf(!hasRedis)(
       expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 1_000n, heldNano: 0n });
     });
 
-    test("charges at once split the buckets between them, without asking the database again", async () => {
+    test("share both credit buckets when concurrent, without another database query", async () => {
       const { one, reserve, post, letReportsGo } = await start();
       await one.grant(`txn_ug${count}`, 250n);
       const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
@@ -222,7 +222,7 @@ describe.skipIf(!hasRedis)(
       expect(await one.look()).toEqual({ monthlyNano: 0n, topupNano: 250n, heldNano: 0n });
     });
 
-    test("whatever is read and forgotten in between, no more is free than the database has beside the holds", async () => {
+    test("never let the server offer more than the database balance minus the open holds", async () => {
       const action = fc.record({
         kind: fc.constantFrom("reserve", "reserve", "post", "post", "void", "evict", "renew"),
         amount: fc.bigInt({ min: 1n, max: 300n }),

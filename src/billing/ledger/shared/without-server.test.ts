@@ -10,7 +10,7 @@ import { nodeLeaseMs } from "./node-lease.ts";
 const nothing = () => ({ inserts: [], adds: [] });
 
 describe.skipIf(!hasRedis)(
-  `what the shared server does not know (on Valkey and Postgres)${redisMissing}`,
+  `an unreachable shared server (on Valkey and Postgres)${redisMissing}`,
   () => {
     const stage = sharedLedgerStage();
 
@@ -50,7 +50,7 @@ describe.skipIf(!hasRedis)(
       };
     }
 
-    test("a hold is charged to the database alone, never more than was held, and the server reads that when it is back", async () => {
+    test("lets a hold be charged in the database, at most in full, and reads the charge when it is back", async () => {
       const { one, other, beat, reserve, post } = await start();
       await beat();
       await reserve(one, "a", 600n);
@@ -77,7 +77,7 @@ describe.skipIf(!hasRedis)(
       expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 0n });
     });
 
-    test("what it held stays free of holds that the server finds late", async () => {
+    test("gives no credits to a hold request that it receives late", async () => {
       const { one, other, reserve } = await start();
       one.isAway = true;
       expect(await reserve(one, "late", 900n)).toMatchObject({ ok: false, reason: "away" });
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)(
       expect(await reserve(other, "next", 1_000n)).toMatchObject({ ok: true, heldNano: 1_000n });
     });
 
-    test("the database lets no charge take a balance below zero, and what is left there is charged", async () => {
+    test("lets a charge take the remaining balance in the database, never below zero", async () => {
       const { one, other, workspaceId, reserve, post } = await start();
       await reserve(one, "a", 600n);
       // The database loses credits without the server's knowledge, as where a backup is restored.
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(
       expect(stage.storage.commits.admits()).toBe(true);
     });
 
-    test("charges that come together from both buckets find what each of them has", async () => {
+    test("lets concurrent charges from both buckets take exactly what each bucket has", async () => {
       const { one, workspaceId, reserve, post, clock } = await start();
       const grant = {
         id: `txn_m${count}`,
@@ -134,7 +134,7 @@ describe.skipIf(!hasRedis)(
       await one.untilTold();
     });
 
-    test("holds of a process that died are free after its lease, and only then", async () => {
+    test("releases the holds of a dead process only after its lease expires", async () => {
       const { one, other, beat, reserve, clock } = await start();
       await beat();
       await reserve(one, "a", 600n);
@@ -146,7 +146,7 @@ describe.skipIf(!hasRedis)(
       expect(await reserve(other, "c", 1_000n)).toMatchObject({ ok: true, heldNano: 1_000n });
     });
 
-    test("a process is sure of its lease for half of it after a beat that was answered", async () => {
+    test("leaves a process sure of its lease for half of it after the last acknowledged beat", async () => {
       const { one, clock } = await start();
       expect(one.isSure).toBe(false);
       await one.life.beat();
@@ -158,7 +158,7 @@ describe.skipIf(!hasRedis)(
       expect(one.isSure).toBe(false);
     });
 
-    test("what a process that died charged to the database alone counts, although nobody was told", async () => {
+    test("counts charges that a process committed to the database before it died", async () => {
       const { one, other, beat, reserve, post, clock } = await start();
       await beat();
       await reserve(one, "a", 600n);
@@ -179,7 +179,7 @@ describe.skipIf(!hasRedis)(
       });
     });
 
-    test("a server that stood still takes nothing from those who come back", async () => {
+    test("keeps the holds of processes that return after the server was suspended", async () => {
       const { one, other, beat, reserve, clock } = await start();
       await beat();
       await reserve(one, "a", 600n);
