@@ -34,7 +34,7 @@ describe("requests that are counted in advance", () => {
     return { clock, returned, counts, take, busyPeriod };
   };
 
-  test("are wanted by callers that send many, as many as they sent in the period before", () => {
+  test("are taken by frequent callers, as many as they sent in the previous period", () => {
     const { counts, take, busyPeriod } = start();
     busyPeriod(3);
     take();
@@ -46,7 +46,7 @@ describe("requests that are counted in advance", () => {
     expect(counts.wanted("caller").count).toBe(0);
   });
 
-  test("serve until their slot ends, and what is left is given back", async () => {
+  test("are used until their slot ends, and unused ones are returned", async () => {
     const { clock, counts, take, busyPeriod, returned } = start();
     busyPeriod(20);
     expect(take()).toBe(false);
@@ -82,7 +82,7 @@ describe("requests that are counted in advance", () => {
     expect(returned).toMatchObject([{ tokenKeyIds: ["k"], count: 1, tokens: 170 }]);
   });
 
-  test("are kept for a bounded number of callers, so that a flood of addresses takes no memory", () => {
+  test("are kept for a bounded number of callers, so that many addresses do not exhaust memory", () => {
     const { counts } = start();
     const asked = Array.from({ length: 30_000 }, (_, index) => {
       const name = `address ${index}`;
@@ -95,8 +95,8 @@ describe("requests that are counted in advance", () => {
   });
 });
 
-describe.skipIf(!hasRedis)(`windows that are counted in advance (on Valkey)${redisMissing}`, () => {
-  test("two gateways admit no more than a window's number within any minute", async () => {
+describe.skipIf(!hasRedis)(`rate windows counted in advance (on Valkey)${redisMissing}`, () => {
+  test("admit no more than the limit of requests over two gateways within any minute", async () => {
     const step = fc.record({
       requests: fc.nat(30),
       isFirst: fc.boolean(),

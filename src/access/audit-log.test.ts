@@ -49,7 +49,7 @@ const intent = [
   '["name"]',
 ];
 
-test("a change is in the log before it happens, and its outcome after it", async () => {
+test("auditChange writes the change before it happens and the outcome after it", async () => {
   const { auditing, written } = newAudit();
   const context = newContext();
   await auditChange(auditing, { endpoint, context }, () => {
@@ -60,7 +60,7 @@ test("a change is in the log before it happens, and its outcome after it", async
   expect(written()).toEqual([intent, ["audit_outcomes", 200, "key_1"]]);
 });
 
-test("what was refused, or went wrong, is told with its status", async () => {
+test("auditChange records the status of refused and failed changes", async () => {
   for (const [error, status] of [
     [new GatewayError("not_found", "none"), 404],
     [new Error("broken"), 500],
@@ -73,7 +73,7 @@ test("what was refused, or went wrong, is told with its status", async () => {
   }
 });
 
-test("where the log cannot be written nothing is done", async () => {
+test("auditChange refuses the change if the log cannot be written", async () => {
   const { auditing, commits, written } = newAudit();
   commits.failNext = true;
   let done = false;
@@ -85,7 +85,7 @@ test("where the log cannot be written nothing is done", async () => {
   expect([done, written()]).toEqual([false, []]);
 });
 
-test("the workspace that a change concerns is told as well, and the service's own of what operators do", async () => {
+test("auditChange writes to the log of each workspace concerned, for operators to the service's own", async () => {
   const told = async (
     access: typeof endpoint.access | { managementScope: "write:llm-keys"; operator: true },
     changedIn?: string,
@@ -120,7 +120,7 @@ test("the workspace that a change concerns is told as well, and the service's ow
   ]);
 });
 
-test("an outcome that cannot be written is told of, and the answer stands", async () => {
+test("auditChange logs an error and returns the response if the outcome cannot be written", async () => {
   const { auditing, commits, errors } = newAudit();
   const response = await auditChange(auditing, { endpoint, context: newContext() }, () => {
     commits.failNext = true;
@@ -129,7 +129,7 @@ test("an outcome that cannot be written is told of, and the answer stands", asyn
   expect([response.body, errors.length]).toEqual(["made", 1]);
 });
 
-test("reading, inference and what says so itself are not audited", () => {
+test("isAudited is false for reads, inference and endpoints declared as unaudited", () => {
   const unaudited = [
     { ...endpoint, method: "GET" as const },
     { ...endpoint, unaudited: true as const },

@@ -31,7 +31,7 @@ const caller: Caller = {
   },
 };
 
-test("the go plan's 3001st paid request in five hours is refused by the starter window, free ones are not", () => {
+test("the go plan's five-hour window refuses paid request 3001, but no free requests", () => {
   const clock = new FakeClock();
   const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers() };
   const send = (

@@ -99,7 +99,7 @@ const leftNames = [
   "ratelimit-reset",
 ];
 
-test("the table names every plan with every class once", () => {
+test("the rate limit table contains every plan and class exactly once", () => {
   const wanted = planIds.flatMap((plan) =>
     ["paid", "free-model", "decision"].map((rateClass) => `${plan} ${rateClass}`),
   );
@@ -122,16 +122,16 @@ async function meetTogether(
   return met;
 }
 
-describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
+describe.each(rateWindowEngines)("rate limits on %s", (_, newLimits) => {
   const newCounters = async (clock: FakeClock, tiers = new RateTiers()): Promise<RateCounters> => ({
     limiter: await newLimits(clock),
     tiers,
   });
 
-  describe.each(rows)("plan %s, %s: tier %s of %d", (plan, rateClass, tier, limit) => {
+  describe.each(rows)("plan %s, class %s: tier %s of %d", (plan, rateClass, tier, limit) => {
     const hasQuota = plan === "go" && rateClass === "paid";
 
-    test("admits exactly the limit within 60 seconds, and again as they pass", async () => {
+    test("admits exactly the limit within 60 seconds, and more as requests leave the window", async () => {
       const clock = new FakeClock();
       const counters = await newCounters(clock);
       const admitted = async (count: number): Promise<number> =>
@@ -147,7 +147,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
       expect(await admitted(limit)).toBe(limit / 2);
     });
 
-    test("every answer has the window's headers, and a refusal says when to come back", async () => {
+    test("sends the window's headers with every response, and Retry-After with a refusal", async () => {
       const counters = await newCounters(new FakeClock());
       const first = await meet(counters, callerOn(plan), rateClass);
       expect(first.headers).toMatchObject(windowHeaders(tier, limit));
@@ -164,7 +164,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
       expect(leftNames.filter((name) => name in headers)).toEqual(hasQuota ? leftNames : []);
     });
 
-    test("no other class and no other key is refused by it, except where the plan has one tier for both", async () => {
+    test("does not refuse other keys or other classes, unless the plan shares one tier for both", async () => {
       const counters = await newCounters(new FakeClock());
       await meetTogether(limit, counters, callerOn(plan), rateClass);
       expect(
@@ -179,7 +179,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
       expect((await meet(counters, callerOn(plan), "account")).refusal).toBeUndefined();
     });
 
-    test("a key's own rate_limit narrows it, and never widens it", async () => {
+    test("is narrowed but never widened by a key's own rate_limit", async () => {
       const counters = await newCounters(new FakeClock());
       const narrow = callerOn(plan, { rateLimitPerMinute: 2 });
       const met = await meetTogether(3, counters, narrow, rateClass);
@@ -198,7 +198,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     });
   });
 
-  test("anonymous requests count by address, 300 in 60 seconds, a whole IPv6 network as one", async () => {
+  test("anonymous requests are limited by address to 300 in 60 seconds, an IPv6 /64 as one address", async () => {
     const counters = await newCounters(new FakeClock());
     const from = (address: string) => meet(counters, { kind: "anonymous", address }, "account");
     for (let count = 0; count < 300; count += 1)
@@ -214,7 +214,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     expect((await from("2001:db8:0:1::1")).refusal).toBeUndefined();
   });
 
-  test("an operator's figures take the place of the contract's, for a minute and for five hours", async () => {
+  test("configured limits replace the defaults, per minute and per five hours", async () => {
     const tiers = new RateTiers({ go: { perMinute: 5, fiveHour: 3 }, pro: { fiveHour: 2 } });
     const refusals = async (plan: PlanId) =>
       (
@@ -229,7 +229,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     ]);
   });
 
-  test("a key and those that it made share its window of a minute; all of a workspace share that of five hours", async () => {
+  test("a key and its child keys share a minute window; a workspace shares a five-hour window", async () => {
     const counters = await newCounters(
       new FakeClock(),
       new RateTiers({ go: { perMinute: 5, fiveHour: 3 } }),
@@ -255,7 +255,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     ).toBe("starter-window");
   });
 
-  test("a window of hours makes room as each request is as old as the window, and counts again what it is told of", async () => {
+  test("a window of hours frees each request after the window, and counts restored requests again", async () => {
     const clock = new FakeClock();
     const counters = await newCounters(
       clock,
@@ -285,7 +285,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     ]);
   });
 
-  test("the reset of a window of hours is never longer than the window, and there is room when Retry-After has passed", async () => {
+  test("the reset of a window of hours never exceeds it, and Retry-After is long enough", async () => {
     const clock = new FakeClock();
     const counters = await newCounters(
       clock,
@@ -317,7 +317,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     expect((await paid()).refusal).toBeUndefined();
   });
 
-  test("a key's tpm counts what requests are going to send, then what they used, for a minute", async () => {
+  test("a key's tokens-per-minute limit counts estimated tokens, then used tokens, for a minute", async () => {
     const clock = new FakeClock();
     const counters = await newCounters(clock);
     const { key, workspace } = callerOn("pro", { tokensPerMinute: 100 }) as LlmKeyCaller;
@@ -346,4 +346,4 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
 });
 
 if (!hasRedis)
-  test.skip("the same on Valkey (missing: redis-server or valkey-server)", () => undefined);
+  test.skip("rate limits on Valkey (missing: redis-server or valkey-server)", () => undefined);

@@ -9,7 +9,7 @@ import {
 } from "./rate-limiter.ts";
 
 describe("sliding window", () => {
-  test("a window of 600 admits 600 and not one more, and frees them after a minute", () => {
+  test("admits exactly 600 of a limit of 600, and more after a minute", () => {
     const clock = new FakeClock();
     const limiter = new RateLimiter(clock);
     const tier = new RateTiers().tierFor("payg", "paid");
@@ -28,13 +28,13 @@ describe("sliding window", () => {
     expect(burst(1_000)).toBe(600);
   });
 
-  test("a key's own limit narrows its tier, and never widens it", () => {
+  test("a key's own limit narrows its tier and never widens it", () => {
     const tier = { id: "pro", perMinute: 3 } as const;
     expect([null, 1, 9].map((own) => narrowedTier(tier, own).perMinute)).toEqual([3, 1, 3]);
   });
 });
 
-test("addresses are counted up to a bound; those that came first are forgotten beyond it, and no key ever is", () => {
+test("at most a bounded number of addresses is counted; the oldest are dropped, keys never", () => {
   const limiter = new RateLimiter(new FakeClock());
   const pro = { id: "pro", perMinute: 1 } as const;
   const admits = (counter: string, tier: RateTier): boolean =>
@@ -68,6 +68,6 @@ test.each([
   ["go", "free-model", "free-model", 2400],
   ["enterprise", "free-model", "enterprise", 2400],
   ["max", "decision", "decision", 60],
-] as const)("plan %s, %s request: tier %s of %d", (plan, rateClass, id, perMinute) => {
+] as const)("plan %s with a %s request has tier %s of %d", (plan, rateClass, id, perMinute) => {
   expect(new RateTiers().tierFor(plan, rateClass)).toEqual({ id, perMinute });
 });
