@@ -16,7 +16,7 @@ function writerOn(write: (uses: readonly { id: string; atMs: number }[]) => Prom
   };
 }
 
-test("many uses of a key are one row of one write, and what was written is not written again", async () => {
+test("many uses of a key are written as one row, and are not written again", async () => {
   const written: unknown[] = [];
   const { uses, writer } = writerOn(async (batch) => void written.push(batch));
   for (let atMs = 1; atMs <= 1_000; atMs += 1) uses.note("key_a", atMs);
@@ -32,7 +32,7 @@ test("many uses of a key are one row of one write, and what was written is not w
   expect([uses.lastUsedAtMs("key_a"), uses.lastUsedAtMs("key_none")]).toEqual([1_000, null]);
 });
 
-test("what the database refuses is told and written the next time, with what came since", async () => {
+test("uses that the database refuses are logged, and written with the next batch", async () => {
   const written: unknown[] = [];
   let fails = true;
   const { uses, errors, writer } = writerOn(async (batch) => {

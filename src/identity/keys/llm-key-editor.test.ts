@@ -38,7 +38,7 @@ beforeEach(() => {
 const editorOn = (store: Partial<LlmKeyStore>): LlmKeyEditor =>
   new LlmKeyEditor({ store: store as LlmKeyStore, directory, hasher, clock: new FakeClock() });
 
-test("a change whose answer comes late does not bring back a key that was deleted meanwhile", async () => {
+test("a late result of a change does not restore a key that was deleted meanwhile", async () => {
   const answered = Promise.withResolvers<void>();
   const editor = editorOn({
     change: () => answered.promise.then(() => ({ ...key, name: "late" })),
@@ -52,7 +52,7 @@ test("a change whose answer comes late does not bring back a key that was delete
   expect(() => editor.find(reference)).toThrow(expect.objectContaining({ code: "not_found" }));
 });
 
-test("of two rotations the second is a conflict, and only the first one's secret is in force", async () => {
+test("of two concurrent rotations, the second is a conflict and the first secret is valid", async () => {
   const editor = editorOn({
     rotate: (_, { hash, label }) => Promise.resolve({ ...key, hash, label }),
   });
@@ -66,16 +66,16 @@ test("of two rotations the second is a conflict, and only the first one's secret
   expect(directory.find(oldSecret)).toBeUndefined();
 });
 
-test("a rotation that the database did not take, since another gateway's came first, is a conflict", async () => {
+test("a rotation is a conflict if another gateway rotated the key first", async () => {
   const editor = editorOn({ rotate: () => Promise.resolve(undefined) });
   await expect(editor.rotate(reference)).rejects.toMatchObject({ code: "conflict" });
   expect(directory.find(oldSecret)).toBeDefined();
 });
 
-describe("a write whose connection breaks", () => {
+describe("a key write whose connection breaks", () => {
   const broken = () => Promise.reject(new Error("connection lost"));
 
-  test("is in force when it stands all the same", async () => {
+  test("takes effect if the database committed it", async () => {
     const editor = editorOn({
       change: broken,
       find: () => Promise.resolve({ ...key, disabled: true }),
@@ -84,20 +84,20 @@ describe("a write whose connection breaks", () => {
     expect(directory.find(oldSecret)).toMatchObject({ key: { disabled: true } });
   });
 
-  test("is a deletion when the row is gone", async () => {
+  test("deletes the key if its row is gone", async () => {
     const editor = editorOn({ remove: broken, find: () => Promise.resolve(undefined) });
     await expect(editor.remove(reference)).rejects.toThrow("connection lost");
     expect(directory.find(oldSecret)).toBeUndefined();
   });
 
-  test("changes nothing while the database cannot be asked", async () => {
+  test("changes nothing while the database is unreachable", async () => {
     const editor = editorOn({ change: broken, find: broken });
     await expect(editor.change(reference, { disabled: true })).rejects.toThrow("connection lost");
     expect(directory.find(oldSecret)).toMatchObject({ key: { disabled: false } });
   });
 });
 
-test("keys that are minted in one millisecond still have an order", async () => {
+test("keys minted in the same millisecond have distinct creation times, in order", async () => {
   const hasher = createSecretHasher(new Uint8Array(32));
   const clock = new FakeClock();
   const store = { insert: () => Promise.resolve() } as Partial<LlmKeyStore> as LlmKeyStore;

@@ -23,20 +23,20 @@ function lazy(loads: (Identity | Error)[], providerCount: number) {
   return { state, ask };
 }
 
-test("the library is loaded by its first use, and once", async () => {
+test("the library is loaded once, by its first use", async () => {
   const { state, ask } = lazy([answering("first", [])], 0);
   expect(state.loaded).toBe(0);
   expect(await Promise.all([ask(), ask(), ask()])).toEqual(["first", "first", "first"]);
   expect(state.loaded).toBe(1);
 });
 
-test("a load that failed is tried again with the next use", async () => {
+test("a failed load is retried with the next use", async () => {
   const { ask } = lazy([new Error("no"), answering("second", [])], 0);
   expect(await ask().catch(String)).toBe("Error: no");
   expect(await ask()).toBe("second");
 });
 
-test("a provider that was down is asked again, but not with every use", async () => {
+test("an unavailable provider is retried after 30 seconds, not with every use", async () => {
   const { state, ask } = lazy([answering("without", []), answering("with", ["acme"])], 1);
   expect(await ask()).toBe("without");
   state.nowMs = 29_999;

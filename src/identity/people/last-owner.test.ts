@@ -58,7 +58,7 @@ const outcomes = (work: readonly Promise<unknown>[]): Promise<string[]> => {
   return Promise.all(work.map((each) => each.then(() => "done", refusal)));
 };
 
-describe.each(engines)("two gateways at the same instant on %s", (_, freshUrl) => {
+describe.each(engines)("concurrent changes by two gateways on %s", (_, freshUrl) => {
   let storage: Storage<PeopleTables>;
   beforeAll(async () => {
     storage = await openStorage<PeopleTables>({
@@ -127,7 +127,7 @@ describe.each(engines)("two gateways at the same instant on %s", (_, freshUrl) =
   const rounds = Array.from({ length: 10 }, (__, round) => round);
 
   test.each(rounds)(
-    "one of two operators who unmake, block or delete each other stays (%i)",
+    "two operators who demote, block or delete each other leave one operator (%i)",
     async (round) => {
       const [here, there] = [gatewayOn(storage.database).users, gatewayOn(storage.database).users];
       await storage.database.deleteFrom("organization_members").execute();
@@ -144,7 +144,7 @@ describe.each(engines)("two gateways at the same instant on %s", (_, freshUrl) =
   );
 
   test.each(rounds)(
-    "an organisation that its owners leave, are unmade in or are deleted from at once keeps one (%i)",
+    "owners who leave, are demoted or are deleted at once leave their organisation one owner (%i)",
     async (round) => {
       await storage.database
         .insertInto("users")

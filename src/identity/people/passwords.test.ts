@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { PasswordHasher } from "./passwords.ts";
 
-test("a hash is argon2id with its own salt, and fits its password alone", async () => {
+test("a hash is argon2id with its own salt, and verifies only its password", async () => {
   const hasher = new PasswordHasher();
   const [first, second] = await Promise.all([
     hasher.hash("correct horse"),
@@ -14,7 +14,7 @@ test("a hash is argon2id with its own salt, and fits its password alone", async 
   expect(await hasher.verify({ password: "correct horsf", hash: first })).toBe(false);
 });
 
-test("few are made at a time, and who comes when too many wait is asked to come again", async () => {
+test("hashing is limited in concurrency, and refuses new work while too much is queued", async () => {
   const hasher = new PasswordHasher();
   const running = Array.from({ length: 66 }, () =>
     hasher.verify({ password: "a", hash: "no hash" }).catch(() => "done"),

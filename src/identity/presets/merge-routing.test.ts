@@ -51,6 +51,6 @@ const table: [PresetConfig, unknown, JsonFields | undefined][] = [
   [{ min_context: 10 }, { min_context: "wrong" }, { min_context: "wrong" }],
 ];
 
-test.each(table)("a preset with %j and a request with %j", (config, own, merged) => {
+test.each(table)("mergeRouting merges the preset %j with the request %j", (config, own, merged) => {
   expect(mergeRouting(config, own, idOf)).toEqual(merged);
 });

@@ -157,13 +157,13 @@ const table: [PresetConfig, JsonFields, JsonFields, JsonFields][] = [
   ],
 ];
 
-test.each(table)("%j is said in each dialect", (config, chat, messages, responses) => {
+test.each(table)("sets the fields of each dialect for %j", (config, chat, messages, responses) => {
   expect(changed("openai-chat", config)).toEqual(chat);
   expect(changed("anthropic-messages", config)).toEqual(messages);
   expect(changed("openai-responses", config)).toEqual(responses);
 });
 
-describe("the request's own values win", () => {
+describe("request values take precedence over the preset", () => {
   const everything: PresetConfig = {
     models: ["x"],
     temperature: 0.1,
@@ -241,7 +241,7 @@ describe("the request's own values win", () => {
         instructions: "Own.",
       },
     ],
-  ])("in %s", (dialect, own) => {
+  ])("for every field in %s", (dialect, own) => {
     expect(changed(dialect, everything, own)).toEqual({});
   });
 
@@ -253,11 +253,11 @@ describe("the request's own values win", () => {
       { temperature: 0.1 },
     ],
     ["openai-responses", { temperature: null, reasoning: null, text: null }, { temperature: 0.1 }],
-  ])("null is no value of its own in %s", (dialect, own, expected) => {
+  ])("except null values in %s", (dialect, own, expected) => {
     expect(changed(dialect, { temperature: 0.1 }, own)).toEqual(expected);
   });
 
-  test("field by field where a member has several", () => {
+  test("field by field in nested objects", () => {
     const reasoning = { effort: "low", exclude: true };
     expect(changed("openai-chat", { reasoning }, { reasoning_effort: "high" })).toEqual({
       reasoning: { exclude: true },
@@ -281,7 +281,7 @@ describe("the request's own values win", () => {
     ).toEqual({ output_config: { effort: "max", format: { type: "json_schema", schema } } });
   });
 
-  test("a choice goes with tools: with the request's own, a word alone", () => {
+  test("tool_choice of the preset applies to the request's tools only if it names no tool", () => {
     const own = { tools: [{ type: "function", function: { name: "own" } }] };
     expect(changed("openai-chat", { tools: [look], tool_choice: "required" }, own)).toEqual({
       tool_choice: "required",
@@ -298,13 +298,13 @@ describe("the request's own values win", () => {
     ).toEqual({});
   });
 
-  test("options of a stream are for streams", () => {
+  test("stream_options of the preset apply to streams only", () => {
     const config = { stream_options: { include_usage: true } };
     expect(changed("openai-chat", config, { stream: true })).toEqual(config);
   });
 });
 
-describe("the system message", () => {
+describe("the preset's system message", () => {
   const messages = [{ role: "user", content: "Hi" }];
 
   test.each<[PresetDialect, JsonFields, JsonFields]>([
@@ -334,12 +334,12 @@ describe("the system message", () => {
       { input: [{ role: "user", content: "Hi" }] },
       { instructions: "Be kind." },
     ],
-  ])("in %s with %j", (dialect, own, expected) => {
+  ])("in %s with the request %j", (dialect, own, expected) => {
     expect(changed(dialect, { system: "Be kind." }, own)).toEqual(expected);
   });
 });
 
-describe("the model", () => {
+describe("the preset's model", () => {
   const modelOf = (config: PresetConfig, own: JsonFields = {}): unknown => {
     const body = { ...bare["openai-chat"], ...own };
     return JSON.parse(
@@ -361,11 +361,11 @@ describe("the model", () => {
     [{ model: "a/b:free" }, { model: "@preset/p:floor" }, "a/b:free:floor"],
     [{ model: "a/b:nitro" }, {}, "a/b:nitro"],
     [{ model: "service/auto" }, { model: "@preset/p[500k]" }, "service/auto[500k]"],
-  ])("of %j for %j", (config, own, model) => {
+  ])("%j, requested as %j, resolves to %s", (config, own, model) => {
     expect(modelOf(config, own)).toBe(model);
   });
 
-  test("has to come from somewhere", () => {
+  test("is required if the request names none", () => {
     expect(() => modelOf({ temperature: 1 })).toThrow(
       expect.objectContaining({ code: "bad_request", param: "model" }),
     );
@@ -383,7 +383,7 @@ describe("a request that names a preset", () => {
       body: JSON.parse(text) as JsonFields,
     });
 
-  test("keeps the bytes of everything that the preset leaves alone", () => {
+  test("keeps the bytes of all fields that the preset does not set", () => {
     const text =
       '{ "seed" : 12345678901234567890, "model":"@preset/mine" , "messages": [ {"role":"user","content":"\\u0041",  "n":1.0} ]}';
     const used = use(text);
@@ -394,7 +394,7 @@ describe("a request that names a preset", () => {
     expect(used.body).toEqual(JSON.parse(used.text) as JsonFields);
   });
 
-  test("counts the last of two members of one name, as JSON.parse does", () => {
+  test("uses the last of two fields with the same name, as JSON.parse does", () => {
     const used = use(
       '{"model":"@preset/mine","messages":[],"messages":[{"role":"user","content":"last"}]}',
     );
@@ -402,14 +402,14 @@ describe("a request that names a preset", () => {
     expect(used.body["messages"]).toHaveLength(2);
   });
 
-  test("is the same request where it names a model", () => {
+  test("is unchanged if it names a model and no preset", () => {
     const text = '{"model":"acme/large","messages":[]}';
     const used = use(text);
     expect(used.text).toBe(text);
     expect(used.body).toEqual({ model: "acme/large", messages: [] });
   });
 
-  test.each(["@preset/mine", "@preset/MINE", "@preset/mine:floor"])("finds it as %s", (model) => {
+  test.each(["@preset/mine", "@preset/MINE", "@preset/mine:floor"])("finds it by %s", (model) => {
     expect(use(JSON.stringify({ model, messages: [] })).body["temperature"]).toBe(0.5);
   });
 
@@ -418,7 +418,7 @@ describe("a request that names a preset", () => {
     ["@preset/", "ws"],
     ["@preset/ ", "ws"],
     ["@preset/mine", "ws_other"],
-  ])("is 404 for %j in %s", (model, workspaceId) => {
+  ])("returns 404 for %j in the workspace %s", (model, workspaceId) => {
     expect(() => use(JSON.stringify({ model, messages: [] }), workspaceId)).toThrow(GatewayError);
     expect(() => use(JSON.stringify({ model, messages: [] }), workspaceId)).toThrow(
       expect.objectContaining({ code: "not_found", param: "model" }),
