@@ -30,7 +30,7 @@ test.each(
     .trim()
     .split("\n")
     .map((row) => row.trim().split(/\s+/)),
-)("%s with %s, %s: %s", (outcome, status, reason, expected) => {
+)("%s with status %s and reason %s counts as %s", (outcome, status, reason, expected) => {
   const attempt = attemptOf({
     outcome: outcome as "served" | "failed" | "cancelled",
     status: status === "-" ? null : Number(status),

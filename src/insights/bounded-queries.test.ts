@@ -82,12 +82,12 @@ const wholeRange = { low: lowestIdAt(0), end: lowestIdAt(nowMs) };
 
 /** Everything that analytics asks the database. */
 const queries: Record<string, () => CompiledQuery> = {
-  "usage by the day": () => sumsSql(usageOf({})).compile(storage.database),
+  "usage by day": () => sumsSql(usageOf({})).compile(storage.database),
   "usage by day, model and key": () =>
     sumsSql(usageOf({ groupBy: ["model", "key_id"] })).compile(storage.database),
   "usage by day and provider": () =>
     sumsSql(usageOf({ groupBy: ["provider"] })).compile(storage.database),
-  "usage by the hour": () =>
+  "usage by hour": () =>
     sumsSql(usageOf({ interval: "hour", groupBy: ["provider"] })).compile(storage.database),
   "a page of generations": () =>
     new GenerationSearch(parts())
@@ -133,7 +133,7 @@ test.each(Object.entries(queries))(
   },
 );
 
-test("a range of days gives its days, whatever is beside it", async () => {
+test("usage of a range of days contains only these days", async () => {
   const lines = await new UsageStore(parts()).sums(
     usageOf({ fromMs: (day - 9) * dayMs, toMs: (day + 1) * dayMs }),
   );
@@ -142,7 +142,7 @@ test("a range of days gives its days, whatever is beside it", async () => {
   );
 });
 
-test("what did not complete is found by an index that has nothing else", () => {
+test("unfinished generations are found by their partial index", () => {
   const search = new GenerationSearch(parts());
   const range = every({ statuses: ["failed", "cut"] });
   const uses = /^SEARCH generations USING (COVERING )?INDEX generations_unfinished/;
@@ -154,7 +154,7 @@ test("what did not complete is found by an index that has nothing else", () => {
     expect(planOf(query.compile(storage.database)).some((detail) => uses.test(detail))).toBe(true);
 });
 
-test("a list by status reads no record but those of its page", () => {
+test("a list filtered by status reads only the records of its page", () => {
   const search = new GenerationSearch(parts());
   const range = every({ statuses: ["failed"] });
   const reads = [
@@ -170,7 +170,7 @@ test("a list by status reads no record but those of its page", () => {
     expect(detail).toMatch(/^SEARCH generations USING COVERING INDEX generations_unfinished/);
 });
 
-test("a page of generations is its workspace's newest", async () => {
+test("a page of generations lists the newest of its workspace", async () => {
   const { records, next } = await new GenerationSearch(parts()).page({
     ...every({}),
     toMs: nowMs + 1,
@@ -182,7 +182,7 @@ test("a page of generations is its workspace's newest", async () => {
   expect(next).toBe(records.at(-1)?.id);
 });
 
-test("what would read or answer too much is refused, not cut short", async () => {
+test("a query that would read or return too much is refused, not truncated", async () => {
   const { database } = storage;
   await sql`insert into usage_days
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 100000)
@@ -204,7 +204,7 @@ test("what would read or answer too much is refused, not cut short", async () =>
   expect(lines?.reduce((sum, { requests }) => sum + requests, 0)).toBe(inRange.length);
 });
 
-test("hours that are no longer kept go, those of the range and other workspaces stay", async () => {
+test("deleteHoursBefore deletes the expired hours of the given workspace only", async () => {
   const usage = new UsageStore(parts());
   const keptHour = day * 24 - 99;
   await usage.deleteHoursBefore("ws_1", keptHour * hourMs);

@@ -49,7 +49,7 @@ async function deleteExcess(sizes: KeptSizes, budget: LogBudget, atMs = nowMs): 
   return count;
 }
 
-test("whatever comes, the newest records that fit are kept, and one more would not fit", async () => {
+test("LogBudget keeps exactly the newest records that fit", async () => {
   const sizes = new KeptSizes();
   const budget = new LogBudget({ sizes, budgetBytes: 20_000 });
   for (let run = 0; run < 200; run++) {
@@ -66,7 +66,7 @@ test("whatever comes, the newest records that fit are kept, and one more would n
   }
 });
 
-test("what was measured of hours that are over is not measured again", async () => {
+test("LogBudget does not measure past hours again", async () => {
   const sizes = new KeptSizes();
   for (let day = 90; day > 0; day--) sizes.add(nowMs - day * dayMs);
   const budget = new LogBudget({ sizes, budgetBytes: 9_000 });
@@ -83,13 +83,13 @@ test("what was measured of hours that are over is not measured again", async () 
     expect(toMs <= nowMs - 89 * dayMs || fromMs > nowMs - 12 * hourMs).toBe(true);
 });
 
-test("records that came in one millisecond go or stay together", async () => {
+test("LogBudget deletes or keeps records of the same millisecond together", async () => {
   const sizes = new KeptSizes();
   for (const atMs of [nowMs - 2, nowMs - 1, nowMs - 1, nowMs]) sizes.add(atMs);
   expect(await deleteExcess(sizes, new LogBudget({ sizes, budgetBytes: 250 }))).toBe(3);
 });
 
-test("records that others deleted meanwhile cost no others their place", async () => {
+test("LogBudget deletes no further records after others were deleted meanwhile", async () => {
   const sizes = new KeptSizes();
   for (let day = 20; day > 0; day--) sizes.add(nowMs - day * dayMs);
   const budget = new LogBudget({ sizes, budgetBytes: 2_000 });
@@ -105,7 +105,7 @@ test("records that others deleted meanwhile cost no others their place", async (
   expect(await deleteExcess(sizes, budget)).toBe(1);
 });
 
-test("nothing is read while the whole database fits", async () => {
+test("LogBudget reads nothing while the whole database fits", async () => {
   const sizes = new KeptSizes();
   sizes.add(nowMs);
   expect(
@@ -114,7 +114,7 @@ test("nothing is read while the whole database fits", async () => {
   expect(sizes.measured).toEqual([]);
 });
 
-test("a measuring that was ended early deletes nothing", async () => {
+test("LogBudget deletes nothing if measuring is aborted", async () => {
   const sizes = new KeptSizes();
   for (let index = 0; index < 10; index++) sizes.add(nowMs - index);
   expect(

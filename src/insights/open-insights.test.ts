@@ -37,7 +37,7 @@ function scene() {
   return { clock, commits, units, excess, write };
 }
 
-test("a workspace leaves so many records a minute; every request is counted, and the operator hears of the rest", () => {
+test("records of a workspace are capped per minute, all requests are counted, and the excess reported", () => {
   const { clock, units, excess, write } = scene();
   expect(write(recordsPerMinuteMax + 5)).toBe(recordsPerMinuteMax);
   expect(units).toHaveLength(recordsPerMinuteMax + 5);
@@ -49,7 +49,7 @@ test("a workspace leaves so many records a minute; every request is counted, and
   expect(excess).toEqual([{ workspaceId: "ws_own", requests: 5 }]);
 });
 
-test("while the database takes nothing, nothing is handed to it", () => {
+test("no records are written while commits are stalled", () => {
   const { commits, units, write } = scene();
   commits.stalled = true;
   expect(write(3)).toBe(0);

@@ -99,7 +99,7 @@ function openRetention(
   return { purge: () => retention.purge(), heldUp };
 }
 
-test("a table of several months becomes partitions while a gateway of the release before writes and reads it", async () => {
+test("the table of records becomes partitions while a gateway of the previous release reads and writes", async () => {
   const url = await freshDatabase();
   const several = { severalGateways: true, commitTimeoutMs };
   const old = await openInsightStorage(url, {
@@ -139,7 +139,7 @@ test("a table of several months becomes partitions while a gateway of the releas
   await again.close();
 }, 60_000);
 
-test("an empty table has the month under way and the next two; rows of others have a place until theirs is made", async () => {
+test("an empty table has partitions for three months; other rows stay in the rest until theirs exists", async () => {
   const storage = await open(await freshDatabase());
   const records = [-8, 0, 3, 4].map(recordIn);
   await settle(storage, records);
@@ -165,7 +165,7 @@ test("an empty table has the month under way and the next two; rows of others ha
   await storage.close();
 }, 60_000);
 
-test("months are made while records for them come, and none of these is refused", async () => {
+test("creating a month refuses no record that is committed for it at the same time", async () => {
   const storage = await open(await freshDatabase());
   const months = monthsOf(storage);
   const settled: GenerationRecord[] = [];
@@ -185,7 +185,7 @@ test("months are made while records for them come, and none of these is refused"
   await storage.close();
 }, 60_000);
 
-test("retention drops the months that have ended and deletes rows of the one that is cut, and late ones", async () => {
+test("retention drops ended months, and deletes the old rows of the current one and late rows", async () => {
   const storage = await open(await freshDatabase());
   const months = monthsOf(storage);
   const nowMs = middleOf(2);
@@ -221,7 +221,7 @@ test("retention drops the months that have ended and deletes rows of the one tha
   await storage.close();
 }, 60_000);
 
-test("a month that a query holds up is deleted row by row, and dropped the next time", async () => {
+test("a month locked by a query is deleted row by row, and dropped the next time", async () => {
   const url = await freshDatabase();
   const storage = await open(url);
   await settle(storage, [recordIn(0)]);

@@ -76,7 +76,7 @@ const idsOf = (records: readonly GenerationRecord[]): string[] =>
   records.map(({ id }) => id).sort();
 
 describe.each(engines)("retention on %s", (_, freshUrl) => {
-  test("records older than the retention go, in steps; younger ones and those of other workspaces stay", async () => {
+  test("deletes records older than the retention in steps, and keeps others and other workspaces'", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const { retention, settle, ids, nowMs } = open(storage);
     const old = Array.from({ length: 2_500 }, (_, index) =>
@@ -89,7 +89,7 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     await storage.close();
   });
 
-  test("the oldest records go, whoever's they are, until the rest fit into the budget; the operator is told once", async () => {
+  test("deletes the oldest records of all workspaces until the rest fits the budget, and reports once", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const { retention, settle, ids, measure, told, nowMs } = open(storage, 100_000);
     const bytes = async () => (await measure()).reduce((sum, slice) => sum + slice.bytes, 0);
@@ -125,7 +125,7 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     await storage.close();
   });
 
-  test("records that fit all stay, and nobody is told; of ledger and stored responses nothing ever goes", async () => {
+  test("deletes no records that fit, and never touches the ledger or stored responses", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const { database } = storage;
     const records = Array.from({ length: 50 }, (_, index) =>
@@ -158,7 +158,7 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
   test.each([
     ["short", ""],
     ["long", "x".repeat(900)],
-  ])("what %s records take is measured within a quarter", async (_, appTitle) => {
+  ])("measures the size of %s records within a quarter", async (_, appTitle) => {
     const storage = await openInsightStorage(await freshUrl());
     const { settle, sizes, measure } = open(storage);
     const detail = {

@@ -17,7 +17,7 @@ const engines: [string, () => Promise<string>][] = [
 ];
 
 describe.each(engines)("refused requests on %s", (_, freshUrl) => {
-  test("are read with those that are being written at that moment", async () => {
+  test("include those that are being written", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const clock = new FakeClock();
     const refused = new RefusedRequests({

@@ -142,7 +142,7 @@ async function expectExact(
   );
 }
 
-test("gateways of two releases on one Postgres fold what the other committed, each growth once", async () => {
+test("gateways of two releases on Postgres fold each other's commits, each growth once", async () => {
   const url = await freshDatabase();
   const before = await openFirst(url);
   const old = series(0, 60);
@@ -172,7 +172,7 @@ test("gateways of two releases on one Postgres fold what the other committed, ea
   await Promise.all([before, now, again].map((storage) => storage.close()));
 }, 60_000);
 
-test("a fold whose session Postgres ends when half of it is spread is folded again, once", async () => {
+test("a fold that Postgres interrupts halfway is folded again, once", async () => {
   const url = await freshDatabase();
   const storage = await openInsightStorage(url);
   // Without failed tries, which a fold adds to the last counter before it spreads anything.
@@ -209,7 +209,7 @@ function openWriter(path: string, known: CommitStatements) {
   return { database, commit, write };
 }
 
-test("on SQLite, what a gateway of either release left behind the next of the other one counts", async () => {
+test("on SQLite, each release counts the growth that the other release left behind", async () => {
   const path = join(root, "left.db");
   const url = `sqlite:${path}`;
   await (await openInsightStorage(url)).close();
@@ -227,7 +227,7 @@ test("on SQLite, what a gateway of either release left behind the next of the ot
   }
 });
 
-test("on SQLite, a fold that ends when half of it is spread leaves the counters as they were", async () => {
+test("on SQLite, a fold that fails halfway leaves the counters unchanged", async () => {
   const path = join(root, "half.db");
   const url = `sqlite:${path}`;
   await (await openInsightStorage(url)).close();

@@ -24,8 +24,8 @@ const engines: [string, () => Promise<string>][] = [
   ["Postgres", freshDatabase],
 ];
 
-describe.each(engines)("counters on %s", (_, freshUrl) => {
-  test("are the sums of the records, in whatever batches they come", async () => {
+describe.each(engines)("usage counters on %s", (_, freshUrl) => {
+  test("equal the sums of the records, for any batches", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const records = Array.from({ length: 500 }, (_, index) => recordInSeries(index));
     await Promise.all(records.map((record) => storage.commits.commit(settledUnit(record))));
@@ -69,7 +69,7 @@ async function idsUntilKilled(
   return text.split("\n").slice(1, -1);
 }
 
-test("after kill -9 the counters are the sums of the records that stand, and every record that was shown stands", async () => {
+test("after kill -9, the counters match the stored records, and every confirmed record is stored", async () => {
   const path = join(root, "killed.db");
   const shown: string[] = [];
   for (let round = 0; round < 6; round++) {
@@ -102,7 +102,7 @@ test("after kill -9 the counters are the sums of the records that stand, and eve
   expect(shown.length).toBeGreaterThan(500);
 }, 60_000);
 
-test("a failed request counts under what was tried last, each try under its own provider, a refusal of the request as no failure", () => {
+test("a failure counts for the last provider, each attempt for its own, and a refusal as no failure", () => {
   const attempts = [
     attemptOf({ provider: "first", outcome: "failed", reason: "timeout", status: null }),
     attemptOf({ provider: "second", outcome: "failed", reason: "credential_error", status: 401 }),
@@ -133,7 +133,7 @@ test("a failed request counts under what was tried last, each try under its own 
   ]);
 });
 
-test("a client that left is neither an attempt nor a failure", () => {
+test("a cancelled request counts neither as an attempt nor as a failure", () => {
   const adds = usageAdds(
     recordOf({ status: "cancelled", attempts: [attemptOf({ outcome: "cancelled" })] }),
   );
@@ -142,7 +142,7 @@ test("a client that left is neither an attempt nor a failure", () => {
   ]);
 });
 
-test("sums of usage are compared with the records, folded or not, and differences are named", async () => {
+test("checkUsage compares sums with records, folded or not, and reports differences", async () => {
   const root = mkdtempSync(join(tmpdir(), "switchyard-usage-check-"));
   const path = join(root, "test.db");
   const storage = await openInsightStorage(`sqlite:${path}`);

@@ -54,19 +54,19 @@ const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs, livedMs: () => now
 const middleMs = firstMs + 36 * hourMs;
 
 const filters: Record<string, GenerationFilter> = {
-  none: {},
+  nothing: {},
   "models and keys": { models: ["maker/model-1", "maker/model-2"], keyIds: ["key_1", "key_3"] },
-  "models as they were asked for": { requestedModels: ["maker/model-3"] },
-  "nothing at all": { providers: [] },
+  "requested models": { requestedModels: ["maker/model-3"] },
+  "an empty list of providers": { providers: [] },
   "providers and surfaces": { providers: ["provider-1"], surfaces: ["chat"] },
-  ends: { statuses: ["failed", "cut"] },
+  statuses: { statuses: ["failed", "cut"] },
   "error codes": { errors: ["provider_error"] },
-  "an app's title": { appTitle: `It's "an" app\n\\ ${"é😀"}` },
+  "an app title": { appTitle: `It's "an" app\n\\ ${"é😀"}` },
   "a session": { sessionId: "session-1" },
   presets: { presetIds: ["prs_0", "prs_1"] },
   streamed: { streamed: true },
-  "own keys": { byok: true },
-  "no own keys": { byok: false },
+  "BYOK requests": { byok: true },
+  "requests without BYOK": { byok: false },
   "cost and latency": { costNanoMin: 100_000_000n, latencyMsMin: 60 },
 };
 
@@ -138,17 +138,17 @@ async function agreed<Answer>(ask: (stores: Stores) => Promise<Answer>): Promise
 }
 
 const ranges = {
-  "all of it": { fromMs: firstMs, toMs: lastMs + 1 },
-  "a part across the border": { fromMs: middleMs - 5 * hourMs, toMs: middleMs + 7 * hourMs },
-  "a part that only the archive has": { fromMs: firstMs, toMs: firstMs + 3 * hourMs },
-  "a time before the first": { fromMs: firstMs - 9 * dayMs, toMs: firstMs },
+  "the whole time": { fromMs: firstMs, toMs: lastMs + 1 },
+  "a range across the border": { fromMs: middleMs - 5 * hourMs, toMs: middleMs + 7 * hourMs },
+  "a range that only the archive has": { fromMs: firstMs, toMs: firstMs + 3 * hourMs },
+  "a range before the first record": { fromMs: firstMs - 9 * dayMs, toMs: firstMs },
 };
 
 describe.each(Object.entries(ranges))(
-  "SQLite, Postgres and ClickHouse answer alike: %s",
+  "SQLite, Postgres and ClickHouse return the same results for %s",
   (_, range) => {
     test.each(Object.entries(filters))(
-      "lists, histograms, errors and latencies by %s",
+      "in lists, histograms, errors and latencies, filtered by %s",
       async (__, filter) => {
         const query: GenerationRange = { workspaceId: "ws_1", filter, ...range };
         await agreed(({ search }) => search.page({ ...query, limit: 1_000 }));
@@ -161,7 +161,7 @@ describe.each(Object.entries(ranges))(
       60_000,
     );
 
-    test("usage by every group and interval", async () => {
+    test("in usage by every group and interval", async () => {
       const groups: UsageQuery["groupBy"][] = [
         [],
         ["model"],
@@ -177,15 +177,15 @@ describe.each(Object.entries(ranges))(
   },
 );
 
-test("the suite asks of something: there are records of each kind", async () => {
+test("the filters of this suite match records, except for the empty one", async () => {
   for (const filter of Object.values(filters)) {
-    const query = { workspaceId: "ws_1", filter, ...ranges["all of it"], limit: 1_000 };
+    const query = { workspaceId: "ws_1", filter, ...ranges["the whole time"], limit: 1_000 };
     const { records: found } = await agreed(({ search }) => search.page(query));
     expect(found.length > 0).toBe(filter.providers?.length !== 0);
   }
 }, 60_000);
 
-test("pages across the border show every record once, in order", async () => {
+test("pages across the archive's border list every record once, in order", async () => {
   for (const limit of [1, 7, 50]) {
     const seen = await agreed(async ({ search }) => {
       const ids: string[] = [];
@@ -193,7 +193,7 @@ test("pages across the border show every record once, in order", async () => {
         const page = await search.page({
           workspaceId: "ws_0",
           filter: {},
-          ...ranges["all of it"],
+          ...ranges["the whole time"],
           after,
           limit,
         });
@@ -207,7 +207,7 @@ test("pages across the border show every record once, in order", async () => {
   }
 }, 60_000);
 
-test("single records are found by any form of their ids, by their workspace alone", async () => {
+test("a record is found by any form of its id, only by its workspace", async () => {
   for (const record of [records[0], records[100], records.at(-1)]) {
     const found = await agreed(({ generations }) =>
       generations.find(record?.workspaceId ?? "", record?.id ?? ""),
@@ -219,14 +219,14 @@ test("single records are found by any form of their ids, by their workspace alon
   await agreed(({ generations }) => generations.find("ws_0", "gen_no-such-id"));
 }, 60_000);
 
-test("while the archive is away the database answers for what it has, and says so of the rest", async () => {
+test("while the archive is down, the database serves its own range and refuses older ones", async () => {
   await clickhouse.kill();
-  const everything = { workspaceId: "ws_1", filter: {}, ...ranges["all of it"], limit: 1_000 };
+  const everything = { workspaceId: "ws_1", filter: {}, ...ranges["the whole time"], limit: 1_000 };
   const always = answering["ClickHouse, where it is always read"] as Stores;
   const half = answering["Postgres and ClickHouse, each half of it"] as Stores;
   const whole = answering["SQLite"] as Stores;
   expect(await always.search.page(everything)).toEqual(await whole.search.page(everything));
-  const usage = { workspaceId: "ws_1", ...ranges["all of it"], groupBy: [] };
+  const usage = { workspaceId: "ws_1", ...ranges["the whole time"], groupBy: [] };
   expect(await always.usage.sums({ ...usage, interval: "day" })).toEqual(
     await whole.usage.sums({ ...usage, interval: "day" }),
   );

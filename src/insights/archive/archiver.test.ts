@@ -73,8 +73,8 @@ const engines: [string, () => Promise<string>][] = [
   ["Postgres", freshDatabase],
 ];
 
-describe.each(engines)("records of a database on %s", (_, databaseUrl) => {
-  test("are archived once, in batches, and nothing of them waits then", async () => {
+describe.each(engines)("generation records in a database on %s", (_, databaseUrl) => {
+  test("are archived once, in batches, and leave the outbox", async () => {
     const { name, archiveUrl } = fresh();
     await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
       await settle(...series(2_100));
@@ -86,7 +86,7 @@ describe.each(engines)("records of a database on %s", (_, databaseUrl) => {
     });
   }, 60_000);
 
-  test("that are committed late are archived, although newer ones are already", async () => {
+  test("are archived when they are committed after newer ones were archived", async () => {
     const { name, archiveUrl } = fresh();
     await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
       const startedMs = Date.UTC(2026, 10, 20);
@@ -100,7 +100,7 @@ describe.each(engines)("records of a database on %s", (_, databaseUrl) => {
     });
   }, 60_000);
 
-  test("are archived once where the answer to an insert is lost", async () => {
+  test("are archived once if the response to an insert is lost", async () => {
     const { name, archiveUrl } = fresh();
     await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
       await settle(...series(30));
@@ -119,7 +119,7 @@ describe.each(engines)("records of a database on %s", (_, databaseUrl) => {
   }, 60_000);
 });
 
-test("an archive that was away gets everything when it is back", async () => {
+test("an archive that was down receives all records when it is back", async () => {
   const { name, url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async ({ archive, settle }) => {
     await settle(...series(10));
@@ -138,7 +138,7 @@ test("an archive that was away gets everything when it is back", async () => {
   });
 }, 60_000);
 
-test("a gateway killed between insert and watermark archives nothing twice", async () => {
+test("records are archived once if the gateway is killed between insert and watermark", async () => {
   const { name, url, archiveUrl } = fresh();
   await clickhouse.insertAnswers("held");
   const child = Bun.spawn(
@@ -159,7 +159,7 @@ test("a gateway killed between insert and watermark archives nothing twice", asy
   });
 }, 60_000);
 
-test("two gateways that both archive do so once for each record", async () => {
+test("two gateways that archive at the same time archive each record once", async () => {
   const { name, archiveUrl } = fresh();
   const url = await freshDatabase();
   const options = { url, archiveUrl, severalGateways: true };
@@ -184,7 +184,7 @@ test("two gateways that both archive do so once for each record", async () => {
   }
 }, 60_000);
 
-test("a new archive is given what the database had before it, and so after a time without", async () => {
+test("a new or re-enabled archive receives the earlier records of the database", async () => {
   const { name, url, archiveUrl } = fresh();
   const settleWithout = async (from: number): Promise<void> => {
     const storage = await openInsightStorage(url);
@@ -231,7 +231,7 @@ const never = {
   slices: () => Promise.resolve([]),
 };
 
-test("no record is deleted for its age before it is archived", async () => {
+test("retention deletes no record before it is archived", async () => {
   const { url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async (opened) => {
     const { archive, storage, settle } = opened;
@@ -252,7 +252,7 @@ test("no record is deleted for its age before it is archived", async () => {
   });
 }, 60_000);
 
-test("without room the oldest go, archived or not, and are counted", async () => {
+test("the oldest records are dropped and counted if the database has no room, archived or not", async () => {
   const { name, url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async (opened) => {
     const { archive, settle } = opened;
@@ -272,7 +272,7 @@ test("without room the oldest go, archived or not, and are counted", async () =>
   });
 }, 60_000);
 
-test("the archive deletes what is older than its own days", async () => {
+test("the archive deletes records older than its own keepDays", async () => {
   const { name, url, archiveUrl } = fresh();
   await within({ url, archiveUrl, keepDays: 30 }, async ({ archive, settle }) => {
     await settle(
@@ -298,7 +298,7 @@ test("the archive deletes what is older than its own days", async () => {
   expect(after?.["text"]).not.toContain("TTL");
 }, 60_000);
 
-test("records of closed workspaces go when the row store would not keep them", async () => {
+test("records of closed workspaces are erased after the retention of the database", async () => {
   const { name, url, archiveUrl } = fresh();
   const options = { url, archiveUrl, closedWorkspaces: ["ws_1", "ws_none"] };
   await within(options, async ({ archive, settle }) => {

@@ -75,8 +75,8 @@ const waiting = async ({ storage, archive }: ArchivedStorage): Promise<string[]>
   return rows.map((row) => row.workspace_id);
 };
 
-describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
-  test("are archived once, leave the database, and are read by their workspace alone", async () => {
+describe.each(engines)("request contents in a database on %s", (_, databaseUrl) => {
+  test("are archived once, leave the database, and are readable only by their workspace", async () => {
     const { name, archiveUrl } = fresh();
     const contents = Array.from({ length: 70 }, () => contentOf("ws_a"));
     const asked = contents[69] ?? contentOf("ws_a");
@@ -103,7 +103,7 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
     expect(table?.["text"]).toContain("toIntervalDay(7)");
   }, 60_000);
 
-  test("are nowhere in clear, and refused in the place of another", async () => {
+  test("are stored only encrypted, and are refused under the id of another record", async () => {
     const { name, archiveUrl } = fresh();
     const text = "Xylophonisch ".repeat(40);
     const [own, other] = [contentOf("ws_a", { text }), contentOf("ws_b", { text })];
@@ -161,7 +161,7 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
     });
   }, 60_000);
 
-  test("go where their workspace does not ask for them any more, or did not yet", async () => {
+  test("are dropped if their workspace stopped storing contents, or had not started yet", async () => {
     const { name, archiveUrl } = fresh();
     const nowMs = systemClock.nowMs();
     const contentsSince = new Map(["ws_a", "ws_b"].map((id) => [id, nowMs - 1_000]));
@@ -185,7 +185,7 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
     });
   }, 60_000);
 
-  test("go from the oldest on where they have no room, and are counted", async () => {
+  test("are dropped and counted from the oldest on if they exceed the budget", async () => {
     const { archiveUrl } = fresh();
     let dropped = 0;
     const options = {
@@ -215,7 +215,7 @@ describe.each(engines)("contents of a database on %s", (_, databaseUrl) => {
   }, 60_000);
 });
 
-test("contents wait while the archive is away, and are archived once when it is back", async () => {
+test("contents wait while the archive is down, and are archived once when it is back", async () => {
   const { name, url, archiveUrl } = fresh();
   const contentsSince = new Map([["ws_a", 1]]);
   await within({ url, archiveUrl, contentsSince }, async (opened) => {
@@ -243,7 +243,7 @@ test("contents wait while the archive is away, and are archived once when it is 
   });
 }, 60_000);
 
-test("without an archive nothing waits for it", async () => {
+test("contents are not kept for an archive that is no longer configured", async () => {
   const { url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async (opened) => {
     const { archive, storage } = opened;

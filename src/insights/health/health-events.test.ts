@@ -36,7 +36,7 @@ const lines = (events: HealthEvents): string[] =>
   events.shown().map(({ upstreamId, from, to }) => `${upstreamId}: ${from} -> ${to}`);
 
 describe.each(engines)("status changes on %s", (_, freshUrl) => {
-  test("are listed newest first, are the same after a restart, and go on from there", async () => {
+  test("are listed newest first, survive a restart, and continue from there", async () => {
     const url = await freshUrl();
     const clock = new FakeClock();
     const first = await openStage(url, clock);
@@ -60,7 +60,7 @@ describe.each(engines)("status changes on %s", (_, freshUrl) => {
   }, 60_000);
 });
 
-test("at most 50 are shown and 1000 kept, with the last status of every provider among them", async () => {
+test("50 events are shown and 1,000 kept, including the last status of every provider", async () => {
   const clock = new FakeClock();
   const url = `sqlite:${join(root, "many.db")}`;
   const { storage, events } = await openStage(url, clock);
@@ -91,7 +91,7 @@ test("at most 50 are shown and 1000 kept, with the last status of every provider
   await next.storage.close();
 });
 
-test("a change that cannot be written is shown all the same, and reported", async () => {
+test("a change that cannot be written is still shown, and the error is reported", async () => {
   const { storage, events, states, errors } = await openStage(
     `sqlite:${join(root, "closed.db")}`,
     new FakeClock(),
@@ -103,7 +103,7 @@ test("a change that cannot be written is shown all the same, and reported", asyn
   expect(errors).toHaveLength(1);
 });
 
-test("what time alone changes is told by the check", () => {
+test("check reports changes that are due only to elapsed time", () => {
   const clock = new FakeClock();
   const told: string[] = [];
   const states = new ProviderStates({

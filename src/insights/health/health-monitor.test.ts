@@ -27,7 +27,7 @@ test.each([
   [100, 5, "degraded"],
   [100, 49, "degraded"],
   [100, 50, "down"],
-] as const)("%d requests with %d errors: %s", (requests, errors, expected) => {
+] as const)("%d requests with %d errors are %s", (requests, errors, expected) => {
   expect(trafficStatus({ requests, errors })).toBe(expected);
 });
 
@@ -52,7 +52,7 @@ test.each(
     .trim()
     .split("\n")
     .map((row) => row.trim().split(/\s+/)),
-)("api %s, routing %s, providers %s, smoke tests %s, workflows %s: %s", (...row) => {
+)("api %s, routing %s, providers %s, smoke tests %s, workflows %s: overall %s", (...row) => {
   const [api, routing, providers, smoke, workflows] = row
     .slice(0, 5)
     .map((status) => (status === "-" ? undefined : (status as ComponentStatus)));
@@ -65,7 +65,7 @@ test.each(
   ).toBe(row[5] ?? "");
 });
 
-test("parts are partial while one of them is well", () => {
+test("statusOfParts is partial if at least one part is healthy and another is down", () => {
   expect(statusOfParts([])).toBe("no_signal");
   expect(statusOfParts(["no_signal", "healthy"])).toBe("healthy");
   expect(statusOfParts(["healthy", "down"])).toBe("partial");
@@ -73,7 +73,7 @@ test("parts are partial while one of them is well", () => {
   expect(statusOfParts(["down", "down", "no_signal"])).toBe("down");
 });
 
-test("api has the contract's fields", () => {
+test("the api component has the documented fields", () => {
   expect(apiComponent(sums(10, 1)).data).toEqual({
     requests_1h: 10,
     error_rate: 0.1,
@@ -98,7 +98,7 @@ test("api has the contract's fields", () => {
 
 const states = (by: Record<string, RoutingState[]>) => (id: string) => by[id] ?? [];
 
-test("a provider that is left out is down whatever its traffic says; one that is asked last is what its traffic says", () => {
+test("an excluded provider is down whatever its traffic; a deprioritized one has its traffic's status", () => {
   const traffic = new Map(
     ["well", "gone", "spent", "untested", "last"].map((id) => [id, sums(100, 0)]),
   );
@@ -129,7 +129,7 @@ test("a provider that is left out is down whatever its traffic says; one that is
   ]);
 });
 
-test("routing counts every state, and lists a provider once for each of its own", () => {
+test("the routing component counts every state, and lists a provider once for each of its states", () => {
   const providers = ["a", "b", "c"].map((id) => ({
     id,
     name: id.toUpperCase(),
@@ -171,7 +171,7 @@ const result = (outcome: "passed" | "failed" | "skipped") => ({
   message: null,
 });
 
-test("smoke tests are stale when the last run is older than two days, and not before", () => {
+test("smoke tests are stale when the last run is older than two days", () => {
   const after = (nowMs: number) => smokeComponent([result("passed")], { lastRunMs: 0, nowMs });
   expect(after(2 * dayMs)).toMatchObject({ status: "healthy", data: { stale: false } });
   expect(after(2 * dayMs + 1)).toMatchObject({ status: "degraded", data: { stale: true } });

@@ -3,7 +3,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { JobRegistry } from "./job-registry.ts";
 
-test("jobs that never ran are left out; the others are healthy, stale after twice their period, or failing", async () => {
+test("reports omit jobs that never ran; others are healthy, failing, or stale after twice their period", async () => {
   const clock = new FakeClock();
   const jobs = new JobRegistry(clock);
   expect(jobs.reports()).toEqual([]);
@@ -35,7 +35,7 @@ test("jobs that never ran are left out; the others are healthy, stale after twic
   });
 });
 
-test("a run reports how it ended, and shows nobody the words of what failed", async () => {
+test("a run reports its result without the text of the error", async () => {
   const jobs = new JobRegistry(new FakeClock());
   const errors: unknown[] = [];
   const broken = async (): Promise<void> => {

@@ -37,24 +37,24 @@ function play(table: string): { expected: string; got: string }[] {
 }
 
 const tables: Record<string, string> = {
-  "one failure, or two, are chance": `
+  "ignores one or two failures": `
     0    served    5   healthy
     1    outage    2   healthy
     2    served    5   healthy`,
-  "three failures in ten ask it last, until fewer than one in ten of its recent answers fail": `
+  "deprioritizes after 3 failures in 10, until fewer than 1 in 10 recent attempts fail": `
     0    served    7   healthy
     1    outage    3   deprioritized
     2    served   10   deprioritized
     3    served   20   healthy`,
-  "a provider that nobody asks any more gets its next chance when its failures are forgotten": `
+  "restores a provider without traffic when its failures expire": `
     0    outage    4   deprioritized
     20   nothing   0   deprioritized
     61   nothing   0   healthy`,
-  "rationing asks it last, and never leaves it out": `
+  "deprioritizes for rate limits and never quarantines for them": `
     0    rationed  9   deprioritized
     11   rationed  9   deprioritized
     30   rationed  9   deprioritized`,
-  "five failures in a row ask it last, however far apart they are": `
+  "deprioritizes after five failures in a row": `
     0     outage    1   healthy
     100   outage    1   healthy
     200   outage    1   healthy
@@ -62,16 +62,16 @@ const tables: Record<string, string> = {
     400   outage    1   deprioritized
     500   nothing   0   deprioritized
     701   nothing   0   healthy`,
-  "failures that lie five minutes apart are no row": `
+  "does not count failures five minutes apart as a row": `
     0     outage    4   deprioritized
     301   outage    1   healthy`,
-  "ten failures at once are a blip, ten over ten seconds a quarantine of thirty": `
+  "quarantines for 30 s after ten failures over 10 s, not after ten at once": `
     0    outage   12   deprioritized
     9    outage    1   deprioritized
     10   outage    1   quarantined
     39   nothing   0   quarantined
     40   nothing   0   deprioritized`,
-  "a failure on probation doubles the quarantine, to five minutes at most": `
+  "doubles the quarantine after a failure on probation, up to five minutes": `
     0     outage   10   deprioritized
     10    outage    1   quarantined
     40    outage    1   quarantined
@@ -85,21 +85,21 @@ const tables: Record<string, string> = {
     760   outage    1   quarantined
     1059  nothing   0   quarantined
     1060  nothing   0   deprioritized`,
-  "failures of requests that were under way do not make a quarantine longer": `
+  "does not extend a quarantine by failures of requests in progress": `
     0    outage   10   deprioritized
     10   outage    1   quarantined
     12   outage   50   quarantined
     40   nothing   0   deprioritized`,
-  "three successes after a quarantine, and it is forgiven": `
+  "ends probation after three successes": `
     0    outage   10   deprioritized
     10   outage    1   quarantined
     100  served    3   healthy
     101  outage    2   healthy`,
-  "a success within the quarantine ends it": `
+  "ends a quarantine after a success within it": `
     0    outage   10   deprioritized
     10   outage    1   quarantined
     11   served    1   deprioritized`,
-  "without any attempt probation ends by itself, but one failure within ten minutes is enough for the next quarantine": `
+  "ends probation without traffic, but quarantines again after one failure within ten minutes": `
     0    outage   10   deprioritized
     10   outage    1   quarantined
     99   nothing   0   deprioritized
@@ -108,20 +108,20 @@ const tables: Record<string, string> = {
     371  nothing   0   quarantined
     372  nothing   0   deprioritized
     432  nothing   0   healthy`,
-  "long after a quarantine it takes a row again": `
+  "requires a new row of failures long after a quarantine": `
     0     outage   10   deprioritized
     10    outage    1   quarantined
     700   outage    1   healthy`,
-  "a failed smoke test excludes until one passes": `
+  "excludes after a failed smoke test until one passes": `
     0      smoke-failed  1   excluded
     86400  nothing       0   excluded
     86401  smoke-passed  1   healthy`,
-  "whoever served within a quarter of an hour is not excluded by a smoke test": `
+  "does not exclude a provider by a smoke test if it served within 15 minutes": `
     0      served        1   healthy
     900    smoke-failed  1   healthy
     901    smoke-failed  1   excluded
     902    served        1   healthy`,
-  "a spent budget stands beside everything else": `
+  "reports an exhausted budget beside other states": `
     0    budget-spent  1   budget_exhausted
     0    smoke-failed  1   budget_exhausted excluded
     0    outage       10   budget_exhausted excluded deprioritized
@@ -129,14 +129,14 @@ const tables: Record<string, string> = {
     11   budget-free   1   excluded quarantined`,
 };
 
-describe("a provider's states", () => {
+describe("provider health", () => {
   test.each(Object.entries(tables))("%s", (_, table) => {
     const rows = play(table);
     expect(rows.map(({ got }) => got)).toEqual(rows.map(({ expected }) => expected));
   });
 });
 
-test("half of many answers failing never quarantines, and the memory stays bounded", () => {
+test("does not quarantine when every second attempt fails, and keeps a bounded number of attempts", () => {
   let health = unknownHealth;
   for (let index = 0; index < 20_000; index += 1) {
     const nowMs = startMs + index * 10;

@@ -37,7 +37,7 @@ async function openStage(
 
 const failure: SmokeAnswer = { outcome: "failed", message: "it answered 500" };
 
-test("a first start waits for the hour of the day, and then tests every provider once a day", async () => {
+test("the first start waits for the daily time, then tests every provider once a day", async () => {
   const { tests, clock, asked, storage } = await openStage("daily.db", {
     answers: { a: [], b: [] },
   });
@@ -58,7 +58,7 @@ test("a first start waits for the hour of the day, and then tests every provider
   await storage.close();
 });
 
-test("one failure is repeated at once and forgotten when the second try passes", async () => {
+test("a failure is retried at once, and ignored if the second attempt passes", async () => {
   const { tests, asked, signals, storage } = await openStage("once.db", {
     answers: { a: [failure] },
   });
@@ -68,7 +68,7 @@ test("one failure is repeated at once and forgotten when the second try passes",
   await storage.close();
 });
 
-test("a failed provider is tested every hour until it passes, also by the process that comes after", async () => {
+test("a failed provider is tested every hour until it passes, also after a restart", async () => {
   const answers = {
     a: [failure, failure, failure, failure],
     b: [],
@@ -102,7 +102,7 @@ test("a failed provider is tested every hour until it passes, also by the proces
   await second.storage.close();
 });
 
-test("a probe asks once, and says what it met as traffic does", async () => {
+test("a probe asks once at a time, and reports its outcome like traffic", async () => {
   const { tests, asked, signals, storage } = await openStage("probe.db", {
     answers: { a: [failure] },
   });
@@ -122,6 +122,6 @@ test.each([
   expect(new Date(lastDailyRun("17 4 * * *", Date.parse(now))).toISOString()).toBe(expected);
 });
 
-test("a text that is no time of every day is a mistake of ours", () => {
+test("lastDailyRun throws for a schedule that is not daily", () => {
   expect(() => lastDailyRun("*/5 * * * *", 0)).toThrow("minute and hour of every day");
 });

@@ -19,7 +19,7 @@ function written(name: string, value: number): string {
 }
 
 test.each(Object.entries(healthThresholds))(
-  "docs/health.md names %s with its value",
+  "docs/health.md states %s with its value",
   (name, value) => {
     const escaped = written(name, value).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     // The number stands before the constant's name, with a few words between them at most.
@@ -29,6 +29,6 @@ test.each(Object.entries(healthThresholds))(
   },
 );
 
-test("docs/health.md names the time of the smoke tests", () => {
+test("docs/health.md states the time of the smoke tests", () => {
   expect(document).toContain(`\`${smokeCadence}\``);
 });

@@ -4,7 +4,7 @@ import { attemptOf, recordOf } from "../../../test/support/generation-records.ts
 import { minuteMs, dayMs } from "../../platform/kernel/clock.ts";
 import { Traffic, ProviderBudgets } from "./traffic.ts";
 
-test("the sums are those of the last hour, minute by minute", () => {
+test("traffic sums cover the last hour by minute", () => {
   const clock = new FakeClock();
   const traffic = new Traffic(clock);
   for (let minute = 0; minute < 180; minute += 1) {
@@ -34,7 +34,7 @@ test("the sums are those of the last hour, minute by minute", () => {
   expect(traffic.ofService().requests).toBe(0);
 });
 
-test("requests with a caller's own key are left out", () => {
+test("BYOK requests are not counted in the service's traffic", () => {
   const traffic = new Traffic(new FakeClock());
   traffic.settled(
     recordOf({
@@ -50,7 +50,7 @@ test("requests with a caller's own key are left out", () => {
   expect(traffic.ofService().requests).toBe(0);
 });
 
-test("providers that no list shows are summed up as unattributed, and those without traffic are left out", () => {
+test("traffic of unlisted providers is summed as unattributed, and idle providers are omitted", () => {
   const clock = new FakeClock();
   const traffic = new Traffic(clock);
   traffic.attempted(attemptOf({ provider: "quiet" }));
@@ -84,7 +84,7 @@ function newBudgets(spent: [string, bigint][] = []) {
   return { clock, signals, budgets };
 }
 
-test("a budget is spent once, and free again on the next day", () => {
+test("a budget signals once when it is spent, and once when the next day frees it", () => {
   const { clock, signals, budgets } = newBudgets();
   budgets.spend("acme", 99n);
   budgets.spend("other", 1_000n);
@@ -99,7 +99,7 @@ test("a budget is spent once, and free again on the next day", () => {
   expect(signals).toEqual(["acme budget-spent", "acme budget-free"]);
 });
 
-test("what the process before spent of today's budget counts", () => {
+test("spending of the same day before a restart counts towards the budget", () => {
   expect(
     newBudgets([
       ["acme", 100n],
