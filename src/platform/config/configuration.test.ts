@@ -16,7 +16,7 @@ const load = (environment: Record<string, string>) =>
     readFile: () => yaml,
   });
 
-test("each setting is told with where it comes from, the environment before the file", async () => {
+test("effective settings name their source, and environment variables take precedence over the file", async () => {
   const { effective } = await load({
     SWITCHYARD_CONFIG: "a.yaml",
     PORT: "9100",
@@ -39,7 +39,7 @@ test("each setting is told with where it comes from, the environment before the 
   expect(rowOf("log level")).toMatchObject({ value: "warn", source: "environment" });
 });
 
-test("no secret is among them", async () => {
+test("effective settings contain no secret", async () => {
   const secrets = {
     SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"),
     SWITCHYARD_SECRETS_KEY: Buffer.alloc(32, 2).toString("base64"),

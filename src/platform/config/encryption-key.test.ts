@@ -9,21 +9,21 @@ const root = mkdtempSync(join(tmpdir(), "switchyard-key-"));
 const dataDirectory = join(root, "data");
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("the configured key is used as it is", () => {
+test("the configured encryption key is used", () => {
   const configured = Buffer.alloc(32, 7).toString("base64");
   expect(loadEncryptionKey({ configured, dataDirectory, embedded: false })).toEqual(
     new Uint8Array(32).fill(7),
   );
 });
 
-test("an embedded gateway makes one that only its user can read, and finds it again", () => {
+test("an embedded gateway creates a private key file and reuses it", () => {
   const made = loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true });
   expect(made.length).toBe(32);
   expect(statSync(join(dataDirectory, "encryption.key")).mode & 0o777).toBe(0o600);
   expect(loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toEqual(made);
 });
 
-test("a key file that is damaged is refused, never replaced", () => {
+test("a damaged key file is refused and never replaced", () => {
   loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true });
   writeFileSync(join(dataDirectory, "encryption.key"), "");
   expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(
@@ -31,13 +31,13 @@ test("a key file that is damaged is refused, never replaced", () => {
   );
 });
 
-test("a database whose key is missing is refused, and no new key is made beside it", () => {
+test("a database without its key is refused, and no new key is created", () => {
   const lost = { configured: undefined, dataDirectory, embedded: true, databaseExists: true };
   expect(() => loadEncryptionKey(lost)).toThrow("the database exists");
   expect(() => statSync(join(dataDirectory, "encryption.key"))).toThrow("ENOENT");
 });
 
-test("beside Postgres the key has to be configured", () => {
+test("Postgres requires a configured encryption key", () => {
   expect(() =>
     loadEncryptionKey({ configured: undefined, dataDirectory, embedded: false }),
   ).toThrow("SWITCHYARD_ENCRYPTION_KEY: is required with Postgres");

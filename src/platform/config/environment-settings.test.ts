@@ -14,7 +14,7 @@ const readFile = (path: string): string => {
   return text;
 };
 
-test("secrets come from the files that NAME_FILE names, without the white space around them", () => {
+test("secrets are read from the files in NAME_FILE variables, without surrounding whitespace", () => {
   const environment = {
     DATABASE_URL_FILE: "/run/secrets/database",
     OPENAI_API_KEY_FILE: "/run/secrets/openai",
@@ -27,7 +27,7 @@ test("secrets come from the files that NAME_FILE names, without the white space 
   });
 });
 
-test("paths of libraries, names of other settings and empty variables are left alone", () => {
+test("file variables of libraries, other settings and empty variables are left unchanged", () => {
   const environment = {
     AWS_WEB_IDENTITY_TOKEN_FILE: "/var/run/token",
     LOG_FILE: "/var/log/x",
@@ -47,7 +47,7 @@ test.each([
     { REDIS_URL_FILE: "/run/secrets/empty" },
     "REDIS_URL_FILE: the file /run/secrets/empty is empty",
   ],
-])("%p is refused by name", (environment, message) => {
+])("%p is refused with the name of the variable", (environment, message) => {
   expect(() => withSecretFiles(environment, readFile)).toThrow(message);
   expect(() => withSecretFiles(environment, readFile)).toThrow(ConfigurationError);
 });

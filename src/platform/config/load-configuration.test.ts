@@ -45,8 +45,8 @@ async function problemsOf(input: Input): Promise<ConfigurationError> {
   throw new Error("the configuration was accepted");
 }
 
-describe("what stands where nothing is said", () => {
-  test("defaults", async () => {
+describe("defaults", () => {
+  test("apply to every setting that is not set", async () => {
     const configuration = await load({});
     expect(configuration).toEqual({
       effective: expect.any(Array),
@@ -117,13 +117,13 @@ describe("what stands where nothing is said", () => {
     });
   });
 
-  test("the result is frozen all the way down", async () => {
+  test("are deeply frozen in the result", async () => {
     const configuration = await load({ yaml: "providers: [{ id: acme, headers: { a: b } }]" });
     expect(Object.isFrozen(configuration.server)).toBe(true);
     expect(Object.isFrozen(configuration.providers[0]?.headers)).toBe(true);
   });
 
-  test("empty variables and empty keys count as unset", async () => {
+  test("apply to empty variables and empty keys", async () => {
     const configuration = await load({
       environment: { PORT: "", SWITCHYARD_CONFIG: " " },
       yaml: "providers:\nserver:\n  port:\n",
@@ -133,7 +133,7 @@ describe("what stands where nothing is said", () => {
   });
 });
 
-describe("who wins", () => {
+describe("precedence", () => {
   const yaml = `
 server:
   { host: 0.0.0.0, port: 9000, public_url: https://a.example/, trust_proxy: [10.0.0.0/8, "::1"],
@@ -141,7 +141,7 @@ server:
 storage: { url: sqlite:other.db, durability: process }
 `;
 
-  test("the file wins over the defaults", async () => {
+  test("the file overrides the defaults", async () => {
     const { server, storage } = await load({ yaml });
     expect(server).toEqual({
       host: "0.0.0.0",
@@ -164,7 +164,7 @@ storage: { url: sqlite:other.db, durability: process }
     });
   });
 
-  test("the environment wins over the file", async () => {
+  test("the environment overrides the file", async () => {
     const environment = {
       PORT: "0",
       HOST: "::1",
@@ -190,7 +190,7 @@ storage: { url: sqlite:other.db, durability: process }
     });
   });
 
-  test("bootstrap settings", async () => {
+  test("bootstrap settings come from the environment", async () => {
     const { bootstrap } = await load({
       environment: {
         SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-svc-v1-0123456789abcdef",
@@ -208,14 +208,14 @@ storage: { url: sqlite:other.db, durability: process }
   });
 });
 
-describe("references to the environment", () => {
+describe("references to environment variables", () => {
   const yaml = `
 server: { port: "\${GATEWAY_PORT:-9001}", trust_proxy: "\${TRUST:-true}" }
 providers:
   - { id: acme, base_url: "http://\${ACME_HOST:-localhost}/v1", api_key: "\${ACME_KEY}", headers: { x: "$\${y}" } }
 `;
 
-  test("defaults apply, an absent api_key is left out, $${ is literal", async () => {
+  test("use their default, omit an absent api_key, and keep $${ literally", async () => {
     const configuration = await load({ yaml });
     expect(configuration.server).toMatchObject({ port: 9001, trustProxy: true });
     expect(configuration.providers).toEqual([
@@ -223,7 +223,7 @@ providers:
     ]);
   });
 
-  test("set variables are put in", async () => {
+  test("are replaced by the values of variables that are set", async () => {
     const configuration = await load({
       yaml,
       environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" },
@@ -235,7 +235,7 @@ providers:
     });
   });
 
-  test("an unset one anywhere else is an error that names key and variable", async () => {
+  test("are refused with key and variable if the variable is not set", async () => {
     expect(
       (
         await problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" })
@@ -246,21 +246,21 @@ providers:
   });
 });
 
-describe("what is wrong with the file is said with its line", () => {
+describe("an error in the file is reported with its line for", () => {
   const rows: [problem: string, yaml: string, line: string][] = [
     [
-      "an unknown key, and what was meant",
+      "an unknown key, with a suggestion",
       "server:\n  prot: 1\n",
       'switchyard.yaml:2 server.prot: unknown key; did you mean "port"?',
     ],
-    ["an unknown key that is like none", "zebra: 1\n", "switchyard.yaml:1 zebra: unknown key"],
+    ["an unknown key without a similar one", "zebra: 1\n", "switchyard.yaml:1 zebra: unknown key"],
     [
       "an unknown key of a provider",
       "providers:\n  - id: a\n    base_ur: x\n",
       'switchyard.yaml:3 providers[0].base_ur: unknown key; did you mean "base_url"?',
     ],
     [
-      "an unknown key deep inside",
+      "a nested unknown key",
       "providers:\n  - id: a\n    models:\n      - id: a/b\n        context_length: 1\n        contxt: 2\n",
       "switchyard.yaml:6 providers[0].models[0].contxt: unknown key",
     ],
@@ -285,139 +285,139 @@ describe("what is wrong with the file is said with its line", () => {
       "switchyard.yaml:1 providers: expected a list, got a map",
     ],
     [
-      "a plan that changes nothing",
+      "a plan without settings",
       "plans:\n  free: {}\n",
       "switchyard.yaml:2 plans.free: expected per_minute, five_hour or monthly_credits, got a map",
     ],
     [
-      "a choice that is none",
+      "an invalid choice",
       "disconnect: stop\n",
       'switchyard.yaml:1 disconnect: expected "abort", "drain", got "stop"',
     ],
     [
-      "a union that nothing resembles",
+      "a value that matches no alternative of a union",
       "sandbox: { enabled: 7 }\n",
       'switchyard.yaml:1 sandbox.enabled: expected "auto" or true or false, got 7',
     ],
     [
-      "a union of which one alternative is meant",
+      "a value that resembles one alternative of a union",
       "providers:\n  - id: a\n    dialect: { chat: 3 }\n",
       "switchyard.yaml:3 providers[0].dialect.chat: expected text, got 3",
     ],
     [
-      "a range that is none",
+      "an invalid address range",
       "server:\n  trust_proxy:\n    - 10.0.0.0/33\n",
       'switchyard.yaml:3 server.trust_proxy[0]: expected an IP address or a CIDR range, got "10.0.0.0/33"',
     ],
     [
-      "a URL of another kind",
+      "a URL with an unsupported scheme",
       "server: { public_url: ftp://x }\n",
       'switchyard.yaml:1 server.public_url: expected an http(s) URL, got "ftp://x"',
     ],
     [
-      "a database in memory",
+      "an in-memory database",
       "storage: { url: 'sqlite::memory:' }\n",
       'switchyard.yaml:1 storage.url: a database in memory would lose the ledger; name a file, got "sqlite::memory:"',
     ],
     [
-      "a place of sharing that nobody knows",
+      "an unknown scheme of the shared state",
       "shared:\n  url: memcached://:pw@h\n",
       'switchyard.yaml:2 shared.url: expected memory:, redis:// or rediss://, got "memcached://***@h"',
     ],
     [
-      "an archive of another kind",
+      "an unknown scheme of the archive",
       "archive: { url: 'clickhouse://me:pw@h/d' }\n",
       'switchyard.yaml:1 archive.url: expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE, got "clickhouse://***@h/d"',
     ],
     [
-      "a database of the archive that would have to be quoted",
+      "an archive database name that needs quoting",
       "archive: { url: 'clickhouse+http://me:pw@h/a-b' }\n",
       'switchyard.yaml:1 archive.url: expected a database named by letters, digits and underscores, got "clickhouse+http://***@h/a-b"',
     ],
     [
-      "a provider id twice",
+      "a duplicate provider id",
       "providers:\n  - id: acme\n  - id: acme\n",
       'switchyard.yaml:3 providers[1].id: "acme" is already the id of providers[0]',
     ],
     [
-      "a way to sign up that there is not",
+      "an unknown sign-up mode",
       "auth:\n  sign_up: everybody\n",
       'switchyard.yaml:2 auth.sign_up: expected "closed", "invitation", "open", got "everybody"',
     ],
     [
-      "a key that is none of Stripe's, without showing it",
+      "an invalid Stripe key, without the key",
       "payments:\n  stripe:\n    secret_key: hunter2\n",
       "switchyard.yaml:3 payments.stripe.secret_key: expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...",
     ],
     [
-      "a part of a cent",
+      "a fraction of a cent",
       "payments:\n  fee:\n    fixed: 0.505\n",
       "switchyard.yaml:3 payments.fee.fixed: expected an amount of USD from 0 to 100, with two decimals at most, got 0.505",
     ],
     [
-      "bounds that exclude each other",
+      "a minimum above the maximum",
       "payments:\n  top_up: { max: 4 }\n",
       "switchyard.yaml:2 payments.top_up: expected a min that is not above max (5 and 5000 where they are not named), got a map",
     ],
     [
-      "a misspelt word about payments",
+      "a misspelled key of payments",
       "payments:\n  stripe: {}\n  seler: { name: a }\n",
       'switchyard.yaml:3 payments.seler: unknown key; did you mean "seller"?',
     ],
     [
-      "credits for bringing somebody that give nothing",
+      "referral credits of zero",
       "referrals:\n  after: sign_up\n",
       "switchyard.yaml:1 referrals: expected referrer_usd or referred_usd above 0, got a map",
     ],
     [
-      "credits that are given at another time",
+      "an unknown event for referral credits",
       "referrals:\n  referrer_usd: 5\n  after: birth\n",
       'switchyard.yaml:3 referrals.after: expected "first_top_up", "sign_up", got "birth"',
     ],
     [
-      "an OpenID provider without its address",
+      "an OpenID provider without an issuer",
       "auth:\n  oidc:\n    - id: acme\n      client_id: a\n",
       "switchyard.yaml:3 auth.oidc[0].issuer: is required",
     ],
     [
-      "an OpenID provider whose key is misspelt",
+      "a misspelled key of an OpenID provider",
       "auth:\n  oidc:\n    - id: acme\n      issuer: https://a.example\n      clientid: a\n",
       'switchyard.yaml:5 auth.oidc[0].clientid: unknown key; did you mean "client_id"?',
     ],
     [
-      "an OpenID provider whose id is no slug",
+      "an OpenID provider id that is not a slug",
       "auth:\n  oidc:\n    - { id: A B, issuer: https://a.example, client_id: a }\n",
       'switchyard.yaml:3 auth.oidc[0].id: expected a slug: lower-case letters, digits and dashes, no dash first, got "A B"',
     ],
     [
-      "two OpenID providers of one name",
+      "a duplicate OpenID provider id",
       "auth:\n  oidc:\n    - { id: a, issuer: https://a.example, client_id: a }\n" +
         "    - { id: a, issuer: https://b.example, client_id: b }\n",
       'switchyard.yaml:4 auth.oidc[1].id: is the id of another provider above, got "a"',
     ],
-    ["a key twice", "server: {}\nserver: {}\n", "switchyard.yaml:2 Map keys must be unique"],
+    ["a duplicate key", "server: {}\nserver: {}\n", "switchyard.yaml:2 Map keys must be unique"],
     [
-      "a model for pages that is no id",
+      "an invalid OCR model id",
       "ocr:\n  model: large\n",
       'switchyard.yaml:2 ocr.model: expected a model id written as owner/model, got "large"',
     ],
     [
-      "another key beside it",
+      "a misspelled key of ocr",
       "ocr:\n  modle: acme/ocr\n",
       'switchyard.yaml:2 ocr.modle: unknown key; did you mean "model"?',
     ],
     [
-      "unknown models that pass without a price",
+      "pass-through of unknown models without a price",
       "catalog: { unknown_models: pass_through }\n",
       'switchyard.yaml:1 catalog.unknown_models: needs unknown_model_pricing beside it, got "pass_through"',
     ],
     [
-      "a routing preset that there is not",
+      "an unknown routing preset",
       "routers:\n  service/fast: { members: [a/b] }\n",
       'switchyard.yaml:2 routers.service/fast: unknown key; did you mean "service/auto"?',
     ],
     [
-      "a quality member that is no member",
+      "a quality member that is not in members",
       "routers:\n  service/auto: { members: [a/b], quality: [A/B, c/d] }\n",
       'switchyard.yaml:2 routers.service/auto.quality[1]: expected one of the members, got "c/d"',
     ],
@@ -427,22 +427,22 @@ describe("what is wrong with the file is said with its line", () => {
       "switchyard.yaml:1 routers.service/free.members: expected at least one model, got a list",
     ],
     [
-      "a value that YAML cannot read",
+      "invalid YAML",
       "server: {\n  port: 1\n",
       "switchyard.yaml:3 Flow map in block collection must be sufficiently indented and end with a }",
     ],
     [
-      "only the first of the errors that follow from one another",
+      "a YAML error, without the errors that follow from it",
       "server: { host: ${HOST_NAME}, port: 1 }\ndisconnect: abort\n",
       "switchyard.yaml:1 Unexpected flow-map-start at node end",
     ],
     [
-      "two documents",
+      "multiple YAML documents",
       "server: {}\n---\nserver: {}\n",
       "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()",
     ],
     [
-      "a secret of the wrong type, which is not shown",
+      "a secret of the wrong type, without the secret",
       "providers:\n  - id: a\n    api_key: 12345678\n",
       "switchyard.yaml:3 providers[0].api_key: expected text",
     ],
@@ -451,7 +451,7 @@ describe("what is wrong with the file is said with its line", () => {
     expect((await problemsOf({ yaml })).toString().split("\n")).toContain(line);
   });
 
-  test("the place is there for programs as well", async () => {
+  test("a problem has its file, line and column as fields", async () => {
     const { problems } = await problemsOf({ yaml: "server:\n  port: 70000\n" });
     expect(problems).toEqual([
       {
@@ -464,7 +464,7 @@ describe("what is wrong with the file is said with its line", () => {
     ]);
   });
 
-  test("values behind an anchor are found where they stand", async () => {
+  test("a value behind an anchor is reported at its own line", async () => {
     const yaml =
       "providers:\n  - &base\n    id: a\n    models: [{ id: a/b, context_length: 0 }]\n  - *base\n";
     expect((await problemsOf({ yaml })).problems.map(({ key, line }) => `${line} ${key}`)).toEqual([
@@ -474,7 +474,7 @@ describe("what is wrong with the file is said with its line", () => {
     ]);
   });
 
-  test("a bomb of aliases is refused", async () => {
+  test("excessive YAML aliases are refused", async () => {
     const level = (index: number) =>
       `a${index}: &a${index} [${Array(9)
         .fill(`*a${index - 1}`)
@@ -486,7 +486,7 @@ describe("what is wrong with the file is said with its line", () => {
   });
 });
 
-describe("what is wrong with the environment is said with its variable", () => {
+describe("an error in the environment is reported with its variable for", () => {
   const rows: [variable: string, value: string, line: string][] = [
     ["PORT", "abc", 'PORT: expected an integer from 0 to 65535, got "abc"'],
     ["PORT", "65536", 'PORT: expected an integer from 0 to 65535, got "65536"'],
@@ -564,7 +564,7 @@ describe("what is wrong with the environment is said with its variable", () => {
     expect((await problemsOf({ environment: { [variable]: value } })).toString()).toBe(line);
   });
 
-  test("every problem of both sources is told at once", async () => {
+  test("all problems of the file and the environment are reported together", async () => {
     const error = await problemsOf({
       environment: { PORT: "x", LOG_LEVEL: "y" },
       yaml: "disconnect: 1\nzebra: 2\n",
@@ -578,12 +578,12 @@ describe("what is wrong with the environment is said with its variable", () => {
   });
 });
 
-test("a plan may come with credits and keep its contract's tier", async () => {
+test("a plan with monthly credits keeps its default rate limits", async () => {
   const { plans } = await load({ yaml: "plans: { pro: { monthly_credits: 20 } }\n" });
   expect(plans).toEqual({ pro: { fiveHour: undefined, monthlyCreditsNanoUsd: 20_000_000_000n } });
 });
 
-test("the example in the root is valid", async () => {
+test("switchyard.example.yaml is valid", async () => {
   const configuration = await loadConfiguration({
     environment: { SWITCHYARD_CONFIG: "switchyard.example.yaml", ACME_API_KEY: "key" },
     workingDirectory: join(import.meta.dir, "../../.."),

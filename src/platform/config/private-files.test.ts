@@ -15,7 +15,7 @@ function directoryWith(files: Record<string, number>): string {
   return directory;
 }
 
-test("everything in the data directory is taken from others, and named", () => {
+test("keepPrivate removes others' access to all files of the data directory and lists them", () => {
   const directory = directoryWith({
     "switchyard.db": 0o644,
     "switchyard.db-wal": 0o666,
@@ -35,7 +35,7 @@ test("everything in the data directory is taken from others, and named", () => {
   }
 });
 
-test("of a database elsewhere its own files are taken from others, and none beside them", () => {
+test("keepPrivate tightens only the database's own files outside the data directory", () => {
   const elsewhere = directoryWith({ "own.db": 0o644, "own.db-shm": 0o644, "other.txt": 0o644 });
   const { tightened } = keepPrivate({
     dataDirectory: directoryWith({}),
@@ -45,7 +45,7 @@ test("of a database elsewhere its own files are taken from others, and none besi
   expect(modeOf(join(elsewhere, "other.txt"))).toBe(0o644);
 });
 
-test("a link is left as it is; a directory that others may write to is reported", () => {
+test("keepPrivate does not follow links, and reports a directory that others may write to", () => {
   const target = directoryWith({ "shared.txt": 0o644 });
   const directory = directoryWith({});
   symlinkSync(join(target, "shared.txt"), join(directory, "link"));
@@ -56,7 +56,7 @@ test("a link is left as it is; a directory that others may write to is reported"
   expect(modeOf(join(target, "shared.txt"))).toBe(0o644);
 });
 
-test("a directory that does not exist yet is nothing to check", () => {
+test("keepPrivate ignores a directory that does not exist", () => {
   expect(keepPrivate({ dataDirectory: "/nonexistent/data", databasePath: undefined })).toEqual({
     tightened: [],
     left: [],

@@ -16,7 +16,7 @@ const primary = "postgres://gateway:pw@primary/gateway";
 const replica = "postgres://gateway:pw@replica/gateway";
 const yaml = `storage: { url: "${primary}", replica_url: "${replica}" }\n`;
 
-test("a replica comes from the file, from a variable that wins over it, or from a secret's file", async () => {
+test("the replica URL comes from the file, its variable or a secret file, the variable first", async () => {
   expect((await load({}, yaml)).storage.replicaUrl).toBe(replica);
   const other = "postgresql://other/gateway";
   expect((await load({ DATABASE_REPLICA_URL: other }, yaml)).storage.replicaUrl).toBe(other);
@@ -25,7 +25,7 @@ test("a replica comes from the file, from a variable that wins over it, or from 
   expect((await load({ DATABASE_URL: primary })).storage.replicaUrl).toBeUndefined();
 });
 
-test("the settings that operators are shown name it without its password", async () => {
+test("effective settings show the replica URL without its password", async () => {
   expect(effectiveSettings(await load({}, yaml), { environment: {}, file: {} })).toContainEqual(
     expect.objectContaining({
       key: "storage.replica_url",
@@ -34,7 +34,7 @@ test("the settings that operators are shown name it without its password", async
   );
 });
 
-test("what is no Postgres is refused, and a replica of SQLite too", async () => {
+test("a replica URL that is not Postgres, or a replica of SQLite, is refused", async () => {
   await expect(
     load({ DATABASE_URL: primary, DATABASE_REPLICA_URL: "sqlite:other.db" }),
   ).rejects.toThrow('DATABASE_REPLICA_URL: expected a postgres:// URL, got "');

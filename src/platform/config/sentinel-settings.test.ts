@@ -12,7 +12,7 @@ const load = (environment: Record<string, string>, yaml = "") =>
 
 const urls = ["redis://:pw@one:26379", "redis://:pw@two"];
 
-test("sentinels come from the file, or from a variable that wins over it", async () => {
+test("sentinels come from the file, or from a variable that takes precedence", async () => {
   const yaml = `shared: { url: redis://mymaster, sentinels: ["${urls.join('", "')}"] }\n`;
   expect((await load({}, yaml)).shared).toEqual({ url: "redis://mymaster", sentinels: urls });
   const { shared } = await load({ REDIS_SENTINEL_URLS: "rediss://a:1, rediss://b:2" }, yaml);
@@ -30,12 +30,12 @@ test.each([
     `switchyard.yaml:5 shared.sentinels[1]: ${otherLogin}, got "redis://***@b"`,
   ],
   ["[]", "switchyard.yaml:3 shared.sentinels: expected at least one sentinel, got a list"],
-])("%p of the file is refused by its line", async (list, message) => {
+])("%p in the file is refused with its line", async (list, message) => {
   const yaml = `shared:\n  url: redis://mymaster\n  sentinels:\n    ${list}\n`;
   await expect(load({}, yaml)).rejects.toThrow(message);
 });
 
-test("so is the variable, by its name, and sentinels without the name of a primary", async () => {
+test("an invalid variable, or sentinels without a primary name, are refused", async () => {
   await expect(load({ REDIS_SENTINEL_URLS: "redis://a:1,redis://:pw@b:2" })).rejects.toThrow(
     `REDIS_SENTINEL_URLS: ${otherLogin}, got "redis://***@b:2"`,
   );

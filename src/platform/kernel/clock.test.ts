@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { LivedTime } from "./clock.ts";
 
-test("lived time goes on with the clock, and leaves out what passed between a beat and one that came late", () => {
+test("LivedTime follows the clock, and skips the time before a late beat", () => {
   let nowMs = 0;
   const time = new LivedTime(() => nowMs);
   const passes = (milliseconds: number): number => {

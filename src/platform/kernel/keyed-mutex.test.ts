@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { KeyedMutex, lazily } from "./keyed-mutex.ts";
 
-test("work under one name waits for the work before it, whatever became of that; other names do not wait", async () => {
+test("KeyedMutex runs work of one key in order, also after a failure, and other keys in parallel", async () => {
   const mutex = new KeyedMutex();
   const done: string[] = [];
   const first = Promise.withResolvers<void>();
@@ -17,7 +17,7 @@ test("work under one name waits for the work before it, whatever became of that;
   expect(done).toEqual(["b", "a"]);
 });
 
-test("what is made lazily is made once, for callers of the same time too", async () => {
+test("lazily calls its function once, for concurrent callers too", async () => {
   let times = 0;
   const made = lazily(async () => ++times);
   expect(times).toBe(0);
@@ -25,7 +25,7 @@ test("what is made lazily is made once, for callers of the same time too", async
   expect(await made()).toBe(1);
 });
 
-test("a failure is told to those who waited, and the next caller tries again", async () => {
+test("lazily passes a failure to all waiting callers, and the next call tries again", async () => {
   let times = 0;
   const made = lazily(async () => {
     times += 1;

@@ -13,7 +13,7 @@ function namesIn(set: PassingSet<Named>): string[] {
   return names.sort();
 }
 
-test("a passing set has what was added and not taken out", () => {
+test("PassingSet contains the members that were added and not deleted", () => {
   const set = new PassingSet<Named>();
   const [first, second, third] = [named("first"), named("second"), named("third")];
   for (const member of [first, second, third, second]) set.add(member);
@@ -30,7 +30,7 @@ test("a passing set has what was added and not taken out", () => {
   expect(first.place).toBe(-1);
 });
 
-test("members of a passing set may be taken out while they are visited", () => {
+test("PassingSet allows deletion of members during iteration", () => {
   const set = new PassingSet<Named>();
   const members = ["a", "b", "c", "d", "e"].map(named);
   for (const member of members) set.add(member);
@@ -43,7 +43,7 @@ test("members of a passing set may be taken out while they are visited", () => {
   expect(namesIn(set)).toEqual(["b", "d"]);
 });
 
-test("a passing map has what was set and not deleted, the oldest first", () => {
+test("PassingMap contains the entries that were set and not deleted, oldest first", () => {
   const map = new PassingMap<{ amount: number }>();
   map.set("gen_b", { amount: 1 });
   map.set("gen_a", { amount: 2 });
@@ -59,7 +59,7 @@ test("a passing map has what was set and not deleted, the oldest first", () => {
   expect(map.size).toBe(1);
 });
 
-test("a passing map has no entry that nobody set", () => {
+test("PassingMap has no inherited entries", () => {
   const map = new PassingMap<object>();
   for (const name of ["constructor", "toString", "__proto__"]) {
     expect(map.has(name)).toBe(false);

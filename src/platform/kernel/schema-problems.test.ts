@@ -23,7 +23,7 @@ test.each([
   [z.iso.datetime(), "soon", "must be a moment such as 2026-11-22T12:00:00Z"],
   [z.number().multipleOf(5), 3, "must be a multiple of 5"],
   [z.string("says so itself"), 1, "says so itself"],
-])("%#: what is wrong is said in plain words", (schema, value, words) => {
+])("problemText describes problem %# in plain words", (schema, value, words) => {
   const { error } = schema.safeParse(value, { error: problemText });
   expect(error?.issues.map(({ message }) => message)).toEqual([words]);
 });

@@ -60,7 +60,7 @@ test.each([
   ["2002:7f00:1::1", false],
   ["2001::1", false],
   ["nonsense", false],
-])("%s is public: %p", (address, is) => {
+])("isPublicAddress %s returns %p", (address, is) => {
   expect(isPublicAddress(address)).toBe(is);
 });
 
@@ -73,7 +73,7 @@ test.each([
   ["https://hooks.example.com/x", ["93.184.215.14"]],
   ["https://hooks.example.com:8443/", ["93.184.215.14", "2606:4700::1"]],
   ["https://93.184.215.14/", []],
-])("%s may be called", async (url, addresses) => {
+])("resolveTarget accepts %s", async (url, addresses) => {
   expect(await resolveTarget(url, guard(addresses))).toMatchObject({
     address: addresses[0] ?? "93.184.215.14",
   });
@@ -98,13 +98,13 @@ test.each([
   ["https://[::ffff:7f00:1]/", [], "private"],
   ["https://169.254.169.254/latest/meta-data", [], "private"],
   ["not a url", [], "https"],
-])("%s at %j must not be called", async (url, addresses, why) => {
+])("resolveTarget refuses %s at %j", async (url, addresses, why) => {
   expect(
     await resolveTarget(url, guard(addresses)).catch((error: unknown) => String(error)),
   ).toContain(why);
 });
 
-test("the operator's own networks may be called when they are named, without TLS too, and nothing beside them", async () => {
+test("resolveTarget accepts only the configured private networks, also without TLS", async () => {
   const own = guard(["10.1.2.3"], ["10.0.0.0/8"]);
   expect(await resolveTarget("http://relay.internal/", own)).toMatchObject({ address: "10.1.2.3" });
   const mixed = guard(["10.1.2.3", "192.168.0.1"], ["10.0.0.0/8"]);

@@ -9,6 +9,6 @@ test.each([
   ["2001:db8:1:3::9", "2001:db8:1:3::/64"],
   ["::1", "0:0:0:0::/64"],
   ["", ""],
-])("%p is counted as %p", (address, counted) => {
+])("address %p is counted as %p", (address, counted) => {
   expect(countedAddress(address)).toBe(counted);
 });

@@ -7,7 +7,7 @@ const burst = (counter: QuotaCounter, count: number): number =>
   Array.from({ length: count }, () => counter.tryAdd("key_1", starterWindow)).filter(Boolean)
     .length;
 
-test("five hours admit 3000 and not one more, and each request makes room when it is five hours old", () => {
+test("a quota admits exactly 3000 requests in five hours, and frees each after five hours", () => {
   const clock = new FakeClock();
   const counter = new QuotaCounter(clock);
   expect(counter.stateOf("key_1", starterWindow)).toEqual({
@@ -26,7 +26,7 @@ test("five hours admit 3000 and not one more, and each request makes room when i
   expect(counter.stateOf("key_2", starterWindow).remaining).toBe(3000);
 });
 
-test("the reset is when the oldest request leaves the window", () => {
+test("the reset is the time at which the oldest request leaves the window", () => {
   const clock = new FakeClock();
   const counter = new QuotaCounter(clock);
   counter.tryAdd("key_1", starterWindow);

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { partCount, partIndexOf, partTags, readSlots, slotOf } from "./cluster-slots.ts";
 
-test("a tag has the slot that the cluster specification gives it", () => {
+test("slotOf returns the slot of the cluster specification", () => {
   // Appendix A gives 0x31C3 as the CRC16 of "123456789"; the other slot is what CLUSTER KEYSLOT
   // returns.
   expect([slotOf("123456789"), slotOf("somekey")]).toEqual([0x31_c3, 11_058]);
 });
 
-test("every part has a tag of its own, and a slot in its share of them", () => {
+test("every part has its own tag, and its slot is in the range of the part", () => {
   const tags = partTags();
   expect(tags).toHaveLength(partCount);
   expect(tags.map(partIndexOf)).toEqual(Array.from({ length: partCount }, (_, index) => index));
@@ -15,7 +15,7 @@ test("every part has a tag of its own, and a slot in its share of them", () => {
   expect(tags.slice(0, 8)).toEqual(["10", "18", "113", "342", "29", "21", "3", "122"]);
 });
 
-test("an answer of CLUSTER SLOTS tells the primary of a slot, at the asked host where it names none", () => {
+test("readSlots returns the primary of a slot, with the asked host if none is given", () => {
   const slots = readSlots(
     [
       [0, 99, ["10.0.0.1", 7000, "a", ["hostname", "one"]], ["10.0.0.2", 7001, "b"]],

@@ -12,7 +12,7 @@ import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-erro
 import { SharedState } from "./shared-state.ts";
 import { SharedValues } from "./shared-values.ts";
 
-describe.skipIf(!hasRedis)(`a server with TLS and users${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`a Valkey server with TLS and users${redisMissing}`, () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-tls-"));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`a server with TLS and users${redisMissing}`, () => {
 user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scripting +@transaction +@connection +@pubsub +info +time
 `;
 
-  test("with its certificate and the rights of the documentation everything works; without either it says why", async () => {
+  test("works with its certificate and the documented rights, and reports what is missing", async () => {
     const { server, urlFor } = await startSecured();
     const url = urlFor("gateway:secret");
     const options = { logger: silentLogger, waitMs: 1_000 };
@@ -72,7 +72,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     await server.kill();
   }, 60_000);
 
-  test("sentinels with TLS and a password of their own name it; a wrong one is named by the start", async () => {
+  test("is found through sentinels with TLS and a password; a wrong password fails the start", async () => {
     const { server } = await startSecured();
     const sentinel = await startSentinel("mymaster", server.url, [
       ...["cert", "key", "ca-cert"].map(
@@ -109,7 +109,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     await server.kill();
   }, 60_000);
 
-  test("a cluster speaks TLS and asks for its password at each of its servers", async () => {
+  test("in a cluster is used with TLS and its password on each server", async () => {
     const cluster = await startRedisCluster({
       primaries: 2,
       settings: { ...tlsSettings(), "tls-cluster": "yes", requirepass: "secret" },

@@ -44,7 +44,7 @@ const nextRun = (part: SharedPart, before: string | undefined): Promise<string> 
 
 const slotIn = ({ prefix }: SharedPart): number => slotOf(/\{(\w+)\}/.exec(prefix)?.[1] ?? "");
 
-describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`shared state in a cluster (on Valkey)${redisMissing}`, () => {
   let cluster: RedisCluster;
   let first: ClusterServer;
   let second: ClusterServer;
@@ -59,7 +59,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     await cluster.stop();
   });
 
-  test("each part has all of its names in one slot, and both servers have half of the parts", async () => {
+  test("keeps the names of each part in one slot, and half of the parts on each server", async () => {
     const slots = shared.parts.map(slotIn);
     expect(new Set(slots).size).toBe(shared.parts.length);
     expect(slots.filter((slot) => slot < 16_384 / 2)).toHaveLength(shared.parts.length / 2);
@@ -67,7 +67,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     expect(new Set(shared.parts.map(({ runId }) => runId?.split(".")[0])).size).toBe(2);
   });
 
-  test("a script finds its own keys and values", async () => {
+  test("passes keys and values to scripts", async () => {
     const script: SharedScript = {
       name: "switchyardTestEcho",
       lua: "return {#KEYS, #ARGV, KEYS[1], ARGV[1], ARGV[2]}",
@@ -78,7 +78,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     expect(await part.run(script, { keys: [], values: [] })).toEqual([0, 0]);
   });
 
-  test("values, leases and single texts are shared, whichever part they are in", async () => {
+  test("shares values, leases and single texts across all parts", async () => {
     const other = await open(cluster.url);
     const valuesIn = (from: SharedParts) =>
       new SharedValues<string>({ shared: from, name: "test", bytesMax: 64_000_000 });
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     other.close();
   });
 
-  test("a slot that moves is away until it is moved, and nothing runs on half of its names", async () => {
+  test("is unavailable for a moving slot until it has moved, and runs no partial script", async () => {
     const part = shared.partOf("ws_moves");
     const slot = slotIn(part);
     const [from, to] = slot < 16_384 / 2 ? [first, second] : [second, first];
@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
     expect(await countPair(part)).toEqual([one + 2, one + 2]);
   }, 120_000);
 
-  test("gateways agree about the run of a part, also where its server forgot all", async () => {
+  test("has the same run id on all gateways, also after a server lost its data", async () => {
     const other = await open(cluster.url);
     const runs = (from: SharedParts) => from.parts.map(({ runId }) => runId);
     expect(runs(other)).toEqual(runs(shared));
@@ -152,7 +152,7 @@ describe.skipIf(!hasRedis)(`what gateways share in a cluster (on Valkey)${redisM
   }, 120_000);
 });
 
-describe.skipIf(!hasRedis)(`a cluster that cannot be used as it is${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`an unsuitable cluster${redisMissing}`, () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster({ primaries: 2 });
@@ -170,14 +170,14 @@ describe.skipIf(!hasRedis)(`a cluster that cannot be used as it is${redisMissing
     );
   };
 
-  test("is refused for a database in its URL", async () => {
+  test("is refused if its URL has a database", async () => {
     expect(await refusal(`${cluster.url}/2`)).toMatchObject({
       name: "SharedStateUnfitError",
       message: expect.stringContaining("has no databases: leave /2 out of its URL") as string,
     });
   }, 120_000);
 
-  test("is refused where one of its servers evicts, which is named", async () => {
+  test("is refused with the name of a server that evicts keys", async () => {
     const [, evicting] = cluster.primaries;
     await evicting!.client.config("SET", "maxmemory-policy", "allkeys-lru");
     expect(await refusal(cluster.url)).toMatchObject({
@@ -187,7 +187,7 @@ describe.skipIf(!hasRedis)(`a cluster that cannot be used as it is${redisMissing
     await evicting!.client.config("SET", "maxmemory-policy", "noeviction");
   }, 120_000);
 
-  test("is refused for a login that lacks a right, and used with those of the documentation", async () => {
+  test("is refused for a login without the documented rights", async () => {
     const login = (name: string): string => cluster.url.replace("//", `//${name}:secret@`);
     const rights = "~switchyard:* &switchyard:* -@all +@read +@write +@scripting +@transaction";
     const others = "+@connection +@pubsub +info +time";
@@ -211,8 +211,8 @@ describe.skipIf(!hasRedis)(`a cluster that cannot be used as it is${redisMissing
   }, 120_000);
 });
 
-describe.skipIf(!hasRedis)(`a server of a cluster that ends${redisMissing}`, () => {
-  test("takes its own parts along; messages are heard through another one", async () => {
+describe.skipIf(!hasRedis)(`a cluster server that stops${redisMissing}`, () => {
+  test("makes only its own parts unavailable; messages arrive through another server", async () => {
     const cluster = await startRedisCluster({ primaries: 3 });
     const shared = await open(cluster.url);
     const server = { url: cluster.url, logger: silentLogger };
@@ -248,7 +248,7 @@ describe.skipIf(!hasRedis)(`a server of a cluster that ends${redisMissing}`, () 
     await cluster.stop();
   }, 240_000);
 
-  test("keeps no gateway from starting while others serve", async () => {
+  test("does not prevent a gateway from starting", async () => {
     const cluster = await startRedisCluster({ primaries: 3 });
     await cluster.kill(cluster.primaries[2]!);
     const shared = await openSharedState({

@@ -27,7 +27,7 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
       },
     });
 
-  test("what one has the other does not get until it lets go, and asking again is no harm", async () => {
+  test("are exclusive until they are released, and can be taken again by their holder", async () => {
     const [one, other] = [leasesOf("one"), leasesOf("other")];
     expect([
       await one.take("a"),
@@ -40,7 +40,7 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
     expect([one.holds("a"), await other.take("a")]).toEqual([false, true]);
   });
 
-  test("of two one leads, and the other as soon as it has stopped", async () => {
+  test("give one gateway the lead, and the other gateway after the first has stopped", async () => {
     const [one, other] = [leasesOf("first"), leasesOf("second")];
     await one.renew();
     await other.renew();
@@ -50,7 +50,7 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
     expect([one.isLeading, other.isLeading]).toEqual([false, true]);
   });
 
-  test("what is let go of while it is renewed stays free", async () => {
+  test("stay released if released during a renewal", async () => {
     const [one, other] = [leasesOf("renewing"), leasesOf("waiting")];
     await one.take("c");
     const renewed = one.renew();
@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)(`leases of two gateways (on Valkey)${redisMissing}`, 
     other.stop();
   });
 
-  test("who cannot reach the server holds nothing any more when the others may have it", async () => {
+  test("end for a gateway that cannot reach the server when they may be taken by others", async () => {
     const clock = new FakeClock();
     let isAway = false;
     const server: Pick<SharedPart, "run"> = {

@@ -5,11 +5,11 @@ import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedState } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
-describe.skipIf(!hasRedis)(`the server of shared state (on Valkey)${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`shared state (on Valkey)${redisMissing}`, () => {
   let shared: SharedState;
   afterAll(() => shared.close());
 
-  test("it is there for a gateway that stood still itself while the answer came", async () => {
+  test("stays available if the gateway itself was blocked while the response arrived", async () => {
     shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
     const { runId } = shared;
     await shared.set("kept", "text", 60_000);
@@ -31,7 +31,7 @@ const refusals = [
 
 describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissing}`, () => {
   test.each(refusals)(
-    "%s is warned of at the start, is away later, and back by itself",
+    "with %s causes a warning at the start, is unavailable later, and recovers by itself",
     async (code, setting, refusing, taking) => {
       const server = await startRedis({ [setting]: refusing });
       const admin = new Redis(server.url);

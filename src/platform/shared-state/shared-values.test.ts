@@ -4,7 +4,7 @@ import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedState } from "./shared-state.ts";
 import { SharedValues } from "./shared-values.ts";
 
-describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`values shared by gateways (on Valkey)${redisMissing}`, () => {
   const opened: SharedState[] = [];
   let shared: SharedState;
   beforeEach(async () => {
@@ -16,7 +16,7 @@ describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing
   const valuesOf = (bytesMax = 1_000_000) =>
     new SharedValues<{ tail: string }>({ shared, name: "test", bytesMax });
 
-  test("what one keeps the other finds, and nobody what was not kept", async () => {
+  test("are visible to other gateways", async () => {
     await valuesOf().set("k", { tail: "ü" }, 60);
     expect([await valuesOf().get("k"), await valuesOf().get("other")]).toEqual([
       { tail: "ü" },
@@ -24,7 +24,7 @@ describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing
     ]);
   });
 
-  test("never more than the bound: what ends soonest goes first, and one that is replaced counts once", async () => {
+  test("stay within their size limit: the earliest to expire is removed, and a replaced one counts once", async () => {
     const values = valuesOf(40_000);
     for (const [index, name] of ["a", "b", "c", "d"].entries())
       await values.set(name, { tail: "x".repeat(9_000) }, 100 - index);
@@ -38,7 +38,7 @@ describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing
     expect(kept).toEqual([true, true, true, false, true]);
   });
 
-  test("one that would take a quarter of the room is not kept", async () => {
+  test("are not stored if they take a quarter of the limit", async () => {
     await valuesOf(40_000).set("big", { tail: "x".repeat(10_000) }, 60);
     expect(await valuesOf(40_000).get("big")).toBeUndefined();
   });

@@ -75,7 +75,7 @@ function build(options: Partial<GroupCommitOptions> = {}) {
 
 const away = new StorageUnavailableError("read-only");
 
-test("what a database in trouble could not take is sent again, before what came later, and nothing new is admitted meanwhile", async () => {
+test("units that the database could not take are retried before later ones, and none are admitted", async () => {
   const { writer, queue } = build({ retryMs: 1 });
   const [first, second] = [queue.commit(unit("first")), queue.commit(unit("second"))];
   await nextTurn();
@@ -91,7 +91,7 @@ test("what a database in trouble could not take is sent again, before what came 
   expect([queue.stalled, queue.admits(), queue.rejectedCount]).toEqual([false, true, 0]);
 });
 
-test("of a batch of which some units could not be taken the others stand at once", async () => {
+test("units of a batch that the database took resolve at once, and only the others are retried", async () => {
   const { writer, queue } = build({ retryMs: 1 });
   const [stands, waits] = [queue.commit(unit("stands")), queue.commit(unit("waits"))];
   await nextTurn();
@@ -103,7 +103,7 @@ test("of a batch of which some units could not be taken the others stand at once
   await waits;
 });
 
-test("units are refused once their time is over; test writes find out that the outage is, then one request a second does", async () => {
+test("units expire during an outage; probes detect its end, then one trial per second is admitted", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock, retryMs: 1, maxWaitMs: 5_000 });
   const lost = queue.commit(unit("lost"));
@@ -127,7 +127,7 @@ test("units are refused once their time is over; test writes find out that the o
   expect([queue.admits(), queue.admits()]).toEqual([true, true]);
 });
 
-test("a trial that is refused closes the queue to requests again, whatever the reason", async () => {
+test("a failed trial closes the queue again, whatever the reason", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock, retryMs: 1 });
   writer.probeFailure = away;
@@ -144,7 +144,7 @@ test("a trial that is refused closes the queue to requests again, whatever the r
   await queue.close();
 });
 
-test("eight units refused one after another are an outage, unless they were there before", async () => {
+test("eight refused units in a row are an outage, unless their errors are known", async () => {
   const { writer, queue } = build({ retryMs: 1 });
   writer.probeFailure = away;
   const refuse = async (error: Error): Promise<void> => {
@@ -163,7 +163,7 @@ test("eight units refused one after another are an outage, unless they were ther
   await queue.close();
 });
 
-test("whether writes are taken is found out at most once a second, and a test write that fails stops requests", async () => {
+test("takesWrites probes at most once a second, and a failed probe closes the queue", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock, retryMs: 1 });
   expect(await Promise.all([queue.takesWrites(), queue.takesWrites()])).toEqual([true, true]);
@@ -177,7 +177,7 @@ test("whether writes are taken is found out at most once a second, and a test wr
   await queue.close();
 });
 
-test("an outage is logged once, with its cause, and once more when it is over", async () => {
+test("an outage is logged once with its cause, and once when it ends", async () => {
   const lines: string[] = [];
   const note = (_fields: object, message: string): void => void lines.push(message);
   const { writer, queue } = build({ retryMs: 1, logger: { info: note, warn: note, error: note } });
@@ -196,7 +196,7 @@ test("an outage is logged once, with its cause, and once more when it is over", 
   ]);
 });
 
-test("a silence of the database ends every flush, until what is under way is settled", async () => {
+test("a suspended queue rejects every flush until the units in progress are settled", async () => {
   const { writer, queue } = build();
   const first = queue.commit(unit("first"));
   await writer.sent(1);

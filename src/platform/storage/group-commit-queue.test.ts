@@ -58,7 +58,7 @@ function build(options: Partial<GroupCommitOptions> = {}) {
   return { writer, queue: new GroupCommitQueue({ pack, writer, clock: systemClock, ...options }) };
 }
 
-test("an idle queue writes at once what one turn brings; what comes meanwhile is the next batch", async () => {
+test("an idle queue writes the units of one turn at once; later units form the next batch", async () => {
   const { writer, queue } = build();
   const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
   await nextTurn();
@@ -92,7 +92,7 @@ async function commitInTurns(
   return commits;
 }
 
-test("while others are under way, units of several turns are one batch, and the first turn without any ends it", async () => {
+test("units of consecutive turns form one batch while others are expected, until a turn adds none", async () => {
   const { writer, queue } = build({ clock: new FakeClock() });
   const commits = await commitInTurns(queue, ["a", "b", "c"]);
   expect(writer.batches).toEqual([]);
@@ -102,7 +102,7 @@ test("while others are under way, units of several turns are one batch, and the 
   await Promise.all(commits);
 });
 
-test("units are held back for others no longer than a millisecond", async () => {
+test("units are delayed for others by at most a millisecond", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock });
   const commits = await commitInTurns(queue, ["a", "b"]);
@@ -116,7 +116,7 @@ test("units are held back for others no longer than a millisecond", async () => 
   await Promise.all(commits);
 });
 
-test("a unit that nothing may follow sends what was held back before it", async () => {
+test("a unit after which none may follow sends the delayed units at once", async () => {
   const { writer, queue } = build({ clock: new FakeClock() });
   const commits = [queue.commit(unit("a"), { moreMayFollow: true }), queue.commit(unit("b"))];
   await new Promise<void>((resolve) => setImmediate(resolve));
@@ -125,7 +125,7 @@ test("a unit that nothing may follow sends what was held back before it", async 
   await Promise.all(commits);
 });
 
-test("a batch has a largest size, and order is kept", async () => {
+test("a batch has a maximum size and keeps the order", async () => {
   const { writer, queue } = build({ maxBatchUnits: 2 });
   const commits = ["a", "b", "c", "d", "e"].map((id) => queue.commit(unit(id)));
   for (let batch = 0; batch < 3; batch++) {
@@ -136,7 +136,7 @@ test("a batch has a largest size, and order is kept", async () => {
   expect(writer.batches).toEqual([["a", "b"], ["c", "d"], ["e"]]);
 });
 
-test("only the units that failed reject", async () => {
+test("only the failed units of a batch reject", async () => {
   const { writer, queue } = build();
   const outcomes = Promise.allSettled(["a", "b", "c"].map((id) => queue.commit(unit(id))));
   await nextTurn();
@@ -148,7 +148,7 @@ test("only the units that failed reject", async () => {
   ]);
 });
 
-test("a writer that breaks rejects its batch and no other", async () => {
+test("a failing writer rejects only its batch", async () => {
   const { writer, queue } = build();
   const first = queue.commit(unit("a")).catch((error: unknown) => error);
   await nextTurn();
@@ -159,7 +159,7 @@ test("a writer that breaks rejects its batch and no other", async () => {
   await second;
 });
 
-test("units that wait too long are refused; those under way are not", async () => {
+test("units that wait too long are refused, and units in progress are not", async () => {
   const { writer, queue } = build({ maxWaitMs: 5 });
   const sent = queue.commit(unit("sent"));
   await nextTurn();
@@ -171,7 +171,7 @@ test("units that wait too long are refused; those under way are not", async () =
   expect(writer.batches).toEqual([["sent"]]);
 });
 
-test("units do not wait while the process itself stands still", async () => {
+test("units do not expire while the process itself is suspended", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock, maxWaitMs: 5 });
   const sent = queue.commit(unit("sent"));
@@ -200,7 +200,7 @@ async function untilTimersOf(maxWaitMs: number): Promise<void> {
   resolve();
 }
 
-test("flush waits for what was under way, even when later units were refused before it", async () => {
+test("flush waits for units in progress, even after later units were refused", async () => {
   const { writer, queue } = build({ maxWaitMs: 5 });
   let flushed = false;
   const sent = queue.commit(unit("sent"));
@@ -212,7 +212,7 @@ test("flush waits for what was under way, even when later units were refused bef
   await Promise.all([sent, flush]);
 });
 
-test("nothing is sent while the writer is not ready", async () => {
+test("no batch is sent until the writer is ready", async () => {
   const { writer, queue } = build();
   writer.ready = Promise.withResolvers();
   const commit = queue.commit(unit("a"));
@@ -226,7 +226,7 @@ test("nothing is sent while the writer is not ready", async () => {
   await commit;
 });
 
-test("a queue that is full refuses at once", async () => {
+test("a full queue refuses units at once", async () => {
   const { writer, queue } = build({ maxPendingUnits: 2 });
   const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
   expect(await queue.commit(unit("c")).catch((error: unknown) => error)).toBeInstanceOf(
@@ -237,7 +237,7 @@ test("a queue that is full refuses at once", async () => {
   await Promise.all(commits);
 });
 
-test("a closed queue settles what it has and refuses the rest", async () => {
+test("a closed queue settles its units and refuses new ones", async () => {
   const { writer, queue } = build();
   const commit = queue.commit(unit("a"));
   const closed = queue.close();
@@ -249,7 +249,7 @@ test("a closed queue settles what it has and refuses the rest", async () => {
   await Promise.all([commit, closed]);
 });
 
-test("a queue whose oldest unit waits too long has stalled, and has not once it is through", async () => {
+test("a queue is stalled while its oldest unit waits too long", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock, stalledAfterMs: 1_000 });
   expect(queue.stalled).toBe(false);
@@ -264,7 +264,7 @@ test("a queue whose oldest unit waits too long has stalled, and has not once it 
   expect(queue.stalled).toBe(false);
 });
 
-test("a unit that a slow disk takes four seconds for closes nothing, one that outlasts the time of commits does", async () => {
+test("a commit of four seconds does not close the queue, one beyond the commit timeout does", async () => {
   const clock = new FakeClock();
   const { writer, queue } = build({ clock });
   const commit = queue.commit(unit("a"));
@@ -278,7 +278,7 @@ test("a unit that a slow disk takes four seconds for closes nothing, one that ou
   expect([queue.stalled, queue.admits()]).toEqual([false, true]);
 });
 
-test("a unit that the database refused for what it says is no outage", async () => {
+test("a unit that the database refuses for its content is not an outage", async () => {
   const { writer, queue } = build();
   const refused = queue.commit(unit("refused"));
   await nextTurn();

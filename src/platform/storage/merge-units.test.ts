@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { PackedUnit, SqlValue } from "./commit-queue.ts";
 import { mergeUnits } from "./merge-units.ts";
 
-test("inserts and adds go to their statements, equal keys once", () => {
+test("mergeUnits collects inserts and adds by statement, and merges equal keys", () => {
   const units: PackedUnit[] = [
     [1, 0, ["a"], 1, ["acme", 1], [5, 1]],
     [2, 0, ["b"], 2, ["note"], 1, ["acme", 1], [7, 1], 0, ["x"], [1]],
@@ -19,13 +19,13 @@ test("inserts and adds go to their statements, equal keys once", () => {
   expect([...adds[0]!.values()]).toEqual([{ key: ["x"], sums: [1] }]);
 });
 
-test("keys that only look alike stay apart", () => {
+test("mergeUnits keeps keys apart that only look alike", () => {
   const keys: SqlValue[][] = [["1", "2"], [1, 2], ["1,2"], ['1","2'], ["1", 2]];
   const { adds } = mergeUnits(keys.map((key) => [0, 0, key, [1]] satisfies PackedUnit));
   expect([...adds[0]!.values()].map(({ key }) => key)).toEqual(keys);
 });
 
-test("sums are exact whatever their size, and units are left as they were", () => {
+test("mergeUnits computes exact sums and does not change the units", () => {
   const integer = fc.integer({ min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER });
   fc.assert(
     fc.property(

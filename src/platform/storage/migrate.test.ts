@@ -58,7 +58,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
       lockTimeoutMs: 0,
     });
 
-  test("each is run once, and later ones when they come", async () => {
+  test("run once each, and later ones when they are added", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();
     const storage = await open(url, [table("a"), table("b")]);
@@ -67,7 +67,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("a database of a newer release is refused, and left alone", async () => {
+  test("refuse a database of a newer release and leave it unchanged", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a"), table("b")])).close();
     const error = await open(url, [table("a")]).catch((reason: unknown) => reason);
@@ -76,7 +76,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await (await open(url, [table("a"), table("b")])).close();
   }, 60_000);
 
-  test("what only adds to the newest migration of a release is opened by it, and the release after the next is not", async () => {
+  test("open a database with additive migrations of the next release, and of no later one", async () => {
     const url = await freshUrl();
     const next = [table("a"), ...nextRelease];
     await (await open(url, next)).close();
@@ -89,7 +89,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
   }, 60_000);
 
-  test("a start that may not migrate refuses a database that lacks a migration, and opens one that has all", async () => {
+  test("refuse a database that lacks a migration if the start may not migrate", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();
     const error = await open(url, [table("a"), table("b")], false).catch(
@@ -100,7 +100,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await (await open(url, [table("a")], false)).close();
   }, 60_000);
 
-  test("of migrations that fail nothing stays", async () => {
+  test("leave nothing behind if one fails", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();
     const error = await open(url, [table("a"), table("b"), broken]).catch(
@@ -115,7 +115,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await storage.close();
   }, 60_000);
 
-  test("a list that is out of order is a mistake of ours", async () => {
+  test("are refused out of order", async () => {
     const error = await open(await freshUrl(), [table("b"), table("a")]).catch(
       (reason: unknown) => reason,
     );
@@ -123,7 +123,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
   }, 60_000);
 });
 
-test("one definition is a table of either engine", () => {
+test("tableSql renders one definition for both engines", () => {
   const definition = {
     name: "totals",
     columns: {

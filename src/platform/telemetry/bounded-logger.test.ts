@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { boundedLogger, createLogger } from "./logger.ts";
 
-test("of one message 20 warnings and errors a minute are written, and the next minute counts the others", () => {
+test("boundedLogger writes 20 warnings or errors a minute per message, then the number left out", () => {
   const lines: string[] = [];
   const clock = new FakeClock();
   const logger = boundedLogger(

@@ -10,7 +10,7 @@ function recorded(level: LogLevel = "debug", includeContent = false) {
   return { lines, logger, last };
 }
 
-describe("lines", () => {
+describe("log lines", () => {
   test("are one JSON object each, with level, time, fields and message", () => {
     const { lines, logger, last } = recorded();
     logger.warn({ provider: "acme", attempt: 2 }, "upstream is slow");
@@ -35,7 +35,7 @@ describe("lines", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("go to standard error, so that standard output holds only the ready line", () => {
+  test("go to standard error", () => {
     const loggerPath = new URL("./logger.ts", import.meta.url).pathname;
     const code =
       `const { createLogger } = await import(${JSON.stringify(loggerPath)});` +
@@ -49,7 +49,7 @@ describe("lines", () => {
     });
   });
 
-  test("arrive whole, however many are written at once", async () => {
+  test("arrive complete when many are written at once", async () => {
     const loggerPath = new URL("./logger.ts", import.meta.url).pathname;
     const code =
       `const { createLogger } = await import(${JSON.stringify(loggerPath)});` +
@@ -63,7 +63,7 @@ describe("lines", () => {
   });
 });
 
-describe("secrets", () => {
+describe("secrets in log lines", () => {
   const secretKeys = [
     "authorization",
     "Authorization",
@@ -87,7 +87,7 @@ describe("secrets", () => {
     "x-goog-api-key",
     "credential",
   ];
-  test.each(secretKeys)("under the key %s never reach the line, however deep", (key) => {
+  test.each(secretKeys)("are redacted under the key %s at any depth", (key) => {
     const { lines, logger } = recorded();
     logger.info({ [key]: "hunter2", nested: { list: [{ [key]: { inner: "hunter2" } }] } }, "seen");
     expect(lines.join("")).not.toContain("hunter2");
@@ -95,7 +95,7 @@ describe("secrets", () => {
   });
 
   test.each(["keyId", "key_hash", "inputTokens", "max_tokens", "monkey", "tokens"])(
-    "%s is no secret",
+    "do not include values of %s",
     (key) => {
       const { logger, last } = recorded();
       logger.info({ [key]: "value" }, "seen");
@@ -119,14 +119,14 @@ describe("secrets", () => {
       "a disk-utilisation risk-assessment task-forces",
     ],
     ["http://127.0.0.1:8787/v1/chat", "http://127.0.0.1:8787/v1/chat"],
-  ])("in the text %j are taken out", (text, expected) => {
+  ])("are redacted in the text %j", (text, expected) => {
     expect(redactText(text)).toBe(expected);
     const { logger, last } = recorded();
     logger.info({ detail: text }, text);
     expect(last()).toMatchObject({ msg: expected, detail: expected });
   });
 
-  test("in headers, errors and their causes are taken out", () => {
+  test("are redacted in headers, errors and their causes", () => {
     const { lines, logger, last } = recorded();
     const cause = new Error("refused sk-svc-v1-abcDEF0123456789");
     const error = new GatewayError("upstream_401", "The provider refused.", {
@@ -151,8 +151,8 @@ describe("secrets", () => {
   });
 });
 
-describe("content", () => {
-  test("is left out by default and shown on demand", () => {
+describe("content of requests", () => {
+  test("is left out by default and logged on demand", () => {
     const fields = {
       request: { model: "acme/large", messages: [{ role: "user", content: "my diagnosis" }] },
     };
@@ -165,8 +165,8 @@ describe("content", () => {
   });
 });
 
-describe("odd values", () => {
-  test("cycles, bigints, bytes, dates and long lists end in a bounded line", () => {
+describe("unusual values", () => {
+  test("such as cycles, bigints, bytes, dates and long lists give a bounded line", () => {
     const { logger, last, lines } = recorded();
     const loop: Record<string, unknown> = {
       chargedNanoUsd: 12n,

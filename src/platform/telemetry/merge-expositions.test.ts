@@ -11,7 +11,7 @@ b ${count}
 b{} ${count}
 `;
 
-test("each family once, its samples by process", () => {
+test("mergeExpositions writes each family once, with a process label on its samples", () => {
   expect(
     mergeExpositions([
       { process: "1", text: text(1) },

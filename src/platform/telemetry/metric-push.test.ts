@@ -129,8 +129,8 @@ function metricOf(body: Export | undefined, name: string) {
   return { metric, points: data?.dataPoints ?? [] };
 }
 
-describe("what is pushed", () => {
-  test("is every metric of the gateway, with the process that it is of", async () => {
+describe("the metric push", () => {
+  test("exports every metric of the gateway with its process", async () => {
     const { next, target } = collectorWith();
     const { metrics, push } = pushTo(target(minute));
     metrics.request("/v1/models", 200).inc(3);
@@ -164,7 +164,7 @@ describe("what is pushed", () => {
     expect(point?.bucketCounts?.indexOf(1)).toBe(point?.explicitBounds?.indexOf(0.0005));
   });
 
-  test("is pushed again at each interval, with sums that go on", async () => {
+  test("exports again at each interval, with cumulative sums", async () => {
     const { next, target } = collectorWith();
     const { metrics, push } = pushTo(target(20));
     metrics.rateLimited.inc();
@@ -180,7 +180,7 @@ describe("what is pushed", () => {
   });
 });
 
-describe("GenAI's conventions", () => {
+describe("the GenAI metrics", () => {
   async function pushed(...inferences: TracedInference[]) {
     const { next, target } = collectorWith();
     const { push } = pushTo(target(minute));
@@ -200,7 +200,7 @@ describe("GenAI's conventions", () => {
     "gen_ai.request.model": "large-v2",
   };
 
-  test("count each attempt's duration, with the error of one that failed", async () => {
+  test("record the duration of each attempt, and the error of a failed one", async () => {
     const points = await pushed(inference, inference);
     expect(points("gen_ai.client.operation.duration")).toEqual([
       {
@@ -218,7 +218,7 @@ describe("GenAI's conventions", () => {
     ]);
   });
 
-  test("count tokens by kind for whoever served", async () => {
+  test("record tokens by type for the provider that served", async () => {
     const points = await pushed(inference);
     expect(points("gen_ai.client.token.usage")).toEqual([
       { ...served, "gen_ai.token.type": "input", sum: 120, count: 1 },
@@ -226,13 +226,13 @@ describe("GenAI's conventions", () => {
     ]);
   });
 
-  test("do not count an answer from the cache, which asked nobody", async () => {
+  test("record nothing for a response from the cache", async () => {
     const points = await pushed({ ...inference, attempts: [] });
     expect(points("gen_ai.client.operation.duration")).toEqual([]);
     expect(points("gen_ai.client.token.usage")).toEqual([]);
   });
 
-  test("count further models than two hundred as others", async () => {
+  test("record models beyond 200 as other", async () => {
     const attempt = { provider: "acme", startMs: 0, endMs: 1, status: 200 };
     const points = await pushed(
       ...Array.from({ length: 205 }, (_, index) => ({
@@ -246,15 +246,15 @@ describe("GenAI's conventions", () => {
   });
 });
 
-describe("a collector that refuses", () => {
-  test("is reported and does not keep the process from ending", async () => {
+describe("a collector that returns errors", () => {
+  test("is reported and does not block the shutdown", async () => {
     const { target } = collectorWith(400);
     const { errors, push } = pushTo(target(minute));
     await push.shutdown();
     expect(errors).toHaveLength(1);
   });
 
-  test("is not asked where none is configured", async () => {
+  test("is not called if none is configured", async () => {
     const push = createMetricPush({
       serviceName: "gate",
       version: "1",

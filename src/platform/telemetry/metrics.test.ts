@@ -16,7 +16,7 @@ const finished: FinishedInference = {
 };
 
 describe("exposition", () => {
-  test("shows one finished request in every series it belongs to", async () => {
+  test("shows a finished request in every series it belongs to", async () => {
     const metrics = createMetrics();
     metrics.recordInference(finished);
     const lines = (await metrics.text()).split("\n");
@@ -44,7 +44,7 @@ describe("exposition", () => {
     expect(metrics.contentType).toStartWith("text/plain; version=0.0.4");
   });
 
-  test("counts on between scrapes and reads gauges when it is scraped", async () => {
+  test("keeps counts between scrapes and reads gauges at each scrape", async () => {
     const metrics = createMetrics();
     let holds = 3;
     metrics.watchHoldsOpen(() => holds);
@@ -82,7 +82,7 @@ describe("exposition", () => {
 });
 
 describe("cardinality", () => {
-  test("is capped for models, and what is over the cap is counted as other", async () => {
+  test("is capped for models, and models beyond the cap count as other", async () => {
     const metrics = createMetrics({ maxModelLabels: 2 });
     for (const model of ["a", "b", "c", "d", "a"]) metrics.recordInference({ ...finished, model });
     metrics.inference("acme", "e", "completed").inc();
@@ -95,21 +95,21 @@ describe("cardinality", () => {
   });
 });
 
-describe("cells", () => {
-  test("of the same labels are the same cell", () => {
+describe("metric cells", () => {
+  test("are the same for the same labels", () => {
     const metrics = createMetrics();
     expect(metrics.inference("p", "m", "cut")).toBe(metrics.inference("p", "m", "cut"));
     expect(metrics.inference("p", "m", "cut")).not.toBe(metrics.inference("p", "m", "completed"));
     expect(metrics.tokens("p", "outputTokens")).not.toBe(metrics.tokens("p", "inputTokens"));
   });
 
-  test("of a histogram put a value on a bound into that bucket, a negative one into the first, and drop NaN", () => {
+  test("of a histogram use inclusive bounds, count negatives in the first bucket, and drop NaN", () => {
     const cell = new HistogramCell([1, 2, 4]);
     for (const value of [-1, 0, 1, 1.5, 2, 4, 4.1, Infinity, Number.NaN]) cell.observe(value);
     expect(cell.counts).toEqual([3, 2, 1, 2]);
   });
 
-  test("of a family without labels exist before they are counted", () => {
+  test("of a family without labels exist before the first count", () => {
     expect(new Family([], () => 1).entries()).toEqual([{ labels: {}, cell: 1 }]);
     expect(new Family(["a"], () => 1).entries()).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe("cells", () => {
     [503, "5xx"],
     [0, "1xx"],
     [999, "5xx"],
-  ] as const)("of status %i are of class %s", (status, expected) =>
+  ] as const)("of status %i have the class %s", (status, expected) =>
     expect(statusClass(status)).toBe(expected),
   );
 });

@@ -128,8 +128,8 @@ async function exported(...inferences: TracedInference[]) {
   return { collector, spans, root };
 }
 
-describe("one request", () => {
-  test("is a server span with our trace id, its times and its attributes", async () => {
+describe("the trace of a request", () => {
+  test("is a server span with the gateway's trace id, its times and attributes", async () => {
     const { collector, root } = await exported(inference);
     expect(root).toMatchObject({
       traceId,
@@ -159,7 +159,7 @@ describe("one request", () => {
     });
   });
 
-  test("has a client span under it for each attempt, the failed one marked", async () => {
+  test("has a client span for each attempt, with an error status if it failed", async () => {
     const { spans, root } = await exported(inference);
     const attempts = spans.filter((span) => span.kind === 3);
     expect(
@@ -183,7 +183,7 @@ describe("one request", () => {
     });
   });
 
-  test("that failed carries the error's code, and its message without secrets", async () => {
+  test("has the code of the error, and its message without secrets", async () => {
     const error = { type: "upstream_exhausted", message: "sk-svc-v1-abcdefgh refused" };
     const { root } = await exported({ ...inference, error });
     expect(root.status).toEqual({ code: 2, message: "sk-svc-v1-[redacted] refused" });
@@ -192,7 +192,7 @@ describe("one request", () => {
 });
 
 describe("a caller's traceparent", () => {
-  test("of another trace is a link, and the trace id stays ours", async () => {
+  test("of another trace becomes a link, and the gateway's trace id is kept", async () => {
     const parent = "00-11111111111111111111111111111111-2222222222222222-01";
     const { root } = await exported({ ...inference, parent });
     expect(root.traceId).toBe(traceId);
@@ -200,12 +200,12 @@ describe("a caller's traceparent", () => {
     expect(root.links).toMatchObject([{ traceId: "1".repeat(32), spanId: "2".repeat(16) }]);
   });
 
-  test("of our own trace is the parent", async () => {
+  test("of the gateway's own trace becomes the parent", async () => {
     const { root } = await exported({ ...inference, parent: `00-${traceId}-2222222222222222-01` });
     expect(root).toMatchObject({ traceId, parentSpanId: "2".repeat(16), links: [] });
   });
 
-  test("that is invalid is ignored", async () => {
+  test("is ignored if it is invalid", async () => {
     const { root } = await exported({ ...inference, parent: "00-xyz" });
     expect(root).toMatchObject({ traceId, links: [] });
   });
@@ -219,13 +219,13 @@ describe("a caller's traceparent", () => {
     ["00-11111111111111111111111111111111-0000000000000000-01", false],
     ["00-1111111111111111111111111111111A-2222222222222222-01", false],
     ["", false],
-  ])("%j is valid: %p", (header, valid) =>
+  ])("%j has the validity %p", (header, valid) =>
     expect(parseTraceParent(header) !== undefined).toBe(valid),
   );
 });
 
-describe("many requests", () => {
-  test("keep their own trace ids, and shutdown sends them all", async () => {
+describe("traces of many requests", () => {
+  test("keep their own trace ids, and are all exported at shutdown", async () => {
     const ids = Array.from({ length: 700 }, (_, index) => `${index}`.padStart(32, "a"));
     const { spans } = await exported(...ids.map((id) => ({ ...inference, traceId: id })));
     expect(spans).toHaveLength(2_100);
@@ -238,8 +238,8 @@ describe("many requests", () => {
   });
 });
 
-describe("a collector that refuses", () => {
-  test("is reported and harms neither requests nor the shutdown", async () => {
+describe("a trace collector that returns errors", () => {
+  test("is reported and affects neither requests nor the shutdown", async () => {
     const errors: unknown[] = [];
     const { url } = collectorWith(400);
     const onExportError = (error: unknown): void => void errors.push(error);
@@ -255,15 +255,15 @@ describe("a collector that refuses", () => {
   });
 });
 
-test("without a collector nothing is recorded", async () => {
+test("tracing is disabled without a collector", async () => {
   const tracing = createTracing({ serviceName: "gate", version: "1" });
   expect(tracing.enabled).toBe(false);
   tracing.recordInference(inference);
   await tracing.shutdown();
 });
 
-describe("where telemetry is sent", () => {
-  test("is nowhere without an endpoint", () =>
+describe("readOtlpSettings", () => {
+  test("returns no endpoint without settings", () =>
     expect(readOtlpSettings({})).toEqual({ serviceName: "switchyard" }));
 
   test.each([
@@ -271,7 +271,7 @@ describe("where telemetry is sent", () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:4318/otel" }, "http://c:4318/otel"],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_SDK_DISABLED: "true" }, undefined],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "" }, undefined],
-  ])("%j is completed for both kinds: %p", (environment, base) => {
+  ])("completes %j to the endpoints of both signals under %p", (environment, base) => {
     const { traces, metrics } = readOtlpSettings(environment);
     expect(traces?.endpoint).toBe(base && `${base}/v1/traces`);
     expect(metrics?.endpoint).toBe(base && `${base}/v1/metrics`);
@@ -280,7 +280,7 @@ describe("where telemetry is sent", () => {
   test.each([
     ["TRACES", "traces"],
     ["METRICS", "metrics"],
-  ] as const)("of %s alone is said by their own variables", (name, signal) => {
+  ] as const)("reads the separate variables of %s", (name, signal) => {
     const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" };
     const own = { ...base, [`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`]: "http://t/own" };
     expect(readOtlpSettings(own)[signal]?.endpoint).toBe("http://t/own");
@@ -289,7 +289,7 @@ describe("where telemetry is sent", () => {
     expect(Object.keys(none)).toHaveLength(2);
   });
 
-  test("takes headers as name=value pairs, percent-encoded, a kind's own last", () => {
+  test("reads headers as percent-encoded name=value pairs, those of the signal last", () => {
     const { traces, metrics, serviceName } = readOtlpSettings({
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://c",
       OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20abc==, x-a=1,broken",
@@ -301,7 +301,7 @@ describe("where telemetry is sent", () => {
     expect(serviceName).toBe("edge");
   });
 
-  test("waits a minute between two exports of metrics, or as long as is said", () => {
+  test("exports metrics every minute by default, or at the configured interval", () => {
     const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" };
     expect(readOtlpSettings(base).metrics?.intervalMs).toBe(60_000);
     const often = { ...base, OTEL_METRIC_EXPORT_INTERVAL: "5000" };

@@ -47,7 +47,7 @@ const openVault = (rows: Rows, current: number, ...previous: number[]): Promise<
 
 const place = { workspaceId: "ws_1", providerId: "openai", id: "byok_1" };
 
-test("two gateways that seal a workspace's first keys at once have one data key", async () => {
+test("two gateways that seal a workspace's first keys at once create one data key", async () => {
   const rows = new Rows();
   const vaults = await Promise.all([openVault(rows, 1), openVault(rows, 1)]);
   const sealed = await Promise.all(vaults.map((vault) => vault.seal(place, "sk-mine")));
@@ -56,7 +56,7 @@ test("two gateways that seal a workspace's first keys at once have one data key"
     expect(sealed.map((text) => vault.open(place, text))).toEqual(["sk-mine", "sk-mine"]);
 });
 
-test("a key that was sealed is opened after a restart, and each workspace has a data key of its own", async () => {
+test("a sealed key opens after a restart, and each workspace has its own data key", async () => {
   const rows = new Rows();
   const vault = await openVault(rows, 1);
   const sealed = await vault.seal(place, "sk-mine");
@@ -72,7 +72,7 @@ test("a key that was sealed is opened after a restart, and each workspace has a 
   expect(() => again.open({ ...place, id: "byok_2" }, sealed)).toThrow();
 });
 
-test("a record's text is opened for its place alone, by every gateway, and under a key of its own", async () => {
+test("a record's text opens only for its place, on every gateway, with a separate data key", async () => {
   const rows = new Rows();
   const [vault, other] = [await openVault(rows, 1), await openVault(rows, 1)];
   const record = { workspaceId: "ws_1", id: "gen_1", facts: ["request", "key_1"] };
@@ -97,7 +97,7 @@ test("a record's text is opened for its place alone, by every gateway, and under
   expect(() => vault.openRecord({ ...record, id: "openai", facts: ["byok_1"] }, key)).toThrow();
 });
 
-test("rows of the database alone, with a master key of one's own, open nothing", async () => {
+test("database rows without the master key open nothing", async () => {
   const rows = new Rows();
   const sealed = await (await openVault(rows, 1)).seal(place, "sk-mine");
   await expect(openVault(rows, 2)).rejects.toThrow(ConfigurationError);
@@ -110,7 +110,7 @@ test("rows of the database alone, with a master key of one's own, open nothing",
   expect(JSON.stringify([row, sealed])).not.toContain("sk-mine");
 });
 
-test("a rotation wraps data keys anew and leaves the keys sealed as they are; the old master key opens nothing then", async () => {
+test("a rotation rewraps data keys, keeps sealed keys, and disables the old master key", async () => {
   const rows = new Rows();
   const sealed = await (await openVault(rows, 1)).seal(place, "sk-mine");
   const before = [...rows.rows.values()];
@@ -121,7 +121,7 @@ test("a rotation wraps data keys anew and leaves the keys sealed as they are; th
   await expect(openVault(rows, 1)).rejects.toThrow("SWITCHYARD_SECRETS_KEY_PREVIOUS");
 });
 
-test("a data key that stands in another workspace's row is refused", async () => {
+test("a data key moved to another workspace's row is refused", async () => {
   const rows = new Rows();
   const vault = await openVault(rows, 1);
   await vault.seal(place, "sk-mine");
@@ -138,7 +138,7 @@ const keyOf = (byte: number) => ({
 const plain = new TextEncoder().encode("sk-a-key-of-somebody");
 const binding = ["ws_1", "openai", "byok_1"];
 
-test("what is sealed names its version and key, and holds nothing of the text", () => {
+test("sealed text names its version and key, and does not contain the plain text", () => {
   const sealed = seal(keyOf(1), { plain, binding });
   expect(sealed).toMatch(/^v1\|k1\|[\w-]{16}\|[\w-]+$/);
   expect(sealingKeyIdOf(sealed)).toBe("k1");
@@ -148,7 +148,7 @@ test("what is sealed names its version and key, and holds nothing of the text", 
   expect(open(keyOf(1), { sealed, binding }).toString()).toBe("sk-a-key-of-somebody");
 });
 
-test("the same text is never sealed twice to the same", () => {
+test("the same text is sealed differently each time", () => {
   expect(seal(keyOf(1), { plain, binding })).not.toBe(seal(keyOf(1), { plain, binding }));
 });
 
@@ -157,17 +157,17 @@ test.each([
   ["another provider", ["ws_1", "anthropic", "byok_1"]],
   ["another record", ["ws_1", "openai", "byok_2"]],
   // Without borders between the parts, this would be the same binding.
-  ["parts that only look alike together", ["ws_1o", "penai", "byok_1"]],
-])("it opens nowhere else: %s", (_, elsewhere) => {
+  ["parts that are equal only when joined", ["ws_1o", "penai", "byok_1"]],
+])("sealed text does not open for %s", (_, elsewhere) => {
   const sealed = seal(keyOf(1), { plain, binding });
   expect(() => open(keyOf(1), { sealed, binding: elsewhere })).toThrow();
 });
 
-test("it opens with no other key", () => {
+test("sealed text does not open with another key", () => {
   expect(() => open(keyOf(2), { sealed: seal(keyOf(1), { plain, binding }), binding })).toThrow();
 });
 
-test("a change of any character is noticed, and so is what is missing", () => {
+test("changed or truncated sealed text is refused", () => {
   const sealed = seal(keyOf(1), { plain, binding });
   const [version, id, nonce = "", body = ""] = sealed.split("|");
   const flipped = (text: string, at: number): string =>

@@ -60,7 +60,7 @@ const entriesOf = (text: string): [string, unknown][] =>
   Object.entries(JSON.parse(text) as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe("scanMembers", () => {
-  test("finds what JSON.parse finds, whatever the spacing and escapes", () => {
+  test("finds the same members as JSON.parse, for any spacing and escapes", () => {
     fc.assert(
       fc.property(objectText, (text) => {
         const members = scanMembers(text);
@@ -77,7 +77,7 @@ describe("scanMembers", () => {
     );
   });
 
-  test("nested values are skipped whole", () => {
+  test("skips nested values", () => {
     const text = '{"a":[{"b":"]}\\"{"},[[]]],"c":{"d":{}},"e":1}';
     expect(
       scanMembers(text).map((one) => [one.key, text.slice(one.valueStart, one.valueEnd)]),
@@ -111,7 +111,7 @@ describe("scanMembers", () => {
     '{"a":1"b":2}',
     '{"a":"\\"}',
   ];
-  test.each(broken)("broken structure is a SyntaxError: %p", (text) => {
+  test.each(broken)("throws a SyntaxError for %p", (text) => {
     expect(() => scanMembers(text)).toThrow(SyntaxError);
   });
 });
@@ -122,7 +122,7 @@ describe("replaceEach", () => {
     selector: ([name]) => name,
   });
 
-  test("gives the very text that editing by members gives, or leaves it to that", () => {
+  test("returns the same text as editing by members, or undefined", () => {
     fc.assert(
       fc.property(objectText, replacements, (text, list) => {
         const names = list.map(([name]) => name);
@@ -134,7 +134,7 @@ describe("replaceEach", () => {
     );
   });
 
-  test("tells where each value stands", () => {
+  test("passes the position of each value", () => {
     const text = ' { "a" : [1, {"b": "]"}] , "b":"x" }';
     const replaced = replaceEach(
       text,
@@ -145,17 +145,17 @@ describe("replaceEach", () => {
   });
 
   test.each([
-    ["a name that is missing", '{"a":1}', ["a", "b"]],
-    ["a name that comes twice", '{"a":1,"a":2}', ["a"]],
+    ["a missing name", '{"a":1}', ["a", "b"]],
+    ["a duplicate name", '{"a":1,"a":2}', ["a"]],
     ["a name with an escape", '{"\\u0061":1,"a":2}', ["a"]],
-    ["text behind the object", '{"a":1} x', ["a"]],
-  ])("leaves %s to others", (_, text, names) => {
+    ["text after the object", '{"a":1} x', ["a"]],
+  ])("returns undefined for %s", (_, text, names) => {
     expect(replaceEach(text, names, () => "0")).toBeUndefined();
   });
 });
 
 describe("editMembers", () => {
-  test("parses to what spreading the edits over the object gives", () => {
+  test("gives text that parses to the object with the edits applied", () => {
     fc.assert(
       fc.property(objectText, editList, (text, list) => {
         const edits = new Map(list);
@@ -171,7 +171,7 @@ describe("editMembers", () => {
     );
   });
 
-  test("no edits, no change", () => {
+  test("changes nothing without edits", () => {
     fc.assert(
       fc.property(objectText, (text) => {
         expect(editMembers(text, new Map())).toBe(text);
@@ -180,7 +180,7 @@ describe("editMembers", () => {
     );
   });
 
-  test("a replaced value is the only difference", () => {
+  test("changes only the replaced value", () => {
     fc.assert(
       fc.property(objectText, scalar, fc.nat(), (text, value, pick) => {
         const members = scanMembers(text);
@@ -233,7 +233,7 @@ describe("editMembers", () => {
       '{"b":2}',
     ],
   ];
-  test.each(rows)("%s with %j becomes %s", (text, edits, expected) => {
+  test.each(rows)("edits %s with %j to %s", (text, edits, expected) => {
     expect(editMembers(text, new Map(edits))).toBe(expected);
   });
 

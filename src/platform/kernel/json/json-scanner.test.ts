@@ -5,7 +5,7 @@ import { type JsonBounds, JsonScanner, isDeeperThan } from "./json-scanner.ts";
 const bounds: JsonBounds = { levels: 4, members: 3, entries: 3, numbers: 5 };
 const scan = (text: string, within = bounds) => new JsonScanner(within).push(Buffer.from(text));
 
-describe("what passes a bound, and what just does not", () => {
+describe("the first exceeded bound of", () => {
   test.each([
     ['{"a":1,"b":2,"c":3}', undefined],
     ['{"a":1,"b":{"c":3,"d":4}}', "members"],
@@ -20,7 +20,7 @@ describe("what passes a bound, and what just does not", () => {
     [String.raw`["\\","\"","]","d"]`, "entries"],
     ["}}]]{}", undefined],
     ["", undefined],
-  ] as const)("%s: %s", (text, passed) => {
+  ] as const)("%s is %s", (text, passed) => {
     expect(scan(text)).toBe(passed);
     expect(new JsonScanner(bounds).pushText(text)).toBe(passed);
   });
@@ -82,11 +82,11 @@ test.each([
   [{ a: {} }, 2, false],
   [{ a: 1, b: [1, { c: [] }] }, 3, true],
   [{ a: 1, b: [1, { c: [] }] }, 4, false],
-])("%j is deeper than %d levels: %p", (value, levels, expected) => {
+])("isDeeperThan(%j, %d) returns %p", (value, levels, expected) => {
   expect(isDeeperThan(value, levels)).toBe(expected);
 });
 
-test("any depth is measured without overflowing the stack", () => {
+test("isDeeperThan measures any depth without a stack overflow", () => {
   expect(isDeeperThan(arrays(300_000), 299_999)).toBe(true);
   expect(isDeeperThan(arrays(300_000), 300_000)).toBe(false);
 });

@@ -25,7 +25,7 @@ test.each([
   ["fe80::1%eth0", undefined],
   ["example.com", undefined],
   ["", undefined],
-])("%p is read as %p", (text, cidr) => {
+])("parseRange %p returns %p", (text, cidr) => {
   expect(parseRange(text)?.cidr).toBe(cidr as string);
 });
 
@@ -39,12 +39,12 @@ test.each([
   ["2001:db8::1", "0.0.0.0/0", false],
   ["", "0.0.0.0/0", false],
   ["nonsense", "::/0", false],
-])("%s within %s: %p", (address, range, within) => {
+])("%s within %s is %p", (address, range, within) => {
   const parsed = parseRange(range);
   expect(isWithin(address, parsed === undefined ? [] : [parsed])).toBe(within);
 });
 
-test("an IPv4 range holds the addresses whose first bits are its own, and no others", () => {
+test("an IPv4 range contains exactly the addresses with its prefix", () => {
   const address = fc.nat({ max: 0xff_ff_ff_ff });
   const dotted = (value: number): string =>
     [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");

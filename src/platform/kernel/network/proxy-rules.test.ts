@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseProxy, proxyProblem, ProxyRules } from "./proxy-rules.ts";
 
-describe("the address of a proxy", () => {
-  test("may lack its scheme and its port, and holds credentials", () => {
+describe("a proxy address", () => {
+  test("may omit its scheme and port, and may contain credentials", () => {
     expect(parseProxy("proxy.example:3128")).toEqual({
       host: "proxy.example",
       port: 3128,
@@ -26,7 +26,7 @@ describe("the address of a proxy", () => {
   });
 
   test.each(["proxy", "proxy:8080", "http://user:pass@10.0.0.1:3128/"])(
-    "%s can be used",
+    "%s is accepted",
     (text) => {
       expect(proxyProblem(text)).toBeUndefined();
     },
@@ -85,15 +85,15 @@ const proxied: readonly [none: string, url: string][] = [
 ];
 
 describe("NO_PROXY", () => {
-  test.each([...direct])("%p lets %p go out directly", (none, url) =>
+  test.each([...direct])("%p lets requests to %p bypass the proxy", (none, url) =>
     expect(isDirect(url, none)).toBe(true),
   );
-  test.each([...proxied])("%p sends %p through the proxy", (none, url) =>
+  test.each([...proxied])("%p sends requests to %p through the proxy", (none, url) =>
     expect(isDirect(url, none)).toBe(false),
   );
 });
 
-test("each scheme has its own proxy", () => {
+test("ProxyRules has a separate proxy for each scheme", () => {
   const rules = new ProxyRules({ https: "http://one", http: undefined, none: undefined });
   expect(rules.proxyFor({ secure: true, host: "api.example", port: 443 })?.host).toBe("one");
   expect(rules.proxyFor({ secure: false, host: "api.example", port: 80 })).toBeUndefined();

@@ -6,7 +6,7 @@ import { dayMs, systemClock } from "../../kernel/clock.ts";
 import { createTable } from "../create-table.ts";
 import { migrations } from "./index.ts";
 
-test("names begin with a date that has come, so that tomorrow's migration sorts after them", () => {
+test("migration names begin with a past date, so that later ones sort after them", () => {
   const tomorrow = new Date(systemClock.nowMs() + dayMs).toISOString().slice(0, 10);
   for (const { name } of migrations) {
     expect(name).toMatch(/^\d{4}-\d{2}-\d{2}-[a-z]/);
@@ -21,9 +21,9 @@ const shownByTest: Readonly<Record<string, string>> = {
 };
 
 /** @see `docs/decisions/0118-two-releases-on-one-database.md` */
-describe.each(["sqlite", "postgres"] as const)("a migration that only adds, on %s", (kind) => {
+describe.each(["sqlite", "postgres"] as const)("an additive migration on %s", (kind) => {
   const additive = migrations.filter(({ name }) => name.includes(" additive to "));
-  test(`is one that says so (${additive.length} of ${migrations.length} do)`, async () => {
+  test(`is declared as additive (${additive.length} of ${migrations.length} are)`, async () => {
     const released = migrations.map(({ name }) => name.split(" additive to ")[0]);
     for (const migration of additive) {
       const shownIn = shownByTest[migration.name.split(" additive to ")[0] ?? ""];
@@ -43,11 +43,11 @@ describe.each(["sqlite", "postgres"] as const)("a migration that only adds, on %
     "alter table transfers add column note text",
     "alter table transfers add column note text not null default 'none'",
     "create index transfers_by_note on transfers (note)",
-  ])("may say: %s", async (statement) => {
+  ])("may contain: %s", async (statement) => {
     expect(await more(statement)).toEqual([]);
   });
 
-  test("may make a table in any way, and fill it", async () => {
+  test("may create a table in any form and fill it", async () => {
     const up = async (database: Parameters<typeof createTable>[0]): Promise<void> => {
       await createTable(database, kind, {
         name: "notes",
@@ -77,7 +77,7 @@ describe.each(["sqlite", "postgres"] as const)("a migration that only adds, on %
     "update transfers set note = ''",
     "delete from transfers",
     "insert into transfers (id) values ('a')",
-  ])("may not say: %s", async (statement) => {
+  ])("may not contain: %s", async (statement) => {
     expect(await more(statement)).toEqual([statement]);
   });
 });

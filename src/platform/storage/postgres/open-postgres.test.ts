@@ -76,7 +76,7 @@ describe("Postgres behind an unreliable network", () => {
   }
 
   test.each(["lose-request", "lose-answer"] as const)(
-    "%s: the commit stands once",
+    "%s: commits the unit exactly once",
     async (mode) => {
       cutOnce(mode);
       await storage.commits.commit(entryUnit("second", 2));
@@ -85,13 +85,13 @@ describe("Postgres behind an unreliable network", () => {
     },
   );
 
-  test("marks of batches do not pile up", async () => {
+  test("does not accumulate marks of batches", async () => {
     for (let index = 0; index < 20; index++)
       await storage.commits.commit(entryUnit(`entry-${index}`, 1));
     expect(await query("select count(*) from commit_batches")).toEqual([{ count: "1" }]);
   });
 
-  test("commits under a server that keeps ending the session stand once each", async () => {
+  test("commits each unit once while the server keeps terminating the session", async () => {
     const ends = (async () => {
       for (let round = 0; round < 10; round++) {
         await query(
@@ -114,7 +114,7 @@ describe("Postgres behind an unreliable network", () => {
     expect(await totals("entries::int as entries")).toEqual([{ entries: committed + 1 }]);
   }, 60_000);
 
-  test("while the database is down commits are refused after their time; one that was under way is settled afterwards", async () => {
+  test("refuses commits after their timeout while down, and settles one in progress afterwards", async () => {
     proxy.mode = "refuse";
     const undecided = storage.commits.commit(entryUnit("second", 2));
     // One turn of the event loop: the batch is on its way, and what follows is not part of it.
@@ -135,7 +135,7 @@ describe("Postgres behind an unreliable network", () => {
     expect(await storage.isHealthy()).toBe(true);
   }, 60_000);
 
-  test("a storage that is closed while the database is down does not wait for ever", async () => {
+  test("does not block the close of a storage while it is down", async () => {
     proxy.mode = "refuse";
     const undecided = storage.commits
       .commit(entryUnit("second", 2))
@@ -147,7 +147,7 @@ describe("Postgres behind an unreliable network", () => {
     expect(await undecided).toBeInstanceOf(StorageUnavailableError);
   }, 60_000);
 
-  test("a connection that is dead without a word is replaced, and what it carried stands once", async () => {
+  test("commits once if a connection dies silently and is replaced", async () => {
     proxy.mode = "lose-request";
     proxy.cutWhen = (request) => {
       if (isCommit(request)) proxy.mode = "freeze";
@@ -163,8 +163,8 @@ describe("Postgres behind an unreliable network", () => {
   }, 60_000);
 });
 
-describe("one gateway to a database", () => {
-  test("a second one is refused, and told who is there", async () => {
+describe("a database for one gateway", () => {
+  test("refuses a second gateway and names the first", async () => {
     const url = await freshDatabase();
     const first = await openStorage({ ...sampleOptions, url });
     const error = await openStorage({ ...sampleOptions, url, lockTimeoutMs: 0 }).catch(
@@ -177,7 +177,7 @@ describe("one gateway to a database", () => {
     await first.close();
   }, 60_000);
 
-  test("a successor waits for its predecessor to go", async () => {
+  test("is passed to a successor when its predecessor stops", async () => {
     const url = await freshDatabase();
     const first = await openStorage({ ...sampleOptions, url });
     const second = openStorage({ ...sampleOptions, url });
@@ -185,7 +185,7 @@ describe("one gateway to a database", () => {
     await (await second).close();
   }, 60_000);
 
-  test("a server that is not there is named without its password", async () => {
+  test("is named without its password if the server is unreachable", async () => {
     const error = await openStorage({
       ...sampleOptions,
       url: "postgres://user:hidden@127.0.0.1:1/x",
@@ -195,7 +195,7 @@ describe("one gateway to a database", () => {
     expect(String(error)).not.toContain("hidden");
   });
 
-  test("a statement for a column that does not exist fails the start", async () => {
+  test("fails the start for a statement with an unknown column", async () => {
     const commitStatements = {
       inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }],
       adds: [],

@@ -18,7 +18,7 @@ const open = (url: string, severalGateways = true, lockTimeoutMs = 0) =>
   openStorage<SampleSchema>({ ...sampleOptions, url, severalGateways, lockTimeoutMs });
 
 test.skipIf(!hasPgBouncer)(
-  `gateways commit through a pooler in session mode, with their time limits and locks${pgBouncerMissing}`,
+  `gateways commit through PgBouncer in session mode, with time limits and locks${pgBouncerMissing}`,
   async () => {
     const pooler = await startPgBouncer(await freshDatabase(), "session");
     const storages = await Promise.all([open(pooler.url), open(pooler.url)]);
@@ -43,7 +43,7 @@ test.skipIf(!hasPgBouncer)(
 );
 
 test.skipIf(!hasPgBouncer)(
-  `a pooler in transaction mode is refused in one sentence${pgBouncerMissing}`,
+  `PgBouncer in transaction mode is refused with an explanation${pgBouncerMissing}`,
   async () => {
     const pooler = await startPgBouncer(await freshDatabase(), "transaction");
     await expect(open(pooler.url)).rejects.toThrow("set pool_mode to session");

@@ -98,7 +98,7 @@ const notesOf = async (database: Kysely<GatewayTables>): Promise<number | undefi
   (await sql<{ count: number }>`select count(*)::integer as count from notes`.execute(database))
     .rows[0]?.count;
 
-test("reads go to the replica, and nothing is written by it", async () => {
+test("reads go to the replica and cannot write", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   expect(await isAnsweredByReplica(opened)).toBe(true);
@@ -109,7 +109,7 @@ test("reads go to the replica, and nothing is written by it", async () => {
   expect(warnings).toEqual([]);
 }, 60_000);
 
-test("until it shows what is written to the database, the primary answers", async () => {
+test("the primary serves reads until the replica shows its writes", async () => {
   proxy.mode = "refuse";
   const opened = await open();
   expect(await isAnsweredByReplica(opened)).toBe(false);
@@ -119,7 +119,7 @@ test("until it shows what is written to the database, the primary answers", asyn
   expect(await isAnsweredByReplica(opened)).toBe(true);
 }, 60_000);
 
-test("a replica that lags is read from for ten seconds, and then the primary is, with one warning", async () => {
+test("a lagging replica is read for ten seconds, then the primary, with one warning", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   await pauseReplay();
@@ -142,7 +142,7 @@ test("a replica that lags is read from for ten seconds, and then the primary is,
   expect(await isAnsweredByReplica(opened)).toBe(true);
 }, 60_000);
 
-test("a gateway that stood still does not take the replica for one that lags", async () => {
+test("a suspended gateway does not count its own pause as replica lag", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   clock.advance(60_000);
@@ -151,7 +151,7 @@ test("a gateway that stood still does not take the replica for one that lags", a
   expect(warnings).toEqual([]);
 }, 60_000);
 
-test("a question that waits for a replica which stands still is answered by the primary", async () => {
+test("a read that waits for an unresponsive replica is served by the primary", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   proxy.mode = "freeze";
@@ -163,7 +163,7 @@ test("a question that waits for a replica which stands still is answered by the 
   expect(await isAnsweredByReplica(opened)).toBe(true);
 }, 60_000);
 
-test("so is one whose connection to it never comes to be", async () => {
+test("a read without a connection to the replica is served by the primary", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   proxy.cutWhen = (request) => {
@@ -175,7 +175,7 @@ test("so is one whose connection to it never comes to be", async () => {
   expect(proxy.mode as string).toBe("freeze");
 }, 60_000);
 
-test("a question that the replica fails is answered by the primary, and the next goes to it again", async () => {
+test("a read that fails on the replica is served by the primary, and the next one by the replica", async () => {
   const opened = await open();
   await beatsUntil(opened, true);
   const { rows } = await sql<{ answer: string }>`
@@ -187,7 +187,7 @@ test("a question that the replica fails is answered by the primary, and the next
   expect(await isAnsweredByReplica(opened)).toBe(true);
 }, 60_000);
 
-test("a server that is no replica of the database is never read from", async () => {
+test("a server that is not a replica of the database is never read", async () => {
   const other = databaseAt(await primaryServer.freshDatabase());
   await beatsTable.execute(other);
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(other);

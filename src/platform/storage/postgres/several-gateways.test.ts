@@ -14,7 +14,7 @@ import { StorageInUseError } from "../storage-error.ts";
 const open = (url: string, severalGateways: boolean): Promise<Storage<SampleSchema>> =>
   openStorage<SampleSchema>({ ...sampleOptions, url, severalGateways, lockTimeoutMs: 0 });
 
-test("several gateways commit to one database, and one that wants it for itself is kept out, and keeps them out", async () => {
+test("several gateways share a database, or one has it exclusively", async () => {
   const url = await freshDatabase();
   const [one, other] = await Promise.all([open(url, true), open(url, true)]);
   await expect(open(url, false)).rejects.toThrow(StorageInUseError);
@@ -30,7 +30,7 @@ test("several gateways commit to one database, and one that wants it for itself 
   await alone.close();
 }, 60_000);
 
-test("what is done alone is done by one after the other", async () => {
+test("exclusive work runs on one gateway at a time", async () => {
   const url = await freshDatabase();
   const storages = await Promise.all([open(url, true), open(url, true)]);
   let inside = 0;
@@ -51,7 +51,7 @@ test("what is done alone is done by one after the other", async () => {
   await Promise.all(storages.map((storage) => storage.close()));
 }, 60_000);
 
-test("what one gateway committed, the sums that another reads count at once, whoever folds", async () => {
+test("sums on one gateway include the commits of another at once, whichever folds", async () => {
   const url = await freshDatabase();
   const storages = await Promise.all([open(url, true), open(url, true)]);
   const totals = ({ database }: Storage<SampleSchema>) =>
@@ -74,7 +74,7 @@ test("what one gateway committed, the sums that another reads count at once, who
   await Promise.all(storages.map((storage) => storage.close()));
 }, 60_000);
 
-test("in a transaction of repeatable reads the sums count the rows that it sees, and no others", async () => {
+test("sums in a repeatable-read transaction count exactly the rows that it sees", async () => {
   const url = await freshDatabase();
   const [one, other] = await Promise.all([open(url, true), open(url, true)]);
   let isOver = false;
@@ -97,7 +97,7 @@ test("in a transaction of repeatable reads the sums count the rows that it sees,
   await Promise.all([one.close(), other.close()]);
 }, 60_000);
 
-test("what another release committed is folded by that release's own statements", async () => {
+test("commits of another release are folded with that release's statements", async () => {
   const url = await freshDatabase();
   const storage = await open(url, true);
   await storage.commits.commit(entryUnit("a", 5));
@@ -133,7 +133,7 @@ async function startSlowPostgres(milliseconds: number) {
   return server;
 }
 
-test("on a slow disk a commit unlocks its rows before the disk is waited for", async () => {
+test("on a slow disk, a commit releases its row locks before it waits for the disk", async () => {
   const server = await startSlowPostgres(60);
   const url = await server.freshDatabase();
   const storage = await open(url, true);
@@ -156,7 +156,7 @@ test("on a slow disk a commit unlocks its rows before the disk is waited for", a
   await server.stop();
 }, 60_000);
 
-test("what was answered by a Postgres with a slow disk is there after it crashed, once", async () => {
+test("a commit confirmed by Postgres with a slow disk is stored once after a crash", async () => {
   const server = await startSlowPostgres(10);
   const url = await server.freshDatabase();
   const storages = await Promise.all([open(url, true), open(url, true)]);

@@ -41,8 +41,8 @@ function watchOf() {
   return { clock, watch, silences, probed, nextProbe: () => onProbe.promise };
 }
 
-describe("a watch", () => {
-  test("takes a database that answers its probe for a slow one, however long the rest takes", async () => {
+describe("SilenceWatch", () => {
+  test("treats a database that answers its probe as slow, not silent", async () => {
     const { clock, watch, silences, nextProbe } = watchOf();
     const question = Promise.withResolvers<string>();
     const answer = watch.answerOf(() => question.promise);
@@ -59,7 +59,7 @@ describe("a watch", () => {
     await watch.stop();
   });
 
-  test("ends what waits in a silence, refuses what comes, and lets everything through with the first answer", async () => {
+  test("rejects waiting and new queries during a silence, and admits all after the first answer", async () => {
     const { clock, watch, silences, nextProbe } = watchOf();
     const waiting = watch.answerOf(() => new Promise(() => {})).catch((error: unknown) => error);
     const unanswered = nextProbe();
@@ -81,7 +81,7 @@ describe("a watch", () => {
     await watch.stop();
   });
 
-  test("lets go of a connection that comes when the silence that gave it up is over", async () => {
+  test("releases a connection that arrives after the silence in which it was given up", async () => {
     const { clock, watch, nextProbe } = watchOf();
     const connection = Promise.withResolvers<QueryClient>();
     const pool = watch.pool({ connect: () => connection.promise, end: () => Promise.resolve() });
@@ -102,7 +102,7 @@ describe("a watch", () => {
     await watch.stop();
   });
 
-  test("does not count time in which this process itself stood still", async () => {
+  test("does not count time in which the process itself was suspended", async () => {
     const { clock, watch, silences, nextProbe } = watchOf();
     const waiting = watch.answerOf(() => new Promise<string>(() => {}));
     waiting.catch(() => undefined);
@@ -115,7 +115,7 @@ describe("a watch", () => {
   });
 });
 
-describe("Postgres that keeps its connections and answers nothing", () => {
+describe("Postgres that keeps connections open without responding", () => {
   let directUrl: string;
   let proxy: CuttingProxy;
   let storage: Storage<SampleSchema>;
@@ -148,7 +148,7 @@ describe("Postgres that keeps its connections and answers nothing", () => {
       (error: unknown) => error,
     );
 
-  test("ends reads and transactions that wait, admits nothing, and is itself again when it answers", async () => {
+  test("rejects waiting reads and transactions, admits none, and recovers when it responds", async () => {
     await read();
     proxy.mode = "freeze";
     // More than the pool has connections, one of them in a transaction.
@@ -168,7 +168,7 @@ describe("Postgres that keeps its connections and answers nothing", () => {
     expect(storage.commits.admits()).toBe(true);
   }, 120_000);
 
-  test("a commit under way when it falls silent stands once, whether it arrived or not", async () => {
+  test("commits a unit in progress once, whether it had arrived or not", async () => {
     for (const [id, arrives] of [
       ["second", false],
       ["third", true],

@@ -11,7 +11,7 @@ import { openStorage } from "../open-storage.ts";
 const open = (url: string) =>
   openStorage<SampleSchema>({ ...sampleOptions, url, severalGateways: true, lockTimeoutMs: 0 });
 
-test("a gateway that is suspended while it folds does not keep others from the sums", async () => {
+test("a gateway suspended during a fold does not block the sums for others", async () => {
   const url = new URL(await freshDatabase());
   const proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
   const port = String(await proxy.listen());

@@ -67,8 +67,8 @@ function shown(path: string): { ids: unknown[]; pages: unknown[] } {
   return { ids, pages: rows };
 }
 
-describe("a commit and the fold after it", () => {
-  test("rows are shown at once, sums when they are folded, with those that came meanwhile", () => {
+describe("a commit and its fold", () => {
+  test("shows rows at once, and sums after the fold, with later commits included", () => {
     const { path, commit, write } = open();
     write(unit("a", 10), unit("b", 5));
     write(unit("c"));
@@ -79,7 +79,7 @@ describe("a commit and the fold after it", () => {
     expect(commit.isFolded).toBe(true);
   });
 
-  test("stands once after a crash, to the last digit of its sums", () => {
+  test("survives a crash exactly once, with exact sums", () => {
     const opened = open();
     const largest = Number.MAX_SAFE_INTEGER;
     opened.write(unit("a", largest), unit("b", largest));
@@ -95,7 +95,7 @@ describe("a commit and the fold after it", () => {
     }
   });
 
-  test("what was folded before a crash is not folded again", () => {
+  test("does not fold again after a crash", () => {
     const opened = open();
     opened.write(unit("a"));
     opened.commit.fold();
@@ -105,7 +105,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(opened.path)).toEqual({ ids: ["a", "b"], pages: [["p", 2n, 2n]] });
   });
 
-  test("a crash in the middle of a fold leaves the sums as they were, to be folded once", () => {
+  test("leaves the sums unchanged after a crash during the fold, and folds once", () => {
     const opened = open();
     const { database, path } = opened;
     opened.write(unit("a", 7));
@@ -118,7 +118,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(path)).toEqual({ ids: ["a"], pages: [["p", 1n, 7n]] });
   });
 
-  test("is read by the statements it was written with, whatever the next version has", () => {
+  test("is folded with the statements it was written with, after an upgrade", () => {
     const opened = open();
     opened.write(unit("a"));
     crash(opened);
@@ -132,7 +132,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(opened.path)).toEqual({ ids: ["a"], pages: [["p", 1n, 1n]] });
   });
 
-  test("what cannot be folded fails the start, and stays where it is", () => {
+  test("fails the start if it cannot be folded, and keeps the growth", () => {
     const opened = open();
     opened.write(unit("a"));
     const { database, path } = opened;
@@ -146,7 +146,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(path)).toEqual({ ids: ["a"], pages: [["p", 1n, 1n]] });
   });
 
-  test("is refused where the database refuses it, and takes none with it, before it or beside it", () => {
+  test("refuses only the units that violate a constraint", () => {
     const { path, commit, write } = open();
     expect(write(unit("a"), unit("b"))).toEqual([]);
     const refusals = write(unit("c"), unit("a"), unit("d"), unit("b"), unit("c"));
@@ -156,7 +156,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(path)).toEqual({ ids: ["a", "b", "c", "d"], pages: [["p", 4n, 4n]] });
   });
 
-  test("the refusal outlives a crash", () => {
+  test("does not count refused units after a crash", () => {
     const opened = open();
     opened.write(unit("a", 1), unit("a", 100));
     opened.write(unit("a", 100));
@@ -165,7 +165,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(opened.path)).toEqual({ ids: ["a"], pages: [["p", 1n, 1n]] });
   });
 
-  test("what the engine will not fold stays, and is folded later", () => {
+  test("keeps growth that fails to fold, and folds it later", () => {
     const { database, path, commit, write } = open();
     write(unit("a"));
     commit.fold();
@@ -180,7 +180,7 @@ describe("a commit and the fold after it", () => {
     expect(shown(path)).toEqual({ ids: ["a", "b", "c"], pages: [["p", 3n, 3n]] });
   });
 
-  test("with 512 sums a fold is due", () => {
+  test("is due for a fold at 512 sums", () => {
     const { commit, write } = open();
     const visited = (count: number): PackedUnit =>
       pack({

@@ -41,7 +41,7 @@ async function printedUntilKilled(
   return lines.map(([id = "", amount]) => ({ id, amount: Number(amount) }));
 }
 
-test("after kill -9 every charge that was shown stands once, and the sums agree", async () => {
+test("after kill -9, every confirmed charge is stored once and the sums match", async () => {
   const shown: { id: string; amount: number }[] = [];
   for (let round = 0; round < 20; round++) {
     shown.push(
@@ -62,7 +62,7 @@ test("after kill -9 every charge that was shown stands once, and the sums agree"
   expect(shown.length).toBeGreaterThan(1_000);
 }, 60_000);
 
-test("a process that runs keeps others out, and kill -9 lets them in", async () => {
+test("a running process locks out others, and kill -9 releases the lock", async () => {
   await printedUntilKilled("owner", {
     killAfterLines: 10,
     whileRunning: async () => {

@@ -26,7 +26,7 @@ const open = (path: string) =>
 
 commitQueueSuite("SQLite", async () => `sqlite:${freshPath()}`);
 
-describe("the embedded database", () => {
+describe("the SQLite database", () => {
   const pragma = async (storage: Storage<SampleSchema>, name: string) => {
     const { rows } = await storage.database
       .transaction()
@@ -40,7 +40,7 @@ describe("the embedded database", () => {
     ["power", 2],
     ["process", 1],
   ] as const)(
-    "durability %s sets synchronous to %i, in WAL mode",
+    "with durability %s sets synchronous to %i, in WAL mode",
     async (durability, synchronous) => {
       const storage = await openStorage<SampleSchema>({
         ...sampleOptions,
@@ -54,7 +54,7 @@ describe("the embedded database", () => {
     },
   );
 
-  test("a closed database can be written by others at once", async () => {
+  test("can be written by others right after it is closed", async () => {
     const path = freshPath();
     for (let round = 0; round < 10; round++) {
       const storage = await open(path);
@@ -65,7 +65,7 @@ describe("the embedded database", () => {
     }
   });
 
-  test("reads go on beside a transaction that writes, and see none of it", async () => {
+  test("serves reads during a write transaction, without its changes", async () => {
     const storage = await open(freshPath());
     await storage.database.transaction().execute(async (transaction) => {
       await transaction.insertInto("notes").values({ id: "a", text: null, weight: null }).execute();
@@ -78,7 +78,7 @@ describe("the embedded database", () => {
     await storage.close();
   });
 
-  test("a transaction that holds the writer too long is rolled back, and the commits behind it go through", async () => {
+  test("rolls back a transaction that holds the writer too long, and continues the commits", async () => {
     const storage = await openStorage<SampleSchema>({
       ...sampleOptions,
       url: `sqlite:${freshPath()}`,
@@ -97,7 +97,7 @@ describe("the embedded database", () => {
     await storage.close();
   });
 
-  test("a file gives back what deleted rows leave, but for the pages that are kept", async () => {
+  test("returns the space of deleted rows, except for the pages to keep", async () => {
     const path = freshPath();
     const storage = await open(path);
     const texts = Array.from({ length: 60 }, (_, index) => ({
@@ -117,7 +117,7 @@ describe("the embedded database", () => {
     expect(statSync(path).size).toBeLessThan((full - 1_000) * 4_096);
   });
 
-  test("a full disk is told apart from a refused unit, and nothing stands", async () => {
+  test("reports a full disk differently from a refused unit, and stores nothing", async () => {
     const storage = await openStorage<SampleSchema>({
       ...sampleOptions,
       url: `sqlite:${freshPath()}`,
@@ -146,7 +146,7 @@ describe("the embedded database", () => {
     await storage.close();
   });
 
-  test("more statements than the cache holds are served", async () => {
+  test("serves more statements than its cache holds", async () => {
     const storage = await open(freshPath());
     for (let width = 1; width <= 300; width++) {
       const ids = Array.from({ length: width }, (_, index) => `id-${index}`);
@@ -157,7 +157,7 @@ describe("the embedded database", () => {
     await storage.close();
   });
 
-  test("a second gateway on the same file is refused, under any of its names", async () => {
+  test("refuses a second gateway on the same file, under any path", async () => {
     const path = freshPath();
     const first = await open(path);
     const alias = freshPath();
@@ -174,7 +174,7 @@ describe("the embedded database", () => {
     await second.close();
   });
 
-  test("a statement for a column that does not exist fails the start, not the first charge", async () => {
+  test("fails the start for a statement with an unknown column", async () => {
     const commitStatements = {
       inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }],
       adds: [],
