@@ -9,7 +9,7 @@ const answersOf = (headers: AnswerHeaders): [Record<string, string>, Record<stri
   { ...headers.all },
 ];
 
-test("answers have what they share and what is their own, and none has another's", () => {
+test("responses have the shared headers and their own, and no headers of other responses", () => {
   const expected = (trace: string) => ({ "request-id": trace, ...tier, ...json });
   for (const trace of ["one", "two", "three"]) {
     const headers = new AnswerHeaders({ "request-id": trace });
@@ -22,7 +22,7 @@ test("answers have what they share and what is their own, and none has another's
   }
 });
 
-test("a header of its own stands in place of a shared one, as text and as a stream", async () => {
+test("a response's own header replaces a shared one, in text and stream responses", async () => {
   const headers = new AnswerHeaders();
   headers.set("x-ratelimit-limit", "5");
   headers.share(tier);
@@ -38,7 +38,7 @@ test("a header of its own stands in place of a shared one, as text and as a stre
   expect(headers.all["x-ratelimit-limit"]).toBe("5");
 });
 
-test("the record can be changed, before and after more is shared, and a copy goes its own way", () => {
+test("headers can be changed before and after sharing more, and a copy is independent", () => {
   const headers = new AnswerHeaders({ "request-id": "one" });
   headers.share(tier);
   const copy = headers.copy();

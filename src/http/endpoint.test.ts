@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { endpoints } from "../endpoints/index.ts";
 import { deprecationHeaders, lazily } from "./endpoint.ts";
 
-test("the headers say since when, until when and where the way out is", () => {
+test("deprecationHeaders returns Deprecation, Sunset and Link", () => {
   expect(
     deprecationHeaders({
       since: "2026-11-22",
@@ -17,20 +17,20 @@ test("the headers say since when, until when and where the way out is", () => {
   expect(deprecationHeaders({ since: "2026-11-22" })).toEqual({ deprecation: "@1795305600" });
 });
 
-test("an end in less than a year is a mistake", () => {
+test("deprecationHeaders throws if the sunset is less than a year after the deprecation", () => {
   expect(() => deprecationHeaders({ since: "2026-11-22", until: "2027-11-21" })).toThrow(
     "a year later",
   );
 });
 
-test("every declaration in the table keeps to it", () => {
+test("every deprecation in the endpoint table is valid", () => {
   const declared = endpoints.flatMap(({ deprecated }) => deprecated ?? []);
   expect(declared.map((each) => typeof deprecationHeaders(each)["deprecation"])).toEqual(
     declared.map(() => "string"),
   );
 });
 
-test("what is made lazily is made by the first call, once", () => {
+test("lazily calls its function once, at the first call", () => {
   let times = 0;
   const count = lazily(() => {
     times += 1;

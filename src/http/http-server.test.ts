@@ -63,14 +63,14 @@ async function untilStill(pulled: () => number): Promise<void> {
   }
 }
 
-describe("a stream", () => {
-  test("leaves frame by frame, each in UTF-8 and in a chunk of its own", async () => {
+describe("a streamed response", () => {
+  test("is sent frame by frame, each as UTF-8 in its own chunk", async () => {
     serve({ "/stream": streaming(frames(["one ", "", "zwei é "]).source) });
     const text = await client().write(get("/stream", "connection: close\r\n")).untilOver();
     expect(text).toEndWith("\r\n\r\n4\r\none \r\n8\r\nzwei \xc3\xa9 \r\n0\r\n\r\n");
   });
 
-  test("receives frames that its source gives at once or later", async () => {
+  test("sends frames that its source passes at once or later", async () => {
     const left = ["one ", "", "two ", undefined];
     const source: FrameSource = {
       next: () => Promise.reject(new Error("asked for a promise")),
@@ -87,7 +87,7 @@ describe("a stream", () => {
     expect([errors, server.pendingRequests]).toEqual([[], 0]);
   });
 
-  test("begins with the frames that are there, and ends with them where they are the last", async () => {
+  test("starts with the frames that are ready, and ends with them if they are the last", async () => {
     let taken = false;
     const source: FrameSource = {
       next: () => Promise.reject(new Error("asked for more")),
@@ -107,7 +107,7 @@ describe("a stream", () => {
     expect(errors).toEqual([]);
   });
 
-  test("is cancelled when its client leaves while it is silent", async () => {
+  test("is cancelled when its client disconnects while the source is idle", async () => {
     const silent = frames(["one"], {
       ready: () => "one",
       next: () => new Promise(() => undefined),
@@ -119,7 +119,7 @@ describe("a stream", () => {
     await silent.cancelled;
   });
 
-  test("is not asked for more than fits between, and cancelled when its client leaves", async () => {
+  test("stops reading its source when buffers are full, and is cancelled on disconnect", async () => {
     const { source, cancelled, pulled } = endless();
     serve({ "/endless": streaming(source) });
     const each = client();
@@ -131,7 +131,7 @@ describe("a stream", () => {
     await cancelled;
   });
 
-  test("ends when its client has not read for a minute, and no sooner; its connection closes", async () => {
+  test("is cancelled after its client has not read for a minute, and its connection closes", async () => {
     const { source, cancelled, pulled } = endless();
     serve({ "/endless": streaming(source) });
     const each = client();
@@ -149,7 +149,7 @@ describe("a stream", () => {
     expect(await each.untilOver()).not.toEndWith("0\r\n\r\n");
   });
 
-  test("goes on for hours while its provider is silent", async () => {
+  test("stays open for hours while its provider is silent", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const texts = [Promise.resolve("one"), promise, Promise.resolve(undefined)];
     serve({
@@ -166,8 +166,8 @@ describe("a stream", () => {
   });
 });
 
-describe("an answer", () => {
-  test("to HEAD is that to GET without its body", async () => {
+describe("a response", () => {
+  test("to HEAD has the headers of GET without the body", async () => {
     serve({});
     const text = await client()
       .write("HEAD /page HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -175,7 +175,7 @@ describe("an answer", () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*content-length: 6\r\n[^]*\r\n$/i);
   });
 
-  test("has a line for each cookie", async () => {
+  test("has one Set-Cookie line for each cookie", async () => {
     serve({
       "/cookies": () =>
         new Reply("", { status: 302, headers: { location: "/" }, cookies: ["a=1", "b=2"] }),
@@ -193,17 +193,17 @@ describe("an answer", () => {
       },
     ],
     [
-      "has a header that no header can be",
+      "sets a header with an invalid value",
       () => new Reply("", { headers: { "x-a": "one\r\nx-b: two" } }),
     ],
-  ])("of a handler that %s is a 500, of which the operator hears", async (_, handler) => {
+  ])("of a handler that %s is a 500 and is reported to the operator", async (_, handler) => {
     serve({ "/mistake": handler });
     const text = await client().write(get("/mistake")).untilOver();
     expect(text).toMatch(/^HTTP\/1\.1 500 [^]*connection: close[^]*internal_server_error/i);
     expect(errors).toHaveLength(1);
   });
 
-  test("whose stream breaks ends without the last chunk, and the operator hears of it", async () => {
+  test("with a failing stream ends without the last chunk and is reported to the operator", async () => {
     const texts = frames(["one"]).source;
     let asked = 0;
     const next = (): Promise<string | undefined> =>
@@ -214,7 +214,7 @@ describe("an answer", () => {
   });
 });
 
-describe("a client that leaves", () => {
+describe("a client that disconnects", () => {
   test("aborts the signal of its request", async () => {
     const reached = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
@@ -232,7 +232,7 @@ describe("a client that leaves", () => {
     await aborted.promise;
   });
 
-  test("in the middle of its body is no mistake of the gateway's", async () => {
+  test("in the middle of its body is not reported as an error of the gateway", async () => {
     const refused = Promise.withResolvers<unknown>();
     serve({
       "/echo": (request) =>
@@ -251,7 +251,7 @@ describe("a client that leaves", () => {
   });
 });
 
-describe("bodies", () => {
+describe("request bodies", () => {
   const echo: CompiledRoutes = {
     "/echo": (request) =>
       readBodyText(request, 1024 ** 2).then(
@@ -263,16 +263,16 @@ describe("bodies", () => {
     `POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\nconnection: close\r\n\r\n`;
 
   test.each([
-    ["announced and larger than the limit", 4 * 1024 ** 2, 64 * 1024 ** 2],
-    ["beyond the memory for them", 900_000, 100_000],
-  ])("%s are read to their end, so that the refusal arrives", async (_, bytes, memoryBytes) => {
+    ["with a content-length above the limit", 4 * 1024 ** 2, 64 * 1024 ** 2],
+    ["above the available memory", 900_000, 100_000],
+  ])("%s are read to the end, so that the refusal arrives", async (_, bytes, memoryBytes) => {
     serve(echo, memoryBytes);
     const sent = Array.from({ length: 20 }, () => client().write(post(bytes) + "x".repeat(bytes)));
     for (const each of sent) expect(await each.untilOver()).toStartWith("HTTP/1.1 503");
     expect(server.bodies.heldBytes).toBe(0);
   });
 
-  test("that are refused and do not come hold their connection for a moment only", async () => {
+  test("that are refused and incomplete keep their connection open only for a moment", async () => {
     serve(echo, 100_000);
     expect(
       await client()
@@ -286,7 +286,7 @@ describe("bodies", () => {
     ).toStartWith("HTTP/1.1 503");
   });
 
-  test("beyond the memory that they may take together are refused, and it is free again after each answer", async () => {
+  test("above the total memory limit are refused, and each response frees its memory", async () => {
     serve(echo, 600_000);
     const first = client().write(post(500_000) + "x".repeat(499_999));
     while (server.bodies.heldBytes < 499_999)
@@ -305,7 +305,7 @@ describe("bodies", () => {
     ).toEndWith("<500000>");
   });
 
-  test("that nobody reads do not keep the answer", async () => {
+  test("that no handler reads do not delay the response", async () => {
     serve({ "/unread": () => new Reply("not read", { headers: plain }) });
     const body = "x".repeat(3_000_000);
     const text = await client()
@@ -319,7 +319,7 @@ describe("bodies", () => {
 });
 
 describe("a server that stops", () => {
-  test("having announced it, closes connections with their next answer, streams included", async () => {
+  test("closes each connection with its next response after announcing it, also for streams", async () => {
     serve({ "/stream": streaming(frames(["one "]).source) });
     const [whole, streamed] = [client(), client()];
     for (const each of [whole, streamed])
@@ -329,7 +329,7 @@ describe("a server that stops", () => {
     expect(await streamed.write(get("/stream")).untilOver()).toMatch(/connection: close[^]*one /i);
   });
 
-  test("finishes what is under way, and closes what is idle", async () => {
+  test("finishes requests in progress and closes idle connections", async () => {
     const held = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
     serve({

@@ -8,11 +8,11 @@ test.each([
   ["http://[::zz/api/v1/keys", "/api/v1/keys"],
   ["/api/v1/credits?x=//y", "/api/v1/credits"],
   ["http://host", ""],
-])("the path of %p is %p", (url, path) => {
+])("pathOf %p returns %p", (url, path) => {
   expect(pathOf({ url })).toBe(path);
 });
 
-test("query parameters are read from any URL, however broken its host", () => {
+test("queryOf reads parameters from any URL, even one with an invalid host", () => {
   expect(queryOf({ url: "/generation?id=gen_1&x=a%20b" }).get("id")).toBe("gen_1");
   expect(queryOf({ url: "http://bad host/generation?id=gen_1&x=a%20b" }).get("x")).toBe("a b");
   expect([...queryOf({ url: "http://host/generation" })]).toEqual([]);
@@ -35,7 +35,7 @@ test.each<[trusted: TrustedProxies, peer: string, forwarded: string | undefined,
   [proxies, "10.0.0.1", "10.0.0.2", "10.0.0.1"],
   [proxies, "10.0.0.1", "unknown", "10.0.0.1"],
 ])(
-  "trusting %j, a request of %s that says %p comes from %s",
+  "with trusted proxies %j, a request of %s with X-Forwarded-For %p comes from %s",
   (trusted, peer, forwarded, client) => {
     const request = new Request(
       "http://gateway/",
