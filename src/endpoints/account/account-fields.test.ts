@@ -27,7 +27,7 @@ test.each([
   ["a token", linkTokenField, 200],
   ["a password", passwordField, 256],
   ["a new password", newPasswordField, 256],
-] as const)("%s that is too long is told that, and not that it is missing", (_, field, most) => {
+] as const)("%s that is too long is reported as too long, not as missing", (_, field, most) => {
   expect(told(field, "a".repeat(most + 1))).toBe(`field: must have at most ${most} characters`);
   expect(told(field, 5)).toContain("field: ");
 });

@@ -25,7 +25,7 @@ const list = (query: string) => anthropicModelList(models, new URLSearchParams(q
 const ids = (query: string) =>
   (list(query)["data"] as { id: string }[]).map(({ id }) => id).join(" ");
 
-test("entries are Anthropic's, newest first", () => {
+test("the list has Anthropic's format, newest first", () => {
   expect(list("")).toEqual({
     data: [
       { type: "model", id: "a/new", display_name: "A/NEW", created_at: "1970-01-02T00:00:00.000Z" },
@@ -50,10 +50,10 @@ test.each([
   ["limit=1&before_id=a/old", "a/middle", true],
   ["limit=5&before_id=a/old", "a/new a/middle", false],
   ["after_id=a/old", "", false],
-])("%s gives %p, more: %p", (query, expected, hasMore) => {
+])("?%s returns %p, has_more: %p", (query, expected, hasMore) => {
   expect([ids(query), list(query)["has_more"]]).toEqual([expected, hasMore]);
 });
 
-test("a limit that is none is refused", () => {
+test("an invalid limit is refused", () => {
   expect(() => list("limit=0")).toThrow("limit: must be an integer from 1 to 1000.");
 });

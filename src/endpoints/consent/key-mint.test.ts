@@ -85,7 +85,7 @@ const widerThan = (parent: LlmKey, key: NewLlmKey): string[] => [
   ...(key.parentKeyId === parent.id && key.workspaceId === parent.workspaceId ? [] : ["parent"]),
 ];
 
-test("whatever a key asks for, a key that it makes is never wider than it is", () => {
+test("a child key never has wider limits than its parent, for any requested limits", () => {
   fc.assert(
     fc.property(bounds, asked, (own, body) => {
       const parent = keyWith(own);
@@ -104,7 +104,7 @@ test("whatever a key asks for, a key that it makes is never wider than it is", (
   );
 });
 
-test("whatever changes between a code and its exchange, the key is wider than neither what was asked nor what the parent is then", () => {
+test("a key from a code is limited by the code and by its parent at the time of the exchange", () => {
   fc.assert(
     fc.property(
       bounds,

@@ -17,6 +17,6 @@ test.each([
   ["my-service/free", "paid"],
   [undefined, "paid"],
   [7, "paid"],
-] as const)("%p is counted as %s", (model, rateClass) => {
+] as const)("model %p has the rate class %s", (model, rateClass) => {
   expect(rateClassOf(model)).toBe(rateClass);
 });

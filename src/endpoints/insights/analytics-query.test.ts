@@ -6,14 +6,14 @@ import { byZonedDay, hoursWithin, isTimeZone, zonedDate, zonedRange } from "./an
 const at = (text: string): number => Date.parse(text);
 const iso = (atMs: number): string => new Date(atMs).toISOString();
 
-describe("whole days of a zone", () => {
+describe("zonedRange", () => {
   test.each([
     ["UTC", "2026-11-22T00:00:00.000Z", "2026-11-23T00:00:00.000Z", "2026-11-22"],
     ["Europe/Berlin", "2026-11-21T23:00:00.000Z", "2026-11-22T23:00:00.000Z", "2026-11-22"],
     ["Asia/Kolkata", "2026-11-21T18:30:00.000Z", "2026-11-22T18:30:00.000Z", "2026-11-22"],
     ["America/New_York", "2026-11-22T05:00:00.000Z", "2026-11-23T05:00:00.000Z", "2026-11-22"],
     ["Pacific/Auckland", "2026-11-22T11:00:00.000Z", "2026-11-23T11:00:00.000Z", "2026-11-23"],
-  ])("%s: noon UTC belongs to the day from %s to %s", (zone, from, to, date) => {
+  ])("%s: the day of noon UTC starts at %s and ends at %s", (zone, from, to, date) => {
     const noon = at("2026-11-22T12:00:00Z");
     const range = zonedRange(zone, { fromMs: noon, toMs: noon + 1 });
     expect([iso(range.fromMs), iso(range.toMs), zonedDate(zone, range.fromMs)]).toEqual([
@@ -32,7 +32,7 @@ describe("whole days of a zone", () => {
     expect((range.toMs - range.fromMs) / 3_600_000).toBe(hours);
   });
 
-  test("days of any zone follow each other without a gap and add up to what hours have", () => {
+  test("consecutive days of any zone have no gap, and their hours add up", () => {
     const zones = fc.constantFrom(
       "Europe/Berlin",
       "America/St_Johns",
@@ -71,7 +71,7 @@ describe("whole days of a zone", () => {
     );
   });
 
-  test("names of zones are those of the IANA database", () => {
+  test("isTimeZone accepts the names of the IANA database", () => {
     expect(["Europe/Berlin", "UTC", "Mars/Olympus", ""].map(isTimeZone)).toEqual([
       true,
       true,
