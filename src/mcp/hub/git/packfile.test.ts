@@ -37,7 +37,7 @@ const delta = (from: number, to: number, ...instructions: number[]): Buffer =>
   Buffer.from([from, to, ...instructions]);
 
 describe("a packfile", () => {
-  test("gives objects by the ids that git gives them", () => {
+  test("returns objects under their git ids", () => {
     const objects = read(packOf([entry(3, Buffer.from("hello\n")), entry(3, Buffer.alloc(0))]));
     expect([...objects.keys()]).toEqual([
       "ce013625030ba8dba906f756967f9e9ca394464a",
@@ -45,7 +45,7 @@ describe("a packfile", () => {
     ]);
   });
 
-  test("builds what is written as a difference, by offset and by id, in any order", () => {
+  test("resolves deltas by offset and by id, in any order", () => {
     const base = entry(3, Buffer.from("hello\n"));
     const byOffset = entry(6, delta(6, 5, 0x90, 2, 3, 0x61, 0x62, 0x63), {
       base: Buffer.from([base.length]),
@@ -68,41 +68,45 @@ describe("a packfile", () => {
 
   test.each<[string, Buffer, string]>([
     ["is empty", Buffer.alloc(0), "damaged"],
-    ["is no pack", Buffer.from("<html>".padEnd(64)), "damaged"],
-    ["has another version", packOf([entry(3, hello)], { version: 4 }), "damaged"],
-    ["ends early", sound.subarray(0, -5), "damaged"],
-    ["was changed on the way", flipped, "damaged"],
-    ["says more objects than it has", packOf([entry(3, hello)], { count: 2 }), "damaged"],
-    ["says fewer objects than it has", packOf([entry(3, hello)], { count: 0 }), "damaged"],
-    ["says too many objects", packOf([], { count: 4_000_000_000 }), "too large"],
+    ["is not a pack", Buffer.from("<html>".padEnd(64)), "damaged"],
+    ["has an unsupported version", packOf([entry(3, hello)], { version: 4 }), "damaged"],
+    ["is truncated", sound.subarray(0, -5), "damaged"],
+    ["has a wrong checksum", flipped, "damaged"],
+    ["declares more objects than it has", packOf([entry(3, hello)], { count: 2 }), "damaged"],
+    ["declares fewer objects than it has", packOf([entry(3, hello)], { count: 0 }), "damaged"],
+    ["declares too many objects", packOf([], { count: 4_000_000_000 }), "too large"],
     ["has an unknown type", packOf([entry(5, hello)]), "damaged"],
-    ["unpacks to more than it says", packOf([entry(3, Buffer.alloc(900), { size: 6 })]), "damaged"],
-    ["unpacks to less than it says", packOf([entry(3, hello, { size: 700 })]), "damaged"],
+    ["unpacks to too many bytes", packOf([entry(3, Buffer.alloc(900), { size: 6 })]), "damaged"],
+    ["unpacks to too few bytes", packOf([entry(3, hello, { size: 700 })]), "damaged"],
     ["has an object of gigabytes", packOf([entry(3, hello, { size: 2 ** 40 })]), "too large"],
     ["has a large object", packOf([entry(3, Buffer.alloc(1_001))]), "too large"],
     [
-      "has many objects that are large together",
+      "has many objects that exceed the limit together",
       packOf([0, 1, 2].map((fill) => entry(3, Buffer.alloc(900, fill)))),
       "too large",
     ],
     [
-      "differs from what is not there",
+      "has a delta against a missing object",
       packOf([entry(7, delta(1, 1, 1, 1), { base: Buffer.alloc(20) })]),
       "damaged",
     ],
     [
-      "differs from what is before it",
+      "has a delta against an offset before the pack",
       packOf([entry(6, delta(1, 1), { base: Buffer.from([0xff, 0xff, 0x7f]) })]),
       "damaged",
     ],
-    ["differs from itself", packOf([entry(6, delta(1, 1), { base: Buffer.from([0]) })]), "damaged"],
-    ["copies past its base", differing(delta(6, 9, 0x90, 9)), "damaged"],
-    ["copies more than it says", differing(delta(6, 5, 0x90, 6)), "damaged"],
-    ["copies less than it says", differing(delta(6, 7, 0x90, 6)), "damaged"],
-    ["says another base", differing(delta(7, 6, 0x90, 6)), "damaged"],
-    ["ends in an instruction", differing(delta(6, 6, 5, 1)), "damaged"],
-    ["has an empty instruction", differing(delta(6, 6, 0)), "damaged"],
-    ["unfolds by a difference", differing(delta(6, 0xff, 0xff, 0xff, 0x7f)), "too large"],
+    ["has a self-delta", packOf([entry(6, delta(1, 1), { base: Buffer.from([0]) })]), "damaged"],
+    ["has a delta that copies past its base", differing(delta(6, 9, 0x90, 9)), "damaged"],
+    ["has a delta with too many bytes", differing(delta(6, 5, 0x90, 6)), "damaged"],
+    ["has a delta with too few bytes", differing(delta(6, 7, 0x90, 6)), "damaged"],
+    ["has a delta with a wrong base size", differing(delta(7, 6, 0x90, 6)), "damaged"],
+    ["has a delta that ends within an instruction", differing(delta(6, 6, 5, 1)), "damaged"],
+    ["has a delta with an empty instruction", differing(delta(6, 6, 0)), "damaged"],
+    [
+      "has a delta that expands beyond the limit",
+      differing(delta(6, 0xff, 0xff, 0xff, 0x7f)),
+      "too large",
+    ],
   ])("that %s is refused", (_, pack, problem) => {
     expect(() => read(pack)).toThrow(problem);
   });
