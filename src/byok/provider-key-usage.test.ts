@@ -70,7 +70,7 @@ type Engine = [name: string, open: () => Promise<() => Promise<Channel> | Channe
 const memory: Engine = ["memory", async () => inMemory()];
 const engines: Engine[] = hasRedis ? [memory, ["Valkey", onValkey]] : [memory];
 
-describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, open) => {
+describe.each(engines)("quotas of provider keys over two gateways (on %s)", (_, open) => {
   const clock = new FakeClock();
   let [here, there]: [ProviderKeyUsage, ProviderKeyUsage] = [
     new ProviderKeyUsage(clock),
@@ -125,7 +125,7 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
       { patienceMs: 20_000, what: `${left} is left` },
     );
 
-  test("what one holds and uses is not left at the other, and comes back when it was not used", async () => {
+  test("share held and used amounts, and regain the amounts that were released", async () => {
     expect(here.take("r1", own(), 6n)).toBe(true);
     await untilLeft(there, own(), 4n);
     expect(there.take("r2", own(), 6n)).toBe(true);
@@ -140,7 +140,7 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
     expect([here.leftFor(own()), there.leftFor(own())]).toEqual([10n, 10n]);
   });
 
-  test("what the database refused comes back everywhere, and the daily limit of a donated key is one", async () => {
+  test("regain the amount of a refused commit on every gateway; a donated key has one daily limit", async () => {
     const settled = here.settle("r1", pooled, 8n);
     await untilLeft(there, pooled, 2n);
     settled.undo();
@@ -150,7 +150,7 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
     expect(there.take("r3", pooled, 1n)).toBe(false);
   });
 
-  test("what a gateway held that died is free after a while; one that lives says it again", async () => {
+  test("regain what a dead gateway held after a while; a live gateway renews its holds", async () => {
     here.take("r1", own(), 6n);
     await untilLeft(there, own(), 4n);
     clock.advance(heldMs - 1);
@@ -163,7 +163,7 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
     expect(there.leftFor(own())).toBe(10n);
   });
 
-  test("who could not hear reads what the database has, and keeps what it holds", async () => {
+  test("read the stored usage after a lost connection, and keep their own holds", async () => {
     there.take("r1", own(), 2n);
     stored = 5n;
     await shares[1]?.readAgain();
