@@ -38,7 +38,7 @@ async function pidOf(conversion: ReturnType<ConverterPool["convert"]>): Promise<
   return settled.kind === "converted" ? Number(settled.markdown) : NaN;
 }
 
-test("no child runs before the first file, and one is kept for the next", async () => {
+test("the first file starts a child process, and the next file reuses it", async () => {
   open();
   expect(pool.childCount).toBe(0);
   const first = await pidOf(pool.convert(file("any")));
@@ -51,7 +51,7 @@ test.each([
   ["crash", "crashed"],
   ["leave", "crashed"],
   ["failed", "crashed"],
-] as const)("a child that ends by %s costs its file alone", async (act, reason) => {
+] as const)("a child that ends by %s fails only its own file", async (act, reason) => {
   open();
   const [lost, next] = await Promise.all([
     pool.convert(file(act)),
@@ -67,7 +67,7 @@ test.each([
   ["silence", { silenceMs: 400 }],
   ["progress", { totalMs: 600, silenceMs: 500 }],
 ] as const)(
-  "a child that does nothing but %s is ended, and its place is free",
+  "a child that does nothing but %s is stopped, and its place is free",
   async (act, times) => {
     open(times);
     const [lost, next] = await Promise.all([
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test("more files than children wait for their turn, and never more children run than may", async () => {
+test("files queue for a child when all are busy, and childrenMax is never exceeded", async () => {
   open({ childrenMax: 2 });
   const files = Array.from({ length: 8 }, () => pool.convert(file("any")));
   expect(pool.childCount).toBe(2);
@@ -89,7 +89,7 @@ test("more files than children wait for their turn, and never more children run 
   expect(pool.childCount).toBe(2);
 });
 
-test("a file too many is turned away at once, and one whose client has left makes room", async () => {
+test("a file is refused when the queue is full, and an aborted file frees its place in the queue", async () => {
   open({ waitingMax: 1 });
   const busy = pool.convert(file("silence"));
   const leaving = new AbortController();
@@ -104,14 +104,14 @@ test("a file too many is turned away at once, and one whose client has left make
   expect(pool.childCount).toBe(0);
 });
 
-test("a child is replaced after its share of files, and ended when there is nothing to do", async () => {
+test("a child is replaced after filesPerChildMax files, and ends when it is idle", async () => {
   open({ filesPerChildMax: 1 });
   const first = await pidOf(pool.convert(file("any")));
   expect(pool.childCount).toBe(0);
   expect(await pidOf(pool.convert(file("any")))).not.toBe(first);
 });
 
-test("what a child says of its file is passed on", async () => {
+test("the child's message about its file is returned", async () => {
   open();
   expect(await pool.convert(file("refuse"))).toEqual({
     kind: "refused",
@@ -120,7 +120,7 @@ test("what a child says of its file is passed on", async () => {
   expect(await pool.convert(file("unfit"))).toEqual({ kind: "unfit", message: "no language data" });
 });
 
-test("a child sees nothing of the gateway's environment", async () => {
+test("a child process does not see the gateway's environment variables", async () => {
   open();
   const seen = await pool.convert(file("environment"));
   const names = seen.kind === "converted" ? seen.markdown.split(" ") : ["nothing"];

@@ -18,7 +18,7 @@ const files: Record<string, { format: "jpeg" | "gif"; bytes: Uint8Array }> = {
     format: "jpeg",
     bytes: withSegment(await picture.clone().jpeg().toBuffer()),
   },
-  "a JPEG with something behind it": {
+  "a JPEG with bytes behind it": {
     format: "jpeg",
     bytes: Buffer.concat([await picture.clone().jpeg().toBuffer(), Buffer.alloc(99)]),
   },
@@ -37,9 +37,9 @@ function withSegment(jpeg: Buffer): Buffer {
 }
 
 describe.each(Object.entries(files))("%s", (name, { format, bytes }) => {
-  test("is whole", () => expect(isCut(format, bytes)).toBe(false));
+  test("is complete", () => expect(isCut(format, bytes)).toBe(false));
 
-  test("is cut wherever it is cut within its pixels", () => {
+  test("is truncated at any length within its image data", () => {
     const tail = name.includes("behind") ? 101 : 2;
     for (let length = 20; length <= bytes.length - tail; length += 7) {
       expect([length, isCut(format, bytes.slice(0, length))]).toEqual([length, true]);
@@ -47,12 +47,12 @@ describe.each(Object.entries(files))("%s", (name, { format, bytes }) => {
   });
 });
 
-test("a GIF without its last byte is whole: its picture has ended", () => {
+test("a GIF without its last byte is complete, as its image data has ended", () => {
   const { bytes } = files["a GIF"] as { bytes: Uint8Array };
   expect(isCut("gif", bytes.slice(0, -1))).toBe(false);
 });
 
-test("formats whose decoders see for themselves are left to them", () => {
+test("formats with decoders that detect truncation are not checked", () => {
   expect(
     ["png", "webp", "bmp", "tiff", "pdf"].some((format) =>
       isCut(format as "png", new Uint8Array(9)),

@@ -26,27 +26,27 @@ function page(drawing: string): Fragment[] {
 
 test.each<[name: string, drawing: string, markdown: string]>([
   [
-    "rows are one paragraph until there is a gap",
+    "consecutive lines are one paragraph, and a gap ends it",
     "one two\nthree four\n\nfive",
     "one two three four\n\nfive",
   ],
   [
-    "a divided word becomes whole",
+    "a hyphenated word is joined",
     "some divi-\nded word, well-\nKnown",
     "some divided word, well- Known",
   ],
   [
-    "larger type is a heading, the largest the first",
+    "larger type becomes a heading, the largest type the top level",
     "^3Big\n\n\n\n^2Less\n\n\ntext that goes\non here",
     "# Big\n\n## Less\n\ntext that goes on here",
   ],
   [
-    "bullets and numbers are lists",
+    "bullets and numbers become lists",
     "• one\n  and more\n- two\n\n1. first\n2. second\n(a) third",
     "- one and more\n- two\n1. first\n2. second\n- a) third",
   ],
   [
-    "cells in rows are a table",
+    "aligned cells become a table",
     "Name      Count\nnuts      12\nbolts     7",
     "| Name | Count |\n| --- | --- |\n| nuts | 12 |\n| bolts | 7 |",
   ],
@@ -56,23 +56,23 @@ test.each<[name: string, drawing: string, markdown: string]>([
     "| Name | Count | Sum |\n| --- | --- | --- |\n| nuts |  | 5 |\n| bolts | 7 | 6 |",
   ],
   [
-    "running text in columns is read column by column",
+    "text in columns is read column by column",
     "the left side has some        the right side has its\nwords of its own that         own words and they are\n" +
       "read on down here             read after the left ones",
     "the left side has some words of its own that read on down here\n\n" +
       "the right side has its own words and they are read after the left ones",
   ],
   [
-    "signs of Markdown and HTML lose their meaning",
+    "Markdown and HTML syntax is escaped",
     "# 1 <script> a|b\n\n> quote",
     "\\# 1 \\<script> a|b\n\n\\> quote",
   ],
-  ["nothing is nothing", "", ""],
-])("%s", (_, drawing, markdown) => {
+  ["an empty page gives an empty text", "", ""],
+])("markdownOf: %s", (_, drawing, markdown) => {
   expect(markdownOf([page(drawing)])).toBe(markdown);
 });
 
-test("sizes mean the same on every page of a document", () => {
+test("markdownOf uses the same heading sizes on every page of a document", () => {
   const pages = [page("^2Title\n\n\nbody text of it"), page("more of the text"), page("")];
   expect(markdownOf(pages)).toBe("# Title\n\nbody text of it\n\nmore of the text");
 });
