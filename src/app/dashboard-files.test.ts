@@ -9,7 +9,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const silent = { error: () => undefined };
 
-test("a built folder is read when it is first asked for, and once", () => {
+test("the dashboard reads a built folder once, at the first request", () => {
   const folder = join(directory, "dist");
   mkdirSync(folder);
   const build = (text: string): void => writeFileSync(join(folder, "index.html"), text);
@@ -21,7 +21,7 @@ test("a built folder is read when it is first asked for, and once", () => {
   expect(dashboard.index()).toBe("first");
 });
 
-test("a build waits for what it is told to wait for", async () => {
+test("the dashboard build waits for the promise buildAfter", async () => {
   const marker = join(directory, "announced");
   const buildScript = join(directory, "build.ts");
   const source = `import { existsSync } from "node:fs";

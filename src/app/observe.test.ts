@@ -18,20 +18,20 @@ function scene() {
   return { clock, lines, tell };
 }
 
-test("what this installation does not offer is no error of it", () => {
+test("a feature that this installation does not offer is logged at debug level", () => {
   const { lines, tell } = scene();
   tell(new GatewayError("not_configured", "This installation sends no mail."));
   expect(lines).toEqual(["debug This installation sends no mail."]);
 });
 
-test("a mistake of the gateway is logged each time with its stack", () => {
+test("an internal error is logged each time with its stack", () => {
   const { lines, tell } = scene();
   for (let count = 0; count < 2; count += 1)
     tell(new GatewayError("internal_server_error", "failed"));
   expect(lines).toEqual(["error failed with stack", "error failed with stack"]);
 });
 
-test("refusals during an outage are one line a minute and cause", () => {
+test("refusals during an outage are logged once a minute for each cause", () => {
   const { clock, lines, tell } = scene();
   for (let count = 0; count < 100; count += 1)
     tell(new GatewayError("service_unavailable", "no charges are taken"));
