@@ -17,6 +17,6 @@ const rows: [reported: Finish | undefined, hasToolCalls: boolean, finish: Finish
   [{ reason: "refusal", explanation: "no" }, false, { reason: "refusal", explanation: "no" }],
 ];
 
-test.each(rows)("%j with calls %p ends as %j", (reported, hasToolCalls, finish) => {
+test.each(rows)("%j with tool calls %p becomes %j", (reported, hasToolCalls, finish) => {
   expect(reconcileFinish(reported, hasToolCalls)).toEqual(finish);
 });

@@ -6,7 +6,7 @@ import {
   sealWithProvenance,
 } from "./reasoning.ts";
 
-test("a seal keeps its maker's name through a client", () => {
+test("a sealed signature keeps its provider through a round trip to the client", () => {
   const provenance = { providerId: "acme" };
   for (const seal of ["c2ln", "", "a:b:c", "gw1:x:y"]) {
     expect(openProvenance(sealWithProvenance(seal, provenance))).toEqual({ seal, provenance });
@@ -16,13 +16,13 @@ test("a seal keeps its maker's name through a client", () => {
     expect(openProvenance(plain)).toEqual({ seal: plain });
 });
 
-test("only another provider's block is foreign", () => {
+test("only reasoning of another provider is foreign", () => {
   expect(isForeignReasoning({ provenance: { providerId: "a" } }, "b")).toBe(true);
   expect(isForeignReasoning({ provenance: { providerId: "a" } }, "a")).toBe(false);
   expect(isForeignReasoning({}, "a")).toBe(false);
 });
 
-test("thinking is off by either form, and the switch outranks an effort (contract: reasoning rules 1 and 2)", () => {
+test("reasoning is disabled by effort none or enabled false, and enabled overrides effort (rules 1 and 2)", () => {
   const requests = [
     undefined,
     {},

@@ -10,7 +10,7 @@ function assemble(parts: StreamPart[]): ResponseAssembler {
   return assembler;
 }
 
-test("a stream that broke off gives what came, and the error", () => {
+test("an interrupted stream gives its received content and the error", () => {
   const assembler = assemble([
     { type: "response-start", id: "r", model: "m", createdAtSeconds: 1 },
     { type: "text-start", ...place },
@@ -24,7 +24,7 @@ test("a stream that broke off gives what came, and the error", () => {
   ]);
 });
 
-test("items that were opened and never filled are none, and a function without arguments has empty ones", () => {
+test("empty items are omitted, and a function call without arguments has an empty object", () => {
   const { choices } = assemble([
     { type: "reasoning-start", ...place },
     { type: "reasoning-end", ...place },
@@ -42,7 +42,7 @@ test("items that were opened and never filled are none, and a function without a
   ]);
 });
 
-test("summaries stand apart from the thought", () => {
+test("reasoning summaries are kept apart from the reasoning text", () => {
   const { choices } = assemble([
     { type: "reasoning-start", ...place, id: "rs_1" },
     { type: "reasoning-delta", ...place, text: "one", summaryIndex: 0 },
@@ -63,7 +63,7 @@ test("summaries stand apart from the thought", () => {
   ]);
 });
 
-test("choices come in order of their index", () => {
+test("choices are sorted by index", () => {
   const { choices } = assemble([
     { type: "text-delta", choiceIndex: 2, itemIndex: 0, text: "c" },
     { type: "text-delta", choiceIndex: 0, itemIndex: 0, text: "a" },
