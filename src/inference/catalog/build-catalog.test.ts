@@ -52,26 +52,26 @@ const routeOf = (catalog: CatalogSnapshot, modelId: string, providerId: string):
   return route;
 };
 
-describe("from the facts", () => {
+describe("a catalog built from the facts", () => {
   const catalog = build(
     factsOf(row("groq"), row("openrouter", { context: 2000, efforts: ["low", "high"] })),
     [],
     { GROQ_API_KEY: "gsk" },
   );
 
-  test("routes share their model and their provider", () => {
+  test("shares each model and each provider between routes", () => {
     const model = catalog.models.get("acme/large");
     expect(model?.routes.map(({ provider }) => provider.id)).toEqual(["groq", "openrouter"]);
     expect(model?.routes[0]?.provider).toBe(catalog.providers.get("groq") as never);
     expect(catalog.version).toBe("models.dev 2026-07-02");
   });
 
-  test("a provider has a credential when its variable is set, and none otherwise", () => {
+  test("gives a provider a credential only if its variable is set", () => {
     expect(catalog.providers.get("groq")?.apiKey).toBe("gsk");
     expect(catalog.providers.get("openrouter")?.apiKey).toBeUndefined();
   });
 
-  test("prices are exact: 37.5 nano-USD a token", () => {
+  test("has exact prices, such as 37.5 nano-USD per token", () => {
     const { price } = routeOf(catalog, "acme/large", "groq");
     expect(price?.base).toEqual({ inputTokens: 37_500n, outputTokens: 150_000n });
     expect(price?.version).toBe("groq/acme/large@2026-07-02");
@@ -83,7 +83,7 @@ describe("from the facts", () => {
     );
   });
 
-  test("effort levels of another route than the model's own are that route's", () => {
+  test("keeps the effort levels of a route that differ from the model's", () => {
     const other = build(
       factsOf(row("groq", { efforts: ["low", "high"] }), row("openrouter", { efforts: ["low"] })),
     );
@@ -92,14 +92,14 @@ describe("from the facts", () => {
     expect(routeOf(other, "acme/large", "openrouter").reasoning).toBeUndefined();
   });
 
-  test("aliases that lead nowhere are left out", () => {
+  test("omits aliases without a model", () => {
     expect([...(catalog.aliases ?? [])]).toEqual([
       ["acme-ai/large", "acme/large"],
       ["large", "acme/large"],
     ]);
   });
 
-  test("tiers and further parts reach the price row", () => {
+  test("copies tiers and all price parts to the price row", () => {
     const prices = {
       input: "1",
       output: "2",
@@ -129,7 +129,7 @@ describe("from the facts", () => {
     });
   });
 
-  test("a model is served in its own dialect where that deviates", () => {
+  test("gives deviating models their own dialect", () => {
     const facts = factsOf(
       row("google-vertex", { id: "google/gemini-9", upstream: "gemini-9" }),
       row("google-vertex", { id: "z-ai/glm-9", upstream: "zai-org/glm-9-maas" }),
@@ -142,12 +142,12 @@ describe("from the facts", () => {
   });
 });
 
-describe("keys that sign", () => {
+describe("signing keys", () => {
   const keys = { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "s", AWS_REGION: "eu-west-1" };
   const bedrock = (entries: object[], environment: Record<string, string>) =>
     build(factsOf(), entries, environment).providers.get("amazon-bedrock");
 
-  test("stand in for a token, and give way to one", () => {
+  test("replace a bearer token, and an explicit token replaces them", () => {
     expect(bedrock([], keys)).toMatchObject({
       signing: { type: "aws-sigv4", accessKeyId: "AK", region: "eu-west-1" },
       dialectBaseUrls: { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" },
@@ -158,7 +158,7 @@ describe("keys that sign", () => {
     );
   });
 
-  test("another address is another server's, for every dialect", () => {
+  test("keep a configured base URL for every dialect", () => {
     const moved = bedrock([{ id: "amazon-bedrock", base_url: "https://private.example" }], keys);
     expect(moved).toMatchObject({
       baseUrl: "https://private.example",
@@ -171,7 +171,7 @@ describe("keys that sign", () => {
 describe("local servers", () => {
   const model = { id: "qwen/qwen3-8b", upstream_model: "qwen3:8b" };
 
-  test("are in the catalog only when their address is set", () => {
+  test("are in the catalog only if their address is set", () => {
     expect(build(factsOf()).providers.has("ollama")).toBe(false);
     const catalog = build(factsOf(), [], { OLLAMA_BASE_URL: "http://127.0.0.1:11434/v1" });
     expect(catalog.providers.get("ollama")).toMatchObject({
@@ -181,7 +181,7 @@ describe("local servers", () => {
     });
   });
 
-  test("serve everybody, free of charge, without a key", () => {
+  test("serve every caller free of charge, without a key", () => {
     const catalog = build(factsOf(), [
       { id: "ollama", base_url: "http://127.0.0.1:11434/v1", models: [model] },
     ]);
@@ -221,23 +221,23 @@ describe("configured providers", () => {
 
   test.each<[string, object, Environment, string | undefined]>([
     ["a literal", { api_key: "secret" }, {}, "secret"],
-    ["a reference", { api_key: "${ACME_API_KEY}" }, { ACME_API_KEY: "from there" }, "from there"],
-    ["a reference to nothing", { api_key: "${ACME_API_KEY}" }, {}, undefined],
-    ["none", { api_key: undefined }, { ACME_API_KEY: "unasked" }, undefined],
-  ])("credential: %s", (_, key, environment, expected) => {
+    ["a variable", { api_key: "${ACME_API_KEY}" }, { ACME_API_KEY: "from there" }, "from there"],
+    ["an unset variable (none)", { api_key: "${ACME_API_KEY}" }, {}, undefined],
+    ["no setting (none)", { api_key: undefined }, { ACME_API_KEY: "unasked" }, undefined],
+  ])("take their credential from %s", (_, key, environment, expected) => {
     expect(build(factsOf(), [{ ...acme, ...key }], environment).providers.get("acme")?.apiKey).toBe(
       expected as string,
     );
   });
 
-  test("a map by surface says what is offered, other dialects are for chat alone", () => {
+  test("offer the surfaces of a dialect map; a single dialect of another vendor is for chat only", () => {
     const dialects = (dialect: unknown) =>
       build(factsOf(), [{ ...acme, dialect }]).providers.get("acme")?.dialects;
     expect(dialects({ rerank: "jina-rerank" })).toEqual({ rerank: "jina-rerank" });
     expect(dialects("anthropic-messages")).toEqual({ chat: "anthropic-messages" });
   });
 
-  test("a new model has what the entry says, and plain defaults", () => {
+  test("add a model with the values of its entry and defaults", () => {
     const model = build(factsOf(), [{ ...acme, models: [large] }]).models.get("acme/large");
     expect(model).toMatchObject({
       id: "acme/large",
@@ -253,10 +253,10 @@ describe("configured providers", () => {
   });
 
   test.each<[string, object, bigint | undefined]>([
-    ["a price that is given", { pricing: { prompt: "0.50", completion: 1.5 } }, 500_000n],
-    ["none", {}, undefined],
-    ["none, but named free", { id: "acme/large:free" }, 0n],
-  ])("price: %s", (_, given, expected) => {
+    ["its configured price", { pricing: { prompt: "0.50", completion: 1.5 } }, 500_000n],
+    ["no price by default", {}, undefined],
+    ["zero if its id ends with :free", { id: "acme/large:free" }, 0n],
+  ])("price a model with %s", (_, given, expected) => {
     const { id = "acme/large" } = given as { id?: string };
     const catalog = build(factsOf(), [{ ...acme, models: [{ id, ...given }] }]);
     const { price } = routeOf(catalog, id, "acme");
@@ -265,7 +265,7 @@ describe("configured providers", () => {
       expect(price.version).toMatch(new RegExp(`^acme/${id}@configuration(-[0-9a-f]{8})?$`));
   });
 
-  test("every part of a price has its place", () => {
+  test("accept every part of a price", () => {
     const pricing = {
       prompt: "1",
       completion: "2",
@@ -291,7 +291,7 @@ describe("configured providers", () => {
     });
   });
 
-  test("a model whose efforts are declared reasons, whether or not its capabilities say so", () => {
+  test("add the reasoning capability to a model with declared effort levels", () => {
     const capabilities = ["chat", "vision"];
     const reasoning = { levels: ["low", "high"] };
     const entries = [
@@ -305,7 +305,7 @@ describe("configured providers", () => {
     expect(models.get("acme/small")?.routes[0]?.reasoningFeature).toBe(false);
   });
 
-  test("the same id merges routes, and the configuration wins for the model", () => {
+  test("add routes to a known model, and override its values", () => {
     const entry = {
       ...large,
       display_name: "Our Large",
@@ -324,7 +324,7 @@ describe("configured providers", () => {
     expect(routeOf(catalog, "acme/large", "groq").contextLength).toBe(1000);
   });
 
-  test("a model declares what any of its routes does, in whichever order they were configured", () => {
+  test("give a model every parameter that any of its routes declares, in any order", () => {
     const at = (id: string, more: object) => ({ ...acme, id, models: [{ ...large, ...more }] });
     const declared = (list: string[]) => ({ supported_parameters: list });
     const entries = [
@@ -341,7 +341,7 @@ describe("configured providers", () => {
     }
   });
 
-  test("a server like a known provider has its deviations, and those that are named beside", () => {
+  test("with like have the deviations of the known provider and their own", () => {
     const own = (more: object) => build(factsOf(), [{ ...acme, ...more }]).providers.get("acme");
     expect(own({ like: "deepseek" })?.deviations).toEqual({
       maxTokensField: "max_tokens",
@@ -366,7 +366,7 @@ describe("configured providers", () => {
     expect(own({ like: "anthropic", dialect: "openai-chat" })?.dialects.chat).toBe("openai-chat");
   });
 
-  test("a built-in provider at another address can be like another", () => {
+  test("with the id of a built-in provider can be like another provider", () => {
     const { providers } = build(factsOf(), [
       { id: "openai", base_url: "http://127.0.0.1:9000/v1", like: "vllm" },
     ]);
@@ -376,7 +376,7 @@ describe("configured providers", () => {
     });
   });
 
-  test("an override of a built-in provider keeps what it does not name", () => {
+  test("with the id of a built-in provider override only the given values", () => {
     const catalog = build(
       factsOf(row("groq")),
       [
@@ -401,7 +401,7 @@ describe("configured providers", () => {
     expect(routeOf(catalog, "acme/large", "groq").provider.name).toBe("Our Groq");
   });
 
-  test("a model of a built-in provider keeps the facts' values where none are given", () => {
+  test("override only the given values of a model of a built-in provider", () => {
     const catalog = build(factsOf(row("groq")), [
       { id: "groq", models: [{ id: "acme/large", max_completion_tokens: 50 }] },
     ]);
@@ -415,7 +415,7 @@ describe("configured providers", () => {
     expect(route.price?.version).toBe("groq/acme/large@2026-07-02");
   });
 
-  test("the simulated provider is marked as such", () => {
+  test("mark the simulated provider", () => {
     const simulatedProvider = configuredProviderSchema.parse({
       ...acme,
       id: "sandbox",

@@ -31,7 +31,7 @@ const factsOf = (...rows: FactRow[]): CatalogFacts => ({
   rows,
 });
 
-test("rows come, go and change", () => {
+test("compareFacts lists added, removed and changed rows", () => {
   const change = compareFacts(
     factsOf(row({ provider: "a" }), row({ provider: "b" }), row({ provider: "c" })),
     factsOf(row({ provider: "b" }), row({ provider: "c", context: 5 }), row({ provider: "d" })),
@@ -46,13 +46,13 @@ test("rows come, go and change", () => {
 
 test.each([
   ["up by half", "2", "3", false],
-  ["up by more", "2", "3.000001", true],
+  ["up by more than half", "2", "3.000001", true],
   ["down by half", "2", "1", false],
-  ["down by more", "2", "0.999999", true],
-  ["from nothing to something", "0", "0.1", true],
-  ["from something to nothing", "0.1", "0", true],
-  ["nowhere", "0", "0", false],
-])("a price that moves %s (%s -> %s)", (_, from, to, isLarge) => {
+  ["down by more than half", "2", "0.999999", true],
+  ["from zero to a price", "0", "0.1", true],
+  ["from a price to zero", "0.1", "0", true],
+  ["not at all", "0", "0", false],
+])("compareFacts: a price that moves %s (%s -> %s)", (_, from, to, isLarge) => {
   const prices = (input: string) => ({ prices: { input, output: "1" } });
   const { priceMoves } = compareFacts(
     factsOf(row(prices(from))),
@@ -61,7 +61,7 @@ test.each([
   expect(priceMoves).toEqual(isLarge ? [`acme acme/large: input ${from} -> ${to}`] : []);
 });
 
-test("tiers and cache prices are watched too, parts that come and go are no moves", () => {
+test("compareFacts reports moves of tiers and cache prices, and no moves for added or removed parts", () => {
   const tiered = (input: string, read?: string) =>
     row({
       prices: { input: "1", output: "1", ...(read !== undefined && { cache_read: read }) },
@@ -76,7 +76,7 @@ test("tiers and cache prices are watched too, parts that come and go are no move
 
 const facts = readBundledFacts();
 
-test("the file is as a refresh writes it: checked, sorted, with its source and date", () => {
+test("the facts file is valid, sorted and formatted as by a refresh, with its source and date", () => {
   expect(catalogFactsSchema.parse(facts)).toEqual(facts);
   expect(readFileSync(bundledFactsUrl, "utf8")).toBe(factsText(facts));
   expect(facts).toMatchObject({
@@ -86,7 +86,7 @@ test("the file is as a refresh writes it: checked, sorted, with its source and d
   expect(facts.source).toStartWith("models.dev");
 });
 
-test("a provider serves a model once, and rows of a model stand together", () => {
+test("each provider serves a model once, and the rows are sorted by model", () => {
   const keys = facts.rows.map(({ id, provider }) => `${id} ${provider}`);
   expect(new Set(keys).size).toBe(keys.length);
   const ids = facts.rows.map(({ id }) => id);
@@ -101,14 +101,14 @@ test("every row has a provider that offers its surface", () => {
   expect(lost).toEqual([]);
 });
 
-test("aliases lead to models and hide none", () => {
+test("every alias refers to a model, and no alias is the id of a model", () => {
   const ids = new Set(facts.rows.map(({ id }) => id));
   expect(Object.keys(facts.aliases).filter((alias) => ids.has(alias))).toEqual([]);
   expect(Object.values(facts.aliases).filter((id) => !ids.has(id))).toEqual([]);
   expect(facts.aliases["anthropic/claude-sonnet-4.5"]).toBe("anthropic/claude-sonnet-4-5");
 });
 
-describe("well-known models have the routes and prices of the snapshot of 2026-07-02", () => {
+describe("well-known models have the routes and prices of 2026-07-02", () => {
   // Model, provider, wire name, prices in USD per million tokens.
   test.each([
     [
@@ -207,7 +207,7 @@ describe("well-known models have the routes and prices of the snapshot of 2026-0
     expect(row?.prices).toEqual(prices);
   });
 
-  test("tiers are whole-request prices above a size", () => {
+  test("tiers are prices of the whole request above a size", () => {
     const row = facts.rows.find(
       ({ id, provider }) => id === "openai/gpt-5.4" && provider === "openai",
     );

@@ -22,7 +22,7 @@ const selling = (completion: string) =>
     ],
   });
 
-describe.each(engines)("prices over time on %s", (_, open) => {
+describe.each(engines)("price history on %s", (_, open) => {
   const clock = new FakeClock();
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.each(engines)("prices over time on %s", (_, open) => {
       prices["output_per_1m"],
     ]);
 
-  test("each change is told with its time, and a catalog that is the same changes nothing", async () => {
+  test("lists each change with its time, and adds nothing for an unchanged catalog", async () => {
     const history = started();
     const firstMs = clock.nowMs();
     expect(await told(history)).toEqual([["acme", firstMs, 1.5]]);
@@ -65,7 +65,7 @@ describe.each(engines)("prices over time on %s", (_, open) => {
     expect(await told(started())).toEqual([...both, ["acme", clock.nowMs(), 1.5]]);
   });
 
-  test("what two gateways have seen alike is told once", async () => {
+  test("lists a change once if two gateways saw it", async () => {
     gateway.app.refreshCatalog({ providers: [selling("3.00")] });
     clock.advance(60_000);
     const changedMs = clock.nowMs();
@@ -86,7 +86,7 @@ describe.each(engines)("prices over time on %s", (_, open) => {
     expect((await told(started())).at(-1)).toEqual(["acme", changedMs, 3]);
   });
 
-  test("models that are not in the catalog have none", async () => {
+  test("is empty for models that are not in the catalog", async () => {
     expect(await started().of(["acme/none"])).toEqual([]);
     expect(await started().of([])).toEqual([]);
   });

@@ -21,35 +21,35 @@ const isFree = (base: PriceVector, more: { id?: string; tier?: PriceVector } = {
 test.each<
   [what: string, price: PriceVector, more: { id?: string; tier?: PriceVector }, free: boolean]
 >([
-  ["no price for anything", nothing, {}, true],
+  ["prices of zero", nothing, {}, true],
   [
-    "zeros all over",
+    "all price parts and tiers of zero",
     { ...nothing, reasoningTokens: 0n, cacheWriteTokens: 0n, request: 0n },
     { tier: nothing },
     true,
   ],
   [
-    "a free id, whatever the price",
+    "a :free id with a price",
     { inputTokens: 5n, outputTokens: 5n },
     { id: "acme/large:free" },
     true,
   ],
-  ["a price of input", { ...nothing, inputTokens: 1n }, {}, false],
-  ["a price of requests", { ...nothing, request: 1n }, {}, false],
-  ["a price of thoughts alone", { ...nothing, reasoningTokens: 7n }, {}, false],
-  ["a price of cache writes alone", { ...nothing, cacheWriteTokens: 7n }, {}, false],
-  ["a price of sound alone", { ...nothing, outputAudioTokens: 7n }, {}, false],
+  ["a price for input", { ...nothing, inputTokens: 1n }, {}, false],
+  ["a price per request", { ...nothing, request: 1n }, {}, false],
+  ["a price for reasoning only", { ...nothing, reasoningTokens: 7n }, {}, false],
+  ["a price for cache writes only", { ...nothing, cacheWriteTokens: 7n }, {}, false],
+  ["a price for audio only", { ...nothing, outputAudioTokens: 7n }, {}, false],
   [
-    "a price of long requests alone",
+    "a price for long requests only",
     nothing,
     { tier: { inputTokens: 1n, outputTokens: 0n } },
     false,
   ],
-])("%s: %p", (_, price, more, free) => {
+])("isFree for %s returns %p", (_, price, more, free) => {
   expect(isFree(price, more)).toBe(free);
 });
 
-test("a route without a price is not free", () => {
+test("isFreeRoute is false for a route without a price", () => {
   const { price: _, ...unpriced } = route;
   expect(isFreeRoute(model, unpriced)).toBe(false);
 });

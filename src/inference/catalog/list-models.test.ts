@@ -77,7 +77,7 @@ const list = (queryText: string): string[] =>
     weeklyRequests: (id) => volumes[id] ?? 0,
   }).map(({ id }) => id.split("/")[1] ?? "");
 
-describe("filters and orders", () => {
+describe("filters and sorts", () => {
   test.each([
     ["", ["embed", "large", "small"]],
     ["all=1", ["embed", "large", "small", "only-byok"]],
@@ -123,7 +123,7 @@ describe("filters and orders", () => {
   );
 });
 
-test("counts what the caller reaches, and models by provider", () => {
+test("counts the models that the caller can use, and the models of each provider", () => {
   expect(countModels(snapshot, isRoutable)).toBe(3);
   expect([...modelCounts(snapshot)]).toEqual([
     ["one", 3],
@@ -131,7 +131,7 @@ test("counts what the caller reaches, and models by provider", () => {
   ]);
 });
 
-describe("a route is reachable without a key of one's own", () => {
+describe("a route is usable without a BYOK key", () => {
   const base = model("acme/large", one);
   const [route] = base.routes;
   if (route === undefined) throw new Error("no route");
@@ -147,10 +147,10 @@ describe("a route is reachable without a key of one's own", () => {
     );
 
   test.each<[string, boolean, boolean]>([
-    ["with credential, address, price and a dialect that can be sent", reach({}), true],
+    ["with a credential, an address, a price and a supported dialect", reach({}), true],
     ["with the empty credential of a local server", reach({}, { apiKey: "" }), true],
     [
-      "with keys that sign",
+      "with signing keys",
       reach(
         {},
         {
@@ -161,21 +161,21 @@ describe("a route is reachable without a key of one's own", () => {
       true,
     ],
     [
-      "at its dialect's own address alone",
+      "with only an address for its dialect",
       reach({}, { baseUrl: undefined as never, dialectBaseUrls: { "openai-chat": "https://a" } }),
       true,
     ],
     ["without a credential", reach({}, { apiKey: undefined as never }), false],
     ["without an address", reach({}, { baseUrl: undefined as never }), false],
     ["without a price", reach({ price: undefined as never }), false],
-    ["in a dialect that cannot be sent", reach({ dialect: "openai-responses" }), false],
-    ["on a surface that the provider has not", reach({}, {}, { surface: "rerank" }), false],
+    ["in an unsupported dialect", reach({ dialect: "openai-responses" }), false],
+    ["on a surface that the provider lacks", reach({}, {}, { surface: "rerank" }), false],
     ["before the model is live", reach({}, {}, { comingSoon: true }), false],
-  ])("%s", (_, reached, expected) => {
+  ])("is checked %s", (_, reached, expected) => {
     expect(reached).toBe(expected);
   });
 
-  test("a route's own dialect and a surface's own address come first", () => {
+  test("the dialect of a route and the address of a surface take precedence", () => {
     expect(routeDialect({ ...route, dialect: "openai-responses" }, "chat")).toBe(
       "openai-responses",
     );
@@ -194,7 +194,7 @@ describe("a route is reachable without a key of one's own", () => {
   });
 });
 
-test("the simulated provider is no platform credential", () => {
+test("the simulated provider does not count as a platform credential", () => {
   const only = (entry: Provider): CatalogSnapshot => ({
     ...snapshot,
     providers: new Map([[entry.id, entry]]),

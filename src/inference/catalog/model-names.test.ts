@@ -8,7 +8,7 @@ const read = (provider: string, upstreamModel: string) => {
   return readModelName(definition, upstreamModel);
 };
 
-describe("one model has one id, whoever serves it", () => {
+describe("one model of many providers has one id", () => {
   test.each([
     // Provider, wire name, catalog id.
     ["anthropic", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
@@ -59,7 +59,7 @@ describe("one model has one id, whoever serves it", () => {
   });
 });
 
-describe("models that are not the same stay apart", () => {
+describe("different models keep different ids", () => {
   test.each([
     [
       "cloudflare",

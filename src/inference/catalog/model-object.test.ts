@@ -43,7 +43,7 @@ const model = (routes: UpstreamRoute[], more: Partial<CatalogModel> = {}): Catal
 const everything = { reachable: () => true };
 const nothing = { reachable: () => false };
 
-test("a model has the contract's shape", () => {
+test("a model object has the documented fields", () => {
   const reasoning = { levels: ["low", "high"], default: "low" };
   const routes = [
     route("one", {
@@ -123,8 +123,8 @@ test.each([
     { reachable: ({ maxCompletionTokens }: UpstreamRoute) => maxCompletionTokens === 500 },
     500,
   ],
-  ["no route, so that own keys count", nothing, 200],
-])("the cap is the strictest of those that serve: %s", (_, view, expected) => {
+  ["no usable route, all routes", nothing, 200],
+])("max_completion_tokens is the lowest of the usable routes: with %s", (_, view, expected) => {
   const routes = [
     route("one", { maxCompletionTokens: 500 }),
     route("two", { maxCompletionTokens: 200 }),
@@ -133,7 +133,7 @@ test.each([
   expect(modelObject(model(routes), view).top_provider.max_completion_tokens).toBe(expected);
 });
 
-test("what is announced has its marker and its announced price, though nobody serves it", () => {
+test("an announced model has coming_soon and its announced price, without a usable route", () => {
   const routes = [route("one", { price: price(3_000_000n, 15_000_000n) })];
   const object = modelObject(model(routes, { comingSoon: true }), nothing);
   expect(object).toMatchObject({
@@ -143,7 +143,7 @@ test("what is announced has its marker and its announced price, though nobody se
   expect(object.pricing).not.toHaveProperty("billing");
 });
 
-test("what is not declared is not there", () => {
+test("undeclared optional fields are omitted, and required ones have defaults", () => {
   const object = modelObject(model([route("one")], { addedAtMs: 0 }), everything);
   expect(object).not.toContainAnyKeys(["reasoning", "description", "coming_soon"]);
   // OpenRouter's typed client refuses a model without it.
@@ -153,7 +153,7 @@ test("what is not declared is not there", () => {
   expect(object.top_provider.max_completion_tokens).toBeNull();
 });
 
-test("an architecture says what a model takes and gives, by its capabilities and its surface", () => {
+test("the modality follows from the capabilities and the surface", () => {
   const modality = (more: Partial<CatalogModel>) =>
     modelObject(model([route("one")], more), everything).architecture.modality;
   expect(modality({ capabilities: ["chat", "vision", "document-input", "audio-input"] })).toBe(
@@ -166,10 +166,10 @@ test("an architecture says what a model takes and gives, by its capabilities and
 });
 
 test.each([
-  ["a level turns it off", ["none", "low"], "openai-chat", false],
-  ["thinking is asked for in Messages", ["low", "high"], "anthropic-messages", false],
-  ["nothing turns it off", ["low", "high"], "openai-chat", true],
-] as const)("reasoning where %s", (_, levels, dialect, mandatory) => {
+  ["an effort level disables it", ["none", "low"], "openai-chat", false],
+  ["the dialect is Messages", ["low", "high"], "anthropic-messages", false],
+  ["nothing disables it", ["low", "high"], "openai-chat", true],
+] as const)("reasoning.mandatory if %s", (_, levels, dialect, mandatory) => {
   const served = model([route("one", { dialect })], { reasoning: { levels } });
   expect(modelObject(served, everything).reasoning).toEqual({
     levels,
@@ -179,11 +179,11 @@ test.each([
   });
 });
 
-describe("pricing", () => {
+describe("the pricing of a model", () => {
   const cheap = route("cheap", { price: price(37_500n, 150_000n) });
   const dear = route("dear", { price: price(1_000_000n, 1_000_000n) });
 
-  test("is that of the cheapest route that the caller reaches", () => {
+  test("is the price of the cheapest usable route", () => {
     expect(modelObject(model([dear, cheap]), everything).pricing).toEqual({
       prompt: "0.0000000375",
       completion: "0.00000015",
@@ -196,7 +196,7 @@ describe("pricing", () => {
     ).toBe(1);
   });
 
-  test("of a model that only own keys reach is zero, marked as such, with the list price", () => {
+  test("is zero with billing byok and the list price, if only BYOK routes exist", () => {
     expect(modelObject(model([dear, cheap]), nothing).pricing).toEqual({
       prompt: "0",
       completion: "0",
@@ -208,7 +208,7 @@ describe("pricing", () => {
     expect(modelObject(model([route("one")]), nothing).pricing).not.toHaveProperty("list_pricing");
   });
 
-  test("of a free model is zero and not BYOK", () => {
+  test("is zero without billing byok for a free model", () => {
     const free = modelObject(model([route("one", { price: price(0n, 0n) })]), everything).pricing;
     expect(free).toEqual({ prompt: "0", completion: "0", input_per_1m: 0, output_per_1m: 0 });
   });
@@ -220,13 +220,13 @@ describe("pricing", () => {
     [2_500_000n, "0.0000025"],
     [3_000_000_000_000n, "3"],
     [1_500_000_000_000n, "1.5"],
-  ])("%p pico-USD a token are %s USD", (pico, text) => {
+  ])("%p pico-USD per token is %s USD", (pico, text) => {
     expect(usdPerTokenText(pico)).toBe(text);
   });
 });
 
 describe("a provider entry", () => {
-  test("has the contract's shape", () => {
+  test("has the documented fields", () => {
     const acme = provider("acme", {
       name: "Acme",
       description: "d".repeat(300),
@@ -249,7 +249,7 @@ describe("a provider entry", () => {
     });
   });
 
-  test("has a logo whose text is escaped", () => {
+  test("has a logo with escaped text", () => {
     const svg = providerLogoSvg({ id: "acme", name: 'A"><script>' });
     expect(svg).not.toContain("<script>");
     expect(svg).toContain('aria-label="A&quot;&gt;&lt;script&gt;"');

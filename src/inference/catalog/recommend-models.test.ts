@@ -48,11 +48,11 @@ test.each<[text: string, task: UnderstoodTask]>([
   ["write a poem", "general"],
   ["decode", "general"],
   ["", "general"],
-])("%j is understood as %s", (text, task) => {
+])("understandTask(%j) returns %s", (text, task) => {
   expect(understandTask(text)).toBe(task);
 });
 
-describe("of two models that differ in one thing, the better one comes first", () => {
+describe("of two models that differ in one property, the better one is first", () => {
   test.each<
     [
       what: string,
@@ -61,17 +61,17 @@ describe("of two models that differ in one thing, the better one comes first", (
       Partial<ModelCondition>?,
     ]
   >([
-    ["cheaper", "translation", model("z", priced(0.1))],
-    ["free", "cheap", model("z", priced(0))],
-    ["more context", "coding", model("z", { context_length: 1_000_000 })],
-    ["reasons", "coding", model("z", { reasoning: { levels: ["low"] } })],
+    ["costs less", "translation", model("z", priced(0.1))],
+    ["costs nothing", "cheap", model("z", priced(0))],
+    ["has more context", "coding", model("z", { context_length: 1_000_000 })],
+    ["can reason", "coding", model("z", { reasoning: { levels: ["low"] } })],
     [
       "calls functions",
       "reasoning",
       model("z", { capabilities: ["chat", "function-calling", "reasoning"] }),
     ],
-    ["answers sooner", "translation", [model("z"), { firstTokenMs: 210 }]],
-  ])("%s, for %s", (what, task, better) => {
+    ["is faster", "translation", [model("z"), { firstTokenMs: 210 }]],
+  ])("the one that %s, for %s", (what, task, better) => {
     const plain = model(
       "a",
       what === "calls functions" ? { capabilities: ["chat", "reasoning"] } : {},
@@ -83,7 +83,7 @@ describe("of two models that differ in one thing, the better one comes first", (
     expect(order("coding", [[model("a"), { status }], model("z")])).toEqual(["z", "a"]);
   });
 
-  test("an unmeasured latency is between a quick and a slow one", () => {
+  test("an unmeasured latency ranks between a low and a high one", () => {
     const candidates: [JudgedModel, Partial<ModelCondition>][] = [
       [model("slow"), { firstTokenMs: 5_000 }],
       [model("unknown"), { firstTokenMs: null }],
@@ -92,11 +92,11 @@ describe("of two models that differ in one thing, the better one comes first", (
     expect(order("translation", candidates)).toEqual(["quick", "unknown", "slow"]);
   });
 
-  test("equal models come by id, whatever order they are given in", () => {
+  test("equal models are sorted by id", () => {
     expect(order("coding", [model("c"), model("a"), model("b")])).toEqual(["a", "b", "c"]);
   });
 
-  test("a provider's unknown price counts as above all others, and a price of its own on the caller's key is no free one", () => {
+  test("an unknown price ranks above all others, and a BYOK price does not count as free", () => {
     const unknown = model("unknown", {
       pricing: { input_per_1m: 0, output_per_1m: 0, billing: "byok" },
     });
@@ -121,7 +121,7 @@ test.each<
   ["price", { maxInputPer1m: 0.5 }, model("x"), "coding"],
   ["context", { minContext: 128_001 }, model("x"), "coding"],
   ["down", {}, [model("x"), { status: "down" }], "coding"],
-])("left out for %s: %j", (why, wanted, candidate, task) => {
+])("excluded because of %s: %j", (why, wanted, candidate, task) => {
   const [found, condition] = Array.isArray(candidate) ? candidate : [candidate, {}];
   const from = [{ model: found, condition: { ...healthy, ...condition } }];
   const { ranked, leftOut } = recommendModels(from, { task, freeOnly: false, ...wanted });
@@ -129,7 +129,7 @@ test.each<
   expect(leftOut).toEqual({ task: 0, price: 0, context: 0, down: 0, [why]: 1 });
 });
 
-test("a score is the weighted sum of its parts, each from 0 to 1, and the reasons say what was judged", () => {
+test("the score is the weighted sum of parts from 0 to 1, with reasons for each part", () => {
   const extremes = [
     model("free", {
       ...priced(0),

@@ -39,7 +39,7 @@ const engines: readonly [string, () => Promise<{ storageUrl?: string }>][] = [
   ["Postgres", async () => ({ storageUrl: await freshDatabase() })],
 ];
 
-describe.each(engines)("on %s", (_, open) => {
+describe.each(engines)("route history on %s", (_, open) => {
   let gateway: TestGateway;
   let history: RouteHistory;
   beforeAll(async () => {
@@ -50,11 +50,11 @@ describe.each(engines)("on %s", (_, open) => {
   });
   afterAll(() => gateway.stop());
 
-  test("the order by usage counts seven days, today among them", async () => {
+  test("counts weekly requests over seven days including today", async () => {
     expect(Object.fromEntries(await history.weeklyRequests())).toEqual({ "a/one": 17, "a/two": 1 });
   });
 
-  test("uptime counts ninety days, the oldest first, and adds up the models that it is asked for", async () => {
+  test("lists uptime of ninety days, oldest first, summed over the given models", async () => {
     const days = async (models: string[], provider: string) =>
       (await history.uptime({ models, providers: [provider] })).get(provider);
     const one = await days(["a/one"], "acme");
@@ -70,7 +70,7 @@ describe.each(engines)("on %s", (_, open) => {
     expect((await days(["a/one"], "unknown"))?.every(({ attempts }) => attempts === 0)).toBe(true);
   });
 
-  test("what is in no pool has no history", async () => {
+  test("is empty for no models and no providers", async () => {
     expect(await history.uptime({ models: [], providers: [] })).toEqual(new Map());
   });
 });

@@ -73,20 +73,20 @@ const members = (catalog: CatalogSnapshot, name: string): string =>
     .router?.members.map(({ id }) => id.slice(id.indexOf("/") + 1))
     .join(" ") ?? "";
 
-describe("pools without configuration", () => {
+describe("default pools", () => {
   test.each([
     ["auto", "opus-9 gpt-9 qwen9-70b gem-9-flash gpt-9-mini qwen9-8b", 3],
     ["free", "qwen9-70b:free one:free", 0],
     ["cowork", "devstral-9 opus-9 gpt-9", 3],
     ["hermes", "hermes-9-70b qwen9-70b", 2],
     ["latest", "gem-9-flash opus-9 gpt-9-mini qwen9-8b", 4],
-  ])("service/%s", (name, expected, qualityCount) => {
+  ])("of service/%s have their expected members", (name, expected, qualityCount) => {
     const catalog = build();
     expect(members(catalog, name)).toBe(expected);
     expect(router(catalog, name).router?.qualityCount).toBe(qualityCount);
   });
 
-  test("hold at most eight large and four small models", () => {
+  test("have at most eight large and four small models", () => {
     const makers = [
       "anthropic",
       "deepseek",
@@ -105,7 +105,7 @@ describe("pools without configuration", () => {
     expect(router(catalog, "auto").router?.members).toHaveLength(12);
   });
 
-  test("of a gateway that reaches no big maker are what there is, with tools first", () => {
+  test("use any available models, with tool support first, if no large vendor is reachable", () => {
     const catalog = build({
       rows: ["acme/plain 2026-06-01 1 8", `acme/tools 2026-01-01 1 8 ${tools}`],
     });
@@ -114,7 +114,7 @@ describe("pools without configuration", () => {
     ).toEqual(["tools plain", "", "tools", "", "plain"]);
   });
 
-  test("are empty where nothing can be reached, and the presets are still known", () => {
+  test("are empty but known if no model is reachable", () => {
     const catalog = build({ key: false });
     expect(
       ["auto", "free", "cowork", "hermes", "latest"].map((name) => members(catalog, name)),
@@ -122,7 +122,7 @@ describe("pools without configuration", () => {
     expect(router(catalog, "auto").capabilities).toEqual(["chat"]);
   });
 
-  test("a simulated model is a member only where there is no real one", () => {
+  test("include a simulated model only if no real one exists", () => {
     const simulatedProvider = configuredProviderSchema.parse({
       id: "sandbox",
       base_url: "http://127.0.0.1:1",
@@ -143,7 +143,7 @@ describe("pools without configuration", () => {
 });
 
 describe("configured pools", () => {
-  test("have the quality members first, then the others as written; ids in any case and by other names", () => {
+  test("have the quality members first, then the others in order, with case-insensitive ids and aliases", () => {
     const catalog = build({
       routers: {
         "service/auto": {
@@ -157,7 +157,7 @@ describe("configured pools", () => {
     expect(members(catalog, "hermes")).toBe("hermes-9-70b qwen9-70b");
   });
 
-  test("say why a named model is no member", () => {
+  test("give the reason for a named model that is not a member", () => {
     const catalog = build({
       routers: {
         "service/auto": {
@@ -179,7 +179,7 @@ describe("configured pools", () => {
   });
 });
 
-describe("a routing preset as a model object", () => {
+describe("the model object of a routing preset", () => {
   function shown(name: string): ModelObject {
     const model = router(build(), name);
     return modelObject(model, {
@@ -187,7 +187,7 @@ describe("a routing preset as a model object", () => {
     });
   }
 
-  test("says what its members can do, and costs between their prices", () => {
+  test("has the capabilities of its members and their price range", () => {
     expect(shown("auto")).toMatchObject({
       id: "service/auto",
       object: "model",
@@ -217,7 +217,7 @@ describe("a routing preset as a model object", () => {
     expect(shown("auto").reasoning).toBeUndefined();
   });
 
-  test("the free one costs nothing", () => {
+  test("has a price of zero for service/free", () => {
     expect(shown("free").pricing).toMatchObject({
       prompt: "0",
       completion: "0",

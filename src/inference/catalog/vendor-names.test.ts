@@ -68,11 +68,11 @@ test.each([
   ["verdict-1", "judge/verdict-1:free"],
   ["verdict-one", "judge/verdict-1:free"],
   ["Verdict-One", "judge/verdict-1:free"],
-])("%s is %s", (id, expected) => {
+])("resolves %s to %s", (id, expected) => {
   expect(resolveModel(catalog, id).model.id).toBe(expected);
 });
 
-test("a suffix behind a vendor's own name counts as behind any other", () => {
+test("accepts a suffix after a vendor's own model name", () => {
   const expected = { model: { id: "anthropic/claude-sonnet-4-5" }, sort: "throughput" };
   expect(resolveModel(catalog, "claude-sonnet-4-5:nitro")).toMatchObject(expected);
 });
@@ -85,7 +85,7 @@ test.each([
   "-20250101",
   "nothing",
   "gpt-5.5:free",
-])("%s is refused", (id) => {
+])("refuses %s", (id) => {
   expect(findModel(catalog, id)).toBeUndefined();
   expect(() => resolveModel(catalog, id)).toThrow(
     expect.objectContaining({ code: "model_unavailable", param: "model" }),
@@ -102,7 +102,7 @@ test.each([
   ["claude-haiku-5-5", "anthropic", "anthropic/claude-haiku-4-5"],
   ["claude-fable-5-2", "anthropic", "anthropic/claude-fable-5-1"],
   ["gpt-6.1-sol", "openai", "openai/gpt-6-sol"],
-])("%s is newer than the catalog", (id, maker, similar) => {
+])("refuses %s with similar models, or passes it through if configured", (id, maker, similar) => {
   expect(() => resolveModel(catalog, id)).toThrow(
     expect.objectContaining({
       code: "model_unavailable",
@@ -117,7 +117,7 @@ test.each([
   });
 });
 
-test("a context in brackets on a model that is no router is refused with the way out", () => {
+test("refuses a context suffix on a model that is not a router, with an explanation", () => {
   const message = expect.stringMatching(
     /is for service\/auto: ask for anthropic\/claude-opus-5-5, whose window has 1000000 tokens/,
   );
@@ -126,7 +126,7 @@ test("a context in brackets on a model that is no router is refused with the way
   );
 });
 
-test("unknown ids of a maker go to its own provider, at the operator's price, where the operator says so", () => {
+test("passes unknown ids to the vendor's own provider at the configured price, if allowed", () => {
   const open = buildCatalog({ ...options, unknownModelPricing: pricing });
   const { model } = resolveModel(open, "Claude-Sonnet-5-5");
   expect(model).toMatchObject({

@@ -4,7 +4,7 @@ import { configuredProviderSchema, type ConfiguredProvider } from "./configured-
 const acme = { id: "acme", base_url: "http://127.0.0.1:9000/v1" };
 const large = { id: "acme/large" };
 
-test("takes everything that the documentation shows", () => {
+test("accepts every documented field", () => {
   const entry = {
     ...acme,
     name: "Acme Inference",
@@ -42,21 +42,21 @@ test("takes everything that the documentation shows", () => {
   expect(parsed).toEqual(entry as ConfiguredProvider);
 });
 
-test("ids of models are read in lower case", () => {
+test("converts model ids to lower case", () => {
   expect(
     configuredProviderSchema.parse({ ...acme, models: [{ id: "Acme/Large" }] }).models?.[0]?.id,
   ).toBe("acme/large");
 });
 
-test("ids may have dots", () => {
+test("accepts ids with dots", () => {
   expect(configuredProviderSchema.parse({ ...acme, id: "llama.cpp" }).id).toBe("llama.cpp");
 });
 
-test("a built-in provider needs no address", () => {
+test("does not require the address of a built-in provider", () => {
   expect(configuredProviderSchema.safeParse({ id: "groq" }).success).toBe(true);
 });
 
-describe("refuses, and names the place", () => {
+describe("refuses, and reports the path of,", () => {
   test.each<[string, object, string]>([
     ["an unknown key", { ...acme, base_ulr: "x" }, ""],
     ["an unknown key of a model", { ...acme, models: [{ ...large, price: 1 }] }, "models.0"],
@@ -66,14 +66,14 @@ describe("refuses, and names the place", () => {
       "models.0.pricing",
     ],
     ["a new provider without an address", { id: "acme" }, "base_url"],
-    ["a provider that it cannot be like", { ...acme, like: "vlm" }, "like"],
+    ["an unknown provider in like", { ...acme, like: "vlm" }, "like"],
     [
-      "a deviation that no provider has",
+      "an unknown provider deviation",
       { ...acme, deviations: ["max_tokens", "maxtokens"] },
       "deviations.1",
     ],
     [
-      "a field without which there is no request",
+      "a deviation that refuses a required field",
       { ...acme, deviations: ["refuses_messages"] },
       "deviations.0",
     ],
@@ -82,29 +82,29 @@ describe("refuses, and names the place", () => {
       { ...acme, deviations: ["max_tokens", "max_completion_tokens"] },
       "deviations.1",
     ],
-    ["an id that is no slug", { ...acme, id: "Acme Inference" }, "id"],
-    ["a dialect that nobody speaks", { ...acme, dialect: "soap" }, "dialect"],
+    ["an id that is not a slug", { ...acme, id: "Acme Inference" }, "id"],
+    ["an unknown dialect", { ...acme, dialect: "soap" }, "dialect"],
     ["a dialect of another surface", { ...acme, dialect: { rerank: "openai-chat" } }, "dialect"],
     ["a model id without an owner", { ...acme, models: [{ id: "large" }] }, "models.0.id"],
-    ["the same model twice", { ...acme, models: [large, large] }, "models.1.id"],
+    ["a duplicate model", { ...acme, models: [large, large] }, "models.1.id"],
     [
       "a price below zero",
       { ...acme, models: [{ ...large, pricing: { prompt: "-1", completion: "1" } }] },
       "models.0.pricing.prompt",
     ],
     [
-      "a price that is no number",
+      "a price that is not a number",
       { ...acme, models: [{ ...large, pricing: { prompt: "cheap", completion: 1 } }] },
       "models.0.pricing.prompt",
     ],
     [
-      "half a price",
+      "an incomplete price",
       { ...acme, models: [{ ...large, pricing: { prompt: "1" } }] },
       "models.0.pricing.completion",
     ],
     ["a timeout of zero", { ...acme, timeouts_ms: { idle: 0 } }, "timeouts_ms.idle"],
     [
-      "a default that is no level",
+      "a default that is not a level",
       { ...acme, models: [{ ...large, reasoning: { levels: ["low"], default: "high" } }] },
       "models.0.reasoning.default",
     ],

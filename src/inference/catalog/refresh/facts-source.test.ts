@@ -17,7 +17,7 @@ test("reads a dated list of providers", () => {
   });
 });
 
-test("reads models.dev's api.json, dated by the day of the refresh", () => {
+test("reads api.json of models.dev with the date of the refresh", () => {
   const parsed = parseFactsSource(
     { p: { id: "p", name: "P", env: [], models: { m: model } } },
     "2026-12-01",
@@ -33,7 +33,7 @@ test.each([
   ["no providers", {}],
   ["an empty list", { source: "s", snapshot: "2026-07-02", providers: [] }],
   [
-    "a date that is none",
+    "an invalid date",
     { source: "s", snapshot: "July", providers: [{ id: "p", name: "P", models: [] }] },
   ],
   [
@@ -48,7 +48,7 @@ test.each([
 
 const context = { provider: "acme", catalogId: "acme/large" };
 
-test("prices become decimal text, rounded to the pico-dollar a token", () => {
+test("prices become decimal text, rounded to a pico-USD per token", () => {
   expect(
     sourcePrices({ input: 0.049999999999999996, output: 0.8999999999999999 }, context)?.prices,
   ).toEqual({ input: "0.05", output: "0.9" });
@@ -58,7 +58,7 @@ test("prices become decimal text, rounded to the pico-dollar a token", () => {
   });
 });
 
-test("every part has its place, older names of the source included", () => {
+test("every price part is read, including former names", () => {
   expect(
     sourcePrices(
       {
@@ -83,7 +83,7 @@ test("every part has its place, older names of the source included", () => {
   });
 });
 
-test("tiers come largest first, and other kinds of tiers are left out", () => {
+test("tiers are sorted by size, largest first, and tiers of other kinds are omitted", () => {
   const tier = (size: number, input: number, type?: string) => ({
     input,
     output: 1,
@@ -100,26 +100,26 @@ test("tiers come largest first, and other kinds of tiers are left out", () => {
   ]);
 });
 
-describe("cache prices that are not to be believed count as not stated", () => {
+describe("implausible cache prices are ignored:", () => {
   test.each([
-    ["a read that is free beside dear input", { cache_read: 0 }, "acme/large"],
-    ["a read dearer than the input", { cache_read: 3 }, "acme/large"],
-    ["a write that is free beside dear input", { cache_write: 0 }, "acme/large"],
-    ["Google's rent of storage by the hour", { cache_write: 0.083333 }, "google/gemini-2.5-flash"],
+    ["a free cache read with priced input", { cache_read: 0 }, "acme/large"],
+    ["a cache read above the input price", { cache_read: 3 }, "acme/large"],
+    ["a free cache write with priced input", { cache_write: 0 }, "acme/large"],
+    ["Google's storage price per hour", { cache_write: 0.083333 }, "google/gemini-2.5-flash"],
   ])("%s", (_, cache, catalogId) => {
     expect(
       sourcePrices({ input: 1, output: 2, ...cache }, { ...context, catalogId })?.prices,
     ).toEqual({ input: "1", output: "2" });
   });
 
-  test("a write dearer or cheaper than the input stays", () => {
+  test("a cache write above or below the input price is kept", () => {
     expect(
       sourcePrices({ input: 0.6, output: 2, cache_write: 0.375 }, context)?.prices.cache_write,
     ).toBe("0.375");
   });
 });
 
-test("Anthropic's writes for an hour cost twice the input", () => {
+test("Anthropic's one-hour cache writes cost twice the input", () => {
   const cost = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
   expect(
     sourcePrices(cost, { ...context, catalogId: "anthropic/claude-sonnet-4-5" })?.prices
@@ -136,19 +136,19 @@ test("Perplexity's fee per request is part of the price", () => {
   expect(priced?.prices.request).toBe("5000");
 });
 
-describe("no price rather than a wrong one", () => {
+describe("a row has no price if the price is", () => {
   test.each([
-    ["none listed", undefined, context],
-    ["half of it listed", { input: 1 }, context],
+    ["missing", undefined, context],
+    ["incomplete", { input: 1 }, context],
     ["negative", { input: -1, output: 1 }, context],
     [
-      "charged by citations too",
+      "also charged by citations",
       { input: 2, output: 8 },
       { ...context, catalogId: "perplexity/sonar-deep-research" },
     ],
-    ["a reseller's zero", { input: 0, output: 0 }, { ...context, provider: "vercel" }],
+    ["zero at a reseller", { input: 0, output: 0 }, { ...context, provider: "vercel" }],
     [
-      "a name that moved on",
+      "for a changing alias",
       { input: 0.3, output: 2.5 },
       { ...context, catalogId: "google/gemini-flash-latest" },
     ],
@@ -156,7 +156,7 @@ describe("no price rather than a wrong one", () => {
     expect(sourcePrices(cost, where)).toBeUndefined();
   });
 
-  test("a zero of others is a price: free is free", () => {
+  test("a price of zero is kept for providers that are not resellers", () => {
     expect(sourcePrices({ input: 0, output: 0 }, context)?.prices).toEqual({
       input: "0",
       output: "0",

@@ -29,7 +29,7 @@ const routes = (providers: Record<string, SourceModel[]>, id: string): string[] 
     .rows.filter((row) => row.id === id)
     .map((row) => `${row.provider} ${row.upstream}`);
 
-test("reads a row into the project's own form", () => {
+test("converts a source row to a facts row", () => {
   const { rows } = transform({
     openai: [
       model("gpt-9", {
@@ -80,14 +80,14 @@ test("reads a row into the project's own form", () => {
   });
 });
 
-test("what the source does not speak of is not claimed", () => {
+test("omits capabilities that the source does not state", () => {
   const row = transform({ openai: [model("gpt-9")] }).rows.find(({ id }) => id === "openai/gpt-9");
   expect(row?.capabilities).toEqual(["chat"]);
   expect(row?.parameters).toEqual(["max_tokens", "stop", "stream"]);
   expect(row?.efforts).toBeUndefined();
 });
 
-describe("which rows stay", () => {
+describe("keeps or omits rows:", () => {
   test.each<[string, Record<string, SourceModel[]>, string, string[]]>([
     [
       "embedding models",
@@ -96,19 +96,19 @@ describe("which rows stay", () => {
       ["openai text-embedding-9"],
     ],
     [
-      "models that answer in images",
+      "models with image output",
       { openai: [model("gpt-image-9", { modalities: images })] },
       "openai/gpt-image-9",
       [],
     ],
     [
-      "a row that claims images where another says text",
+      "image output contradicted by another row",
       { openai: [model("gpt-9")], azure: [model("gpt-9", { modalities: images })] },
       "openai/gpt-9",
       ["azure gpt-9", "openai gpt-9"],
     ],
     [
-      "speech without a context",
+      "speech models without a context length",
       { openai: [model("whisper-9", { limit: { context: 0 } })] },
       "openai/whisper-9",
       [],
@@ -119,23 +119,23 @@ describe("which rows stay", () => {
       "qwen/qwen9-asr",
       [],
     ],
-    ["vendors that nobody knows", { unheard: [model("x/y")] }, "x/y", []],
-    ["servers on somebody's machine", { lmstudio: [model("qwen/qwen3-8b")] }, "qwen/qwen3-8b", []],
-    ["surfaces that the provider has not", { groq: [model("baai/bge-m9")] }, "baai/bge-m9", []],
+    ["unknown vendors", { unheard: [model("x/y")] }, "x/y", []],
+    ["local servers", { lmstudio: [model("qwen/qwen3-8b")] }, "qwen/qwen3-8b", []],
+    ["surfaces that the provider lacks", { groq: [model("baai/bge-m9")] }, "baai/bge-m9", []],
     [
-      "deprecated rows beside a live one",
+      "deprecated rows if an active one exists",
       { together: [model("zai-org/GLM-9", { status: "deprecated" })], zai: [model("glm-9")] },
       "z-ai/glm-9",
       ["zai glm-9"],
     ],
     [
-      "deprecated rows alone",
+      "deprecated rows if no other exists",
       { zai: [model("glm-9", { status: "deprecated" })] },
       "z-ai/glm-9",
       ["zai glm-9"],
     ],
     [
-      "Bedrock's worldwide profile of several",
+      "the global profile of Bedrock's profiles",
       {
         "amazon-bedrock": ["us.", "", "eu.", "global."].map((region) =>
           model(`${region}anthropic.claude-opus-9`),
@@ -149,10 +149,10 @@ describe("which rows stay", () => {
   });
 });
 
-describe("snapshots of Anthropic's models", () => {
+describe("dated Anthropic models", () => {
   const vertex = { "google-vertex-anthropic": [model("claude-opus-9@20260101")] };
 
-  test("serve the date-less name where others list it", () => {
+  test("get the undated name if another provider lists it", () => {
     const providers = {
       ...vertex,
       anthropic: [model("claude-opus-9"), model("claude-opus-9-20260101")],
@@ -167,25 +167,25 @@ describe("snapshots of Anthropic's models", () => {
     ]);
   });
 
-  test("invent no date-less name", () => {
+  test("do not get an undated name otherwise", () => {
     expect(routes(vertex, "anthropic/claude-opus-9")).toEqual([]);
   });
 });
 
-test("other spellings of resellers lead to the catalog's id", () => {
+test("other spellings of resellers become aliases of the catalog id", () => {
   const { aliases } = transform({
     openrouter: [model("anthropic/claude-opus-9.1"), model("acme/one")],
   });
   expect(aliases).toEqual({ "anthropic/claude-opus-9.1": "anthropic/claude-opus-9-1" });
 });
 
-test("makers' retrieval models are there without a price", () => {
+test("vendors' retrieval models are included without a price", () => {
   const row = transform({}).rows.find(({ id }) => id === "voyage/voyage-3.5");
   expect(row).toMatchObject({ provider: "voyage", upstream: "voyage-3.5", surface: "embeddings" });
   expect(row?.prices).toBeUndefined();
 });
 
-test("equal facts give equal text, sorted and readable back", () => {
+test("equal facts give equal, sorted and parseable text", () => {
   const providers = { zai: [model("glm-9")], openai: [model("gpt-9"), model("gpt-8")] };
   const facts = transform(providers);
   const reversed = transform({ openai: [model("gpt-8"), model("gpt-9")], zai: [model("glm-9")] });
