@@ -16,7 +16,7 @@ const turn = (...parts: Extract<Message, { role: "assistant" }>["parts"]): Messa
   { role: "assistant", parts },
 ];
 
-test("a call that comes back bare gets its signature again, in its own workspace only", () => {
+test("a tool call without its signature gets it back, only in its own workspace", () => {
   const kept = new CallSignatures();
   kept.of("ws_1").keep("c1", { signature: "s", provenance: { providerId: "google" } });
   const bare = turn(call("c1"), call("c2"));
@@ -26,14 +26,14 @@ test("a call that comes back bare gets its signature again, in its own workspace
   expect(withSignatures(bare, kept.of("ws_2"))).toBe(bare);
 });
 
-test("a signature that the client kept itself is left alone", () => {
+test("a signature sent by the client is kept", () => {
   const kept = new CallSignatures();
   kept.of("ws_1").keep("c1", { signature: "old" });
   const own = turn(call("c1", "own"));
   expect(withSignatures(own, kept.of("ws_1"))).toBe(own);
 });
 
-test("the oldest are forgotten first", () => {
+test("the oldest signatures are dropped first", () => {
   const signatures = new CallSignatures().of("ws_1");
   for (let index = 0; index <= 20_000; index += 1) signatures.keep(`c${index}`, { signature: "s" });
   expect([signatures.find("c0"), signatures.find("c1")]).toEqual([undefined, { signature: "s" }]);

@@ -38,49 +38,49 @@ const failures: [
     "refused",
   ],
   [
-    "DeepSeek, nothing left",
+    "DeepSeek: no balance",
     failure(402, "Insufficient Balance"),
     "upstream_402",
     "upstream_error",
     "refused",
   ],
   [
-    "OpenAI, nothing left",
+    "OpenAI: no balance",
     failure(429, "You exceeded your current quota", "insufficient_quota"),
     "upstream_402",
     "upstream_error",
     "refused",
   ],
   [
-    "Anthropic, nothing left",
+    "Anthropic: no balance",
     failure(400, "Your credit balance is too low"),
     "upstream_402",
     "upstream_error",
     "refused",
   ],
   [
-    "Google, too fast",
+    "Google: rate limit",
     failure(429, "You exceeded your current quota, please check your plan and billing details."),
     "rate_limit_exceeded",
     "rate_limit_exceeded",
     "limited",
   ],
   [
-    "anybody, forbidden",
+    "any provider: forbidden",
     failure(403, "Country not supported"),
     "upstream_403",
     "upstream_403",
     undefined,
   ],
   [
-    "anybody, bad request",
+    "any provider: bad request",
     failure(400, "max_tokens is too large"),
     "bad_request",
     "bad_request",
     undefined,
   ],
   [
-    "anybody, down",
+    "any provider: unavailable",
     failure(503, "Our billing service is down"),
     "upstream_error",
     "upstream_error",
@@ -88,7 +88,7 @@ const failures: [
   ],
 ];
 
-test.each(failures)("%s", (_, judged, own, pooled, verdict) => {
+test.each(failures)("classifies %s", (_, judged, own, pooled, verdict) => {
   expect(asKeyFailure(judged, "own_byok")).toMatchObject({
     code: own,
     outage: false,
@@ -106,7 +106,7 @@ test.each(failures)("%s", (_, judged, own, pooled, verdict) => {
   }
 });
 
-test("a refusal is for good, a limit for as long as the provider says", () => {
+test("a refusal has no retry time, and a rate limit has the provider's", () => {
   expect(asKeyFailure(failure(402), "own_byok").retryAfterSeconds).toBeUndefined();
   expect(asKeyFailure(failure(429), "own_byok").retryAfterSeconds).toBe(7);
   expect(verdictOf(failure(429))).toEqual({ kind: "limited", retryAfterSeconds: 7 });

@@ -47,7 +47,7 @@ const routes = new OpenedRoutes({
 });
 afterEach(() => routes.stop());
 
-test("a route is opened once, with the key in place of whatever the platform proves itself by", () => {
+test("a route is opened once, with the BYOK key instead of the platform's credential", () => {
   const opened = routes.open(candidateWith("one"));
   expect(opened?.route.provider).toMatchObject({ id: "acme", apiKey: "secret of one" });
   expect(opened?.route.provider.signing).toBeUndefined();
@@ -56,19 +56,19 @@ test("a route is opened once, with the key in place of whatever the platform pro
   expect(openedOf).toEqual(["one"]);
 });
 
-test("another's request through the same key has a route of its own, and the platform's stays as it is", () => {
+test("a pooled request gets another route for the same key, and the platform's route is unchanged", () => {
   const own = routes.open(candidateWith("one"))?.route;
   expect(routes.open(candidateWith("one", "pool"))?.route).not.toBe(own as Candidate["route"]);
   const { credential: _, ...platform } = candidateWith("one");
   expect(routes.open(platform)).toBe(platform);
 });
 
-test("a rotated key is opened anew", () => {
+test("a rotated key is opened again", () => {
   expect(routes.open(candidateWith("two"))?.route.provider.apiKey).toBe("secret of two");
   expect(routes.open(candidateWith("one"))?.route.provider.apiKey).toBe("secret of one");
 });
 
-test("a key is forgotten a minute after its last use, and not while it is in use", () => {
+test("a key is forgotten a minute after its last use", () => {
   openedOf.length = 0;
   routes.open(candidateWith("kept"));
   clock.advance(40_000);
@@ -91,7 +91,7 @@ test("a key is forgotten a minute after its last use, and not while it is in use
   expect(openedOf).toEqual(["kept", "kept"]);
 });
 
-test("a key that does not open is left out and told of", () => {
+test("a key that cannot be decrypted is skipped and logged", () => {
   expect(routes.open(candidateWith("damaged"))).toBeUndefined();
   expect(errors).toHaveLength(1);
 });

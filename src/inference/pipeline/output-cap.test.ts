@@ -40,10 +40,10 @@ function capsSent(
 }
 
 const chatServers = [
-  ["a server of unknown habits", {}, { max_tokens: 20 }],
-  ["one that knows max_tokens", { maxTokensField: "max_tokens" }, { max_tokens: 20 }],
+  ["a server without deviations", {}, { max_tokens: 20 }],
+  ["a server with max_tokens", { maxTokensField: "max_tokens" }, { max_tokens: 20 }],
   [
-    "one that knows max_completion_tokens",
+    "a server with max_completion_tokens",
     { maxTokensField: "max_completion_tokens" },
     { max_completion_tokens: 20 },
   ],
@@ -52,13 +52,13 @@ const chatServers = [
 for (const stream of [false, true]) {
   for (const name of Object.keys(asked) as (keyof typeof asked)[]) {
     test.each(chatServers)(
-      `the output cap of ${name}, stream ${stream}, reaches %s`,
+      `the output cap of ${name}, stream ${stream}, is sent to %s`,
       (_, deviations, caps) => {
         expect(capsSent(name, { upstream: "openai-chat", deviations, stream })).toEqual(caps);
       },
     );
 
-    test(`the output cap of ${name}, stream ${stream}, reaches the other dialects`, () => {
+    test(`the output cap of ${name}, stream ${stream}, is sent in other dialects`, () => {
       expect(capsSent(name, { upstream: "anthropic-messages", deviations: {}, stream })).toEqual({
         max_tokens: 20,
       });
@@ -74,7 +74,7 @@ for (const stream of [false, true]) {
   }
 }
 
-test("a server that knows both names gets the client's own, and the newer one from clients of other dialects", () => {
+test("a server with both names gets the client's name, or max_completion_tokens from other dialects", () => {
   const deviations: ProviderDeviations = { maxTokensField: "either" };
   const sent = (name: keyof typeof asked): object =>
     capsSent(name, { upstream: "openai-chat", deviations, stream: false });
@@ -89,7 +89,7 @@ test.each([
   [1_200, { maxOutputTokens: 1_200, thinkingBudget: 1_024 }],
   [1_025, { maxOutputTokens: 1_025, thinkingBudget: 1_024 }],
 ])(
-  "Gemini's budget for thoughts is lowered with a cap of %p that can be borne, and not below 1,024",
+  "Gemini's thinking budget is lowered to fit an output cap of %p, but not below 1,024",
   (outputCap, expected) => {
     const { model, route } = routeIn("google-generate");
     const thinker = { model, route: { ...route, upstreamModel: "gemini-2.5-pro" }, outputCap };

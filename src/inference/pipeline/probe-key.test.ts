@@ -43,7 +43,7 @@ const probe = (providerId: string) => {
   });
 };
 
-test("it lists the provider's models with the key, as the provider takes keys", async () => {
+test("a probe lists the provider's models with the key", async () => {
   upstream.script(json({ object: "list", data: [] }));
   expect(await probe("acme")).toBe("accepted");
   expect(await probe("claude")).toBe("accepted");
@@ -60,12 +60,12 @@ test.each([
   [404, "no such path", "unknown"],
   [429, "slow down", "unknown"],
   [500, "down", "unknown"],
-])("a provider that answers %p %s: %s", async (status, message, outcome) => {
+])("a provider that responds with %p %s: %s", async (status, message, outcome) => {
   upstream.script(json(chatError(message), { status }));
   expect(await probe("acme")).toBe(outcome as "unknown");
 });
 
-test("who cannot be asked has said nothing", async () => {
+test("a probe of an unreachable or unknown provider is unknown", async () => {
   expect(await probe("gone")).toBe("unknown");
   expect(await probe("nobody")).toBe("unknown");
 });

@@ -12,7 +12,7 @@ const attempt = (provider: string, durationMs: number): AttemptRecord => ({
   durationMs,
 });
 
-test("what came between attempts and after them is post, and the parts make the total", () => {
+test("the time between and after attempts is post, and the parts add up to the total", () => {
   const timings = timingsOf({
     startedMs: 1_000,
     firstSendMs: 1_002.5,
@@ -33,7 +33,7 @@ test("what came between attempts and after them is post, and the parts make the 
   );
 });
 
-test("no part is below nothing where clocks are rounded", () => {
+test("no part is negative after rounding", () => {
   const timings = timingsOf({
     startedMs: 0,
     firstSendMs: 1,

@@ -104,8 +104,8 @@ async function primedBy(upstream: { promises: boolean }, said: readonly string[]
   return { stream, tell, settle: settlement.resolve, ends, waits };
 }
 
-describe("what is there can be taken at once", () => {
-  test("once, and what comes later is for whoever waits", async () => {
+describe("ready", () => {
+  test("returns the available frames once, and later frames go to next", async () => {
     const { stream, tell, settle } = await primed("data: a\n\ndata: b\n\n");
     expect([stream.ready(), stream.ready(), stream.isOver]).toEqual(["a;b;", undefined, false]);
     const waited = stream.next();
@@ -120,21 +120,21 @@ describe("what is there can be taken at once", () => {
     ]);
   });
 
-  test("without what waits for its charge", async () => {
+  test("omits the event that waits for its charge", async () => {
     const { stream, settle } = await primed("data: a\n\ndata: [DONE]\n\n");
     expect([stream.ready(), stream.ready(), stream.isOver]).toEqual(["a;", undefined, false]);
     settle();
     expect([await stream.next(), stream.isOver]).toEqual(["end", true]);
   });
 
-  test("with the end, where that is there as well", async () => {
+  test("includes the end if it is available", async () => {
     const { stream, settle } = await primed("data: a\n\ndata: [DONE]\n\n");
     settle();
     await Bun.sleep(0);
     expect([stream.isOver, stream.ready(), stream.isOver]).toEqual([false, "a;end", true]);
   });
 
-  test("but by no client that has left", async () => {
+  test("returns nothing after cancellation", async () => {
     const { stream } = await primed("data: a\n\n");
     stream.cancel();
     expect([stream.ready(), stream.isOver, await stream.next()]).toEqual([
@@ -145,8 +145,8 @@ describe("what is there can be taken at once", () => {
   });
 });
 
-describe("a client that waits", () => {
-  test("receives an event in the turn in which it came", async () => {
+describe("a waiting client", () => {
+  test("receives an event in the turn in which it arrives", async () => {
     const { stream, tell } = await primed("data: a\n\n");
     stream.ready();
     const told: unknown[] = [];
@@ -157,7 +157,7 @@ describe("a client that waits", () => {
     expect(told).toEqual(["b;"]);
   });
 
-  test("receives what is there at once, and the end", async () => {
+  test("receives available frames at once, and the end", async () => {
     const { stream, tell, settle } = await primed("data: a\n\n");
     const told: unknown[] = [];
     stream.tellNext((frames) => told.push(frames));
@@ -171,7 +171,7 @@ describe("a client that waits", () => {
   });
 
   test.each([[{ promises: false }], [{ promises: true }]])(
-    "receives an event that ends with the stream once, before the end waits for its charge: %p",
+    "receives the last event before the end waits for its charge: %p",
     async (upstream) => {
       const { stream, tell, settle } = await primedBy(upstream, ["data: a\n\n"]);
       stream.ready();
@@ -186,7 +186,7 @@ describe("a client that waits", () => {
   );
 
   test.each([[{ promises: false }], [{ promises: true }]])(
-    "receives what breaks the stream: %p",
+    "receives the error that interrupts the stream: %p",
     async (upstream) => {
       const { stream, tell, settle, ends } = await primedBy(upstream, ["data: a\n\n"]);
       stream.ready();
@@ -201,7 +201,7 @@ describe("a client that waits", () => {
   );
 });
 
-test("frames that come while a ping is on its way are for the next wait, and none is given twice", async () => {
+test("frames that arrive during a ping are returned once, by the next wait", async () => {
   const { stream, tell, waits } = await primed("data: a\n\n");
   stream.ready();
   const waited = stream.next();
@@ -222,10 +222,10 @@ test("frames that come while a ping is on its way are for the next wait, and non
 
 const clients: [what: string, waits: boolean][] = [
   ["waits", true],
-  ["has frames to take", false],
+  ["has unread frames", false],
 ];
 test.each(clients)(
-  "an upstream is read to its end after a client that %s has left",
+  "the upstream is read to its end after a client that %s disconnects",
   async (_, waits) => {
     const { stream, tell, settle, ends } = await primed("data: a\n\n");
     const waited = waits ? [stream.ready(), stream.next()] : [];
