@@ -8,7 +8,7 @@ import type { ProviderDeviations, UpstreamDialect } from "./provider-definition.
 const deviationsOf = (id: string): ProviderDeviations =>
   providerDefinitions.find((definition) => definition.id === id)?.deviations ?? {};
 
-describe("where requests go", () => {
+describe("endpointPath", () => {
   const rows: [
     provider: string,
     dialect: UpstreamDialect,
@@ -77,7 +77,7 @@ describe("where requests go", () => {
       "/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Aapplication-inference-profile%2Fx/invoke-with-response-stream",
     ],
   ];
-  test.each(rows)("%s %s %s", (provider, dialect, upstreamModel, whole, streamed) => {
+  test.each(rows)("of %s, %s, %s", (provider, dialect, upstreamModel, whole, streamed) => {
     const deviations = deviationsOf(provider);
     expect(endpointPath(dialect, { upstreamModel, stream: false, deviations })).toBe(whole);
     expect(endpointPath(dialect, { upstreamModel, stream: true, deviations })).toBe(streamed);
@@ -96,7 +96,7 @@ describe("where requests go", () => {
     ["guard-chat", "/chat/completions"],
     ["decisions", "/decisions"],
     ["chat-logprobs", "/chat/completions"],
-  ])("%s, which has no streams", (dialect, path) => {
+  ])("of %s, without streams", (dialect, path) => {
     expect(endpointPath(dialect, { upstreamModel: "m", stream: false, deviations: {} })).toBe(path);
     expect(sendableDialects.has(dialect)).toBe(true);
   });
@@ -106,8 +106,8 @@ const text = '{ "model":"m", "max_tokens":9, "x":{"model":1}, "stream":true }';
 const fitMessages = (request: Partial<EndpointRequest>, deviations: ProviderDeviations = {}) =>
   fitToEndpoint({ text, headers: {}, ...request }, { dialect: "anthropic-messages", deviations });
 
-describe("Messages", () => {
-  test("say their version in a header, the client's own where it has one", () => {
+describe("a Messages request", () => {
+  test("has its version in a header, and keeps the client's own", () => {
     expect(fitMessages({})).toEqual({
       text,
       headers: { "anthropic-version": "2023-06-01" },
@@ -117,7 +117,7 @@ describe("Messages", () => {
     expect(fitMessages({ headers })).toEqual({ text, headers, losses: [] });
   });
 
-  test("on Vertex AI say it in the body, without the model", () => {
+  test("has its version in the body for Vertex AI, without the model", () => {
     const fitted = fitMessages(
       { headers: { "anthropic-version": "2026-10-21" } },
       googleVertexAnthropic.deviations,
@@ -129,7 +129,7 @@ describe("Messages", () => {
     });
   });
 
-  test("on Bedrock say it in the body, without the model and the stream", () => {
+  test("has its version in the body for Bedrock, without the model and the stream", () => {
     expect(fitMessages({}, amazonBedrock.deviations)).toEqual({
       text: '{ "max_tokens":9, "x":{"model":1},"anthropic_version":"bedrock-2023-05-31" }',
       headers: {},
@@ -147,7 +147,7 @@ describe("Messages", () => {
     },
   ];
 
-  test("ask for the betas that the provider knows: Vertex AI in the header, Bedrock in the body", () => {
+  test("has only known betas: in the header for Vertex AI, in the body for Bedrock", () => {
     const vertex = fitMessages(
       { headers: { "anthropic-beta": betas } },
       googleVertexAnthropic.deviations,
@@ -164,7 +164,7 @@ describe("Messages", () => {
     expect(bedrock).toMatchObject({ headers: {}, losses });
   });
 
-  test("lose what Bedrock answers with 400, and say so", () => {
+  test("omits fields that Bedrock refuses, and reports them as losses", () => {
     const fitted = fitMessages(
       { text: '{"metadata":{"user_id":"u"},"max_tokens":9,"service_tier":"auto"}' },
       amazonBedrock.deviations,
@@ -174,7 +174,7 @@ describe("Messages", () => {
   });
 });
 
-test("other dialects are sent as they are", () => {
+test("requests of other dialects are sent unchanged", () => {
   const request = { text, headers: { "x-a": "1" } };
   expect(
     fitToEndpoint(request, { dialect: "openai-chat", deviations: amazonBedrock.deviations }),

@@ -13,14 +13,14 @@ const baseUrlOf = (id: string, environment: Environment): string | undefined => 
   return typeof baseUrl === "string" ? baseUrl : baseUrl(environment);
 };
 
-test("slugs are unique, clean and in alphabetical order", () => {
+test("provider ids are unique, valid and in alphabetical order", () => {
   const ids = providerDefinitions.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toEqual(ids.toSorted());
   for (const id of ids) expect(id).toMatch(/^[a-z0-9][a-z0-9-]*$/);
 });
 
-test("every vendor of the facts source is known", () => {
+test("every vendor of the facts source has a provider", () => {
   const factsIds = new Set(providerDefinitions.map(({ id, factsId }) => factsId ?? id));
   const expected = [
     "openai",
@@ -75,24 +75,24 @@ test("every vendor of the facts source is known", () => {
 describe.each(providerDefinitions.map((definition) => [definition.id, definition] as const))(
   "%s",
   (_, definition) => {
-    test("says what it is in at most 200 characters", () => {
+    test("has a description of at most 200 characters", () => {
       expect(definition.description.length).toBeWithin(10, 201);
       expect(definition.website).toStartWith("https://");
     });
 
-    test("offers a surface, and its fixed address is one that paths can follow", () => {
+    test("offers a surface, and has a valid fixed base URL if any", () => {
       expect(Object.keys(definition.dialects).length).toBeGreaterThan(0);
       if (typeof definition.baseUrl === "string")
         expect(definition.baseUrl).toMatch(/^https:\/\/[^/]+.*[^/]$/);
     });
 
-    test("names where its credential comes from", () => {
+    test("names the variables of its credential", () => {
       expect(definition.credentialVariables.length).toBeGreaterThan(0);
     });
   },
 );
 
-describe("addresses that depend on the account", () => {
+describe("base URLs that depend on the account", () => {
   test.each<[string, Environment, string | undefined]>([
     ["azure", {}, undefined],
     ["azure", { AZURE_RESOURCE_NAME: "acme" }, "https://acme.openai.azure.com/openai/v1"],
@@ -134,7 +134,7 @@ describe("addresses that depend on the account", () => {
   });
 });
 
-describe("addresses that depend on the dialect too", () => {
+describe("base URLs that depend on the dialect", () => {
   test.each<[string, Environment, ReturnType<NonNullable<ProviderDefinition["dialectBaseUrls"]>>]>([
     ["azure", {}, {}],
     [
@@ -164,7 +164,7 @@ describe("addresses that depend on the dialect too", () => {
   });
 });
 
-describe("credentials that sign", () => {
+describe("signing credentials", () => {
   const keys = { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "s" };
   const aws = {
     type: "aws-sigv4",
@@ -198,7 +198,7 @@ describe("credentials that sign", () => {
   });
 });
 
-describe("models that do not answer in their provider's chat dialect", () => {
+describe("dialects of models that deviate from their provider's chat dialect", () => {
   const dialectOf = (id: string, model: string): string | undefined =>
     definitionOf(id).deviatingModels?.find(({ match }) => match.test(model))?.dialect;
 

@@ -207,7 +207,7 @@ const answered = {
 };
 
 describe("a stream from", () => {
-  test("Claude on Bedrock, signed and in frames", async () => {
+  test("Claude on Bedrock is signed and decoded from event-stream frames", async () => {
     const environment = {
       AWS_ACCESS_KEY_ID: "AK",
       AWS_SECRET_ACCESS_KEY: "s",
@@ -237,7 +237,7 @@ describe("a stream from", () => {
     expect(headers?.has("anthropic-version")).toBe(false);
   });
 
-  test("Nova on Bedrock, through Converse", async () => {
+  test("Nova on Bedrock uses Converse", async () => {
     expect(
       await ask(amazonBedrock, {
         dialect: amazonConverse,
@@ -254,7 +254,7 @@ describe("a stream from", () => {
     expect(headers?.get("authorization")).toMatch(/^AWS4-HMAC-SHA256 Credential=AK\//);
   });
 
-  test("Claude on Vertex AI, with a service account's token", async () => {
+  test("Claude on Vertex AI uses a token of the service account", async () => {
     expect(
       await ask(googleVertexAnthropic, {
         dialect: anthropicMessages,
@@ -269,7 +269,7 @@ describe("a stream from", () => {
     expect(headers?.get("authorization")).toBe("Bearer ya29");
   });
 
-  test("Gemini on Vertex AI, with a service account's token", async () => {
+  test("Gemini on Vertex AI uses a token of the service account", async () => {
     expect(
       await ask(googleVertex, {
         dialect: googleGenerate,
