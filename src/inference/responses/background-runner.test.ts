@@ -45,7 +45,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
       : { ...response, record: JSON.parse(response.recordText) as Record<string, unknown> };
   };
 
-  test("a job is durable before it runs, is in progress while it does, and keeps its events and its record", async () => {
+  test("stores a job before it runs, marks it in progress, and stores its events and response", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id, { requestText: "the request", presetId: "preset_a" }));
     expect(await find()).toMatchObject({ status: expect.stringMatching(/queued|in_progress/) });
@@ -75,7 +75,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     );
   });
 
-  test("frames are replayed to the byte as they were sent", async () => {
+  test("replays stored events byte for byte", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -97,7 +97,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     });
   });
 
-  test("a follower sees each event at once, and the end only when the record is durable", async () => {
+  test("sends a follower each event at once, and the end after the response is stored", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const follower = runner.follow(id, -1);
@@ -118,7 +118,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     expect(await follower.next()).toBeUndefined();
   });
 
-  test("a follower that leaves waits no longer", async () => {
+  test("releases a follower that disconnects", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const follower = runner.follow(id, -1);
@@ -130,7 +130,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     await runner.untilIdle();
   });
 
-  test("events are stored while a job runs, and a late follower has them in order, stored or not", async () => {
+  test("stores events while a job runs, and gives a late follower all events in order", async () => {
     const { jobs } = stores.current();
     const stored = Promise.withResolvers<void>();
     const append = jobs.append.bind(jobs);
@@ -166,7 +166,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     expect(namesIn(await readAll(runner.follow(id, -1)))).toHaveLength(6);
   });
 
-  test("the end waits for events that are being stored, so that none is stored twice", async () => {
+  test("waits for events that are being stored before the end, and stores none twice", async () => {
     const { jobs } = stores.current();
     const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const order: string[] = [];
@@ -193,7 +193,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(whole);
   });
 
-  test("no more run at once than may, in the order in which they came", async () => {
+  test("runs at most runningMax jobs, in order of submission", async () => {
     const { runner, script } = runnerOn(stores.current(), { runningMax: 2 });
     for (const number of [1, 2, 3, 4]) await runner.submit(queuedJob(responseId(number)));
     await script.nth(2);
@@ -240,7 +240,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
       },
     ],
   ];
-  test.each(failures)("%s fails the job, with an event that says so", async (_, thrown, error) => {
+  test.each(failures)("fails the job with a matching event after %s", async (_, thrown, error) => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -258,7 +258,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     });
   });
 
-  test("a run that tells no end has failed", async () => {
+  test("fails a run without a terminal event", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     (await script.nth(1)).resolve();
@@ -269,7 +269,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     });
   });
 
-  test("a key that was revoked or disabled meanwhile fails its job without a run", async () => {
+  test("fails a job without a run if its key was revoked or disabled", async () => {
     const { runner, script } = runnerOn(stores.current(), { callerOf: () => undefined });
     await runner.submit(queuedJob(id));
     await runner.untilIdle();
@@ -280,7 +280,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     });
   });
 
-  test("the end is written even when the database refuses at first", async () => {
+  test("retries the final write if the database refuses it", async () => {
     const { jobs } = stores.current();
     const settle = jobs.settle.bind(jobs);
     let refusals = 2;

@@ -52,7 +52,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
       : { ...response, record: JSON.parse(response.recordText) as Record<string, unknown> };
   };
 
-  test("cancelling stops a run through its signal; its follower hears the end; again it changes nothing", async () => {
+  test("aborts the run on cancellation and ends its followers; a second cancellation has no effect", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -73,7 +73,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toEqual(cancelled);
   });
 
-  test("what a cancelled run still tells of its answer is kept", async () => {
+  test("keeps the output that a cancelled run still delivers", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -95,7 +95,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     ]);
   });
 
-  test("an answer that was whole when it was cancelled stays whole", async () => {
+  test("keeps a response that was complete when it was cancelled", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -104,7 +104,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toMatchObject({ status: "completed", record: { output_text: "whole" } });
   });
 
-  test("a run that does not hear its signal is ended without it, and heard no more", async () => {
+  test("ends a run that ignores its signal, and ignores its later events", async () => {
     const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -120,7 +120,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     ]);
   });
 
-  test("a job that waits is cancelled without a run, and so is one that no runner knows", async () => {
+  test("cancels a queued job without a run, and a job that no runner holds", async () => {
     const { runner, script } = runnerOn(stores.current(), { runningMax: 1 });
     for (const number of [1, 2]) await runner.submit(queuedJob(responseId(number)));
     await stores.current().responses.insert(queuedJob(responseId(3)));
@@ -135,7 +135,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
       expect(await find(responseId(number))).toMatchObject({ status: "cancelled" });
   });
 
-  test("a job that is cancelled in the moment in which its turn comes does not run", async () => {
+  test("does not run a job that is cancelled while it is being taken", async () => {
     const { jobs } = stores.current();
     const gate = Promise.withResolvers<void>();
     const take = jobs.take.bind(jobs);
@@ -152,7 +152,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toMatchObject({ status: "cancelled" });
   });
 
-  test("a response that was deleted while it ran comes back by nothing", async () => {
+  test("stores no response that was deleted while it ran", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
     const run = await script.nth(1);
@@ -163,7 +163,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toBeUndefined();
   });
 
-  test("after a crash, queued jobs run and half-done ones run again from the beginning, without their old events", async () => {
+  test("runs queued jobs after a crash, and interrupted ones from the start without their old events", async () => {
     const { responses, jobs } = stores.current();
     for (const number of [1, 2]) await responses.insert(queuedJob(responseId(number)));
     await responses.insert(newResponse(responseId(3), { background: true }));
@@ -197,7 +197,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(script.begun).toHaveLength(2);
   });
 
-  test("draining begins nothing more, lets followers of what waits go, and finishes what runs", async () => {
+  test("starts no jobs while draining, releases followers of queued jobs, and finishes running ones", async () => {
     const { runner, script } = runnerOn(stores.current(), { runningMax: 1 });
     for (const number of [1, 2]) await runner.submit(queuedJob(responseId(number)));
     const run = await script.nth(1);
@@ -218,10 +218,10 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
   });
 
   test.each([
-    ["hears its signal", true],
-    ["does not", false],
+    ["obeys its signal", true],
+    ["ignores its signal", false],
   ])(
-    "a job whose run %s at the end of the process is begun anew by the next one",
+    "reruns a job from the start in the next process if its run %s at shutdown",
     async (_, hears) => {
       const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
       await runner.submit(queuedJob(id, { requestText: "again" }));

@@ -55,13 +55,13 @@ describe.each(engines)("conversations on %s", (engine) => {
     answer(`msg_${number}`, `answer ${number}`),
   ];
 
-  test("a continuation starts with every input and output before it, oldest first", async () => {
+  test("start with all earlier inputs and outputs, oldest first", async () => {
     await keepTurns(1, 2, 3);
     expect(await expand(responseId(3))).toEqual([...turn(1), ...turn(2), ...turn(3)]);
     expect(await expand(responseId(2))).toEqual([...turn(1), ...turn(2)]);
   });
 
-  test("two may continue from the same response", async () => {
+  test("can branch from the same response", async () => {
     await keepTurns(1, 2);
     await store().insert(
       newResponse(responseId(4), {
@@ -73,7 +73,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     expect(await expand(responseId(4))).toEqual([...turn(1), question("other")]);
   });
 
-  test("what the workspace does not have is not found", async () => {
+  test("return 404 for a response that the workspace does not have", async () => {
     await keepTurns(1);
     const notFound = {
       status: 404,
@@ -85,7 +85,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     expect(await refusal(expand(responseId(1), "ws_b"))).toMatchObject(notFound);
   });
 
-  test("a conversation that another workspace's response stands in ends there", async () => {
+  test("return 404 if an ancestor belongs to another workspace", async () => {
     await store().insert(newResponse(responseId(1), { workspaceId: "ws_b" }));
     await store().insert(newResponse(responseId(2), { previousResponseId: responseId(1) }));
     expect(await refusal(expand(responseId(2)))).toMatchObject({
@@ -93,7 +93,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     });
   });
 
-  test("after one was deleted, nothing continues from those behind it", async () => {
+  test("return 404 for descendants of a deleted response", async () => {
     await keepTurns(1, 2, 3);
     await store().delete("ws_a", responseId(2));
     expect(await refusal(expand(responseId(3)))).toMatchObject({
@@ -105,7 +105,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     expect(await expand(responseId(1))).toEqual(turn(1));
   });
 
-  test("nothing continues from a response that is under way", async () => {
+  test("refuse to continue from a response in progress", async () => {
     await store().insert(queuedJob(responseId(1)));
     expect(await refusal(expand(responseId(1)))).toMatchObject({
       status: 400,
@@ -115,7 +115,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     });
   });
 
-  test("a conversation has its bounds: in responses", async () => {
+  test("have a maximum number of responses", async () => {
     const { database } = stores.current().storage;
     const rows = Array.from({ length: conversationDepthMax + 1 }, (_, index) => ({
       id: responseId(index),
@@ -142,7 +142,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     });
   });
 
-  test("and in bytes", async () => {
+  test("have a maximum size in bytes", async () => {
     await keepTurns(1, 2);
     const { database } = stores.current().storage;
     await database
@@ -157,7 +157,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     });
   });
 
-  test("references become the items that they name, outputs and inputs", async () => {
+  test("replace item references by the inputs and outputs that they name", async () => {
     await keepTurns(1, 2);
     const made = listedItem(question("question 1"), { responseId: responseId(1), index: 0 }).id;
     const sent = [
@@ -176,12 +176,12 @@ describe.each(engines)("conversations on %s", (engine) => {
     ]);
   });
 
-  test("items without references are left as they are", async () => {
+  test("keep items without references unchanged", async () => {
     const sent = [question("plain"), { type: "function_call_output", call_id: "c", output: "1" }];
     expect(await resolve(sent)).toBe(sent);
   });
 
-  test("a reference to what the workspace does not have says which", async () => {
+  test("return 404 with the path of an unknown item reference", async () => {
     await keepTurns(1);
     const reference = (id: string) => [question("plain"), { type: "item_reference", id }];
     const refused = { status: 404, code: "previous_response_not_found", param: "input[1].id" };
@@ -191,7 +191,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     expect(await refusal(resolve(reference("msg_1"), "ws_b"))).toMatchObject(refused);
   });
 
-  test("short references cannot name more than a conversation may hold", async () => {
+  test("limit the total size of referenced items", async () => {
     await store().insert(
       newResponse(responseId(1), {
         record: { output: [answer("msg_long", "x".repeat(1_000_000))] },

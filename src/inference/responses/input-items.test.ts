@@ -21,11 +21,11 @@ const pages: [string, Partial<ItemsQuery>, string, boolean][] = [
   ["the first two", { limit: 2 }, "ed", true],
   ["the next two", { limit: 2, after: "d" }, "cb", true],
   ["the last one", { limit: 2, after: "b" }, "a", false],
-  ["exactly what is left", { limit: 2, after: "c" }, "ba", false],
-  ["nothing behind the last", { after: "a" }, "", false],
-  ["upwards", { order: "asc", limit: 3, after: "b" }, "cde", false],
+  ["exactly the rest", { limit: 2, after: "c" }, "ba", false],
+  ["nothing after the last item", { after: "a" }, "", false],
+  ["items in ascending order", { order: "asc", limit: 3, after: "b" }, "cde", false],
 ];
-test.each(pages)("a page: %s", (_, query, ids, hasMore) => {
+test.each(pages)("a page of input items has %s", (_, query, ids, hasMore) => {
   const { data, ...rest } = page(query);
   expect(data.map(({ id }) => id).join("")).toBe(ids);
   expect(rest).toEqual({
@@ -36,11 +36,11 @@ test.each(pages)("a page: %s", (_, query, ids, hasMore) => {
   });
 });
 
-test("a page after an item that is not there is refused", () => {
+test("a page after an unknown item is refused", () => {
   expect(() => page({ after: "z" })).toThrow(GatewayError);
 });
 
-test("every item is listed with an id that leads back to it", () => {
+test("every item is listed with an id that resolves to it", () => {
   const bare: Record<string, unknown>[] = [
     { role: "user", content: "Hi" },
     { type: "function_call", call_id: "c" },
@@ -60,7 +60,7 @@ test("every item is listed with an id that leads back to it", () => {
   expect(storedItemPlace(`msg_${"1".repeat(32)}`)).toBeUndefined();
 });
 
-test("messages are listed with their content in parts", () => {
+test("messages are listed with their content as parts", () => {
   const place = { responseId, index: 0 };
   expect(listedItem({ role: "user", content: "Hi" }, place)).toMatchObject({
     type: "message",

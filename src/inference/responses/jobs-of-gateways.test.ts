@@ -22,7 +22,7 @@ const leasesOf = (node: string, holders: Map<string, string>): Leases => ({
 describe.each(engines)("background jobs of two gateways on %s", (engine) => {
   const stores = storesOn(engine);
 
-  test("a job is one gateway's while it lives, and begun anew by another once it is dead", async () => {
+  test("belong to one gateway while it lives, and are restarted by another after its death", async () => {
     const { storage, responses } = stores.current();
     const holders = new Map<string, string>();
     const [one, other] = ["one", "other"].map(

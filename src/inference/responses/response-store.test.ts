@@ -16,11 +16,11 @@ import { ResponseRetention } from "./response-store.ts";
 
 const id = responseId(1);
 
-describe.each(engines)("the store of responses on %s", (engine) => {
+describe.each(engines)("the response store on %s", (engine) => {
   const stores = storesOn(engine);
   const store = () => stores.current().responses;
 
-  test("a response comes back as it was kept", async () => {
+  test("returns a response as it was stored", async () => {
     const inputItems = [question("Grüße 😀 \0 \ud83d"), question("2")];
     await store().insert(newResponse(id, { previousResponseId: responseId(0), inputItems }));
     expect(await store().find("ws_a", id)).toEqual({
@@ -38,7 +38,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(await store().inputItems("ws_a", id)).toEqual(inputItems);
   });
 
-  test("megabytes are kept as a few bytes are", async () => {
+  test("stores responses of several megabytes", async () => {
     const items = Array.from({ length: 40 }, (_, index) =>
       question(`${index} ${"ä".repeat(100_000)}`),
     );
@@ -52,7 +52,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(await store().sizeOf("ws_a", [id])).toBeGreaterThan(9_000_000);
   });
 
-  test("an id is kept once", async () => {
+  test("stores an id only once", async () => {
     await store().insert(newResponse(id));
     const again = await store()
       .insert(newResponse(id))
@@ -60,7 +60,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(isUniqueViolation(again)).toBe(true);
   });
 
-  test("another workspace sees, deletes and refers to nothing of it", async () => {
+  test("hides a response from other workspaces for reads, deletion and references", async () => {
     await store().insert(newResponse(id));
     expect(await store().find("ws_b", id)).toBeUndefined();
     expect(await store().inputItems("ws_b", id)).toBeUndefined();
@@ -72,7 +72,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(await store().find("ws_a", id)).toBeDefined();
   });
 
-  test("what is no response id is not asked for", async () => {
+  test("returns nothing for an invalid response id", async () => {
     for (const odd of ["", "resp_", "resp_\0", `${id} `, "' or 1=1"]) {
       expect(await store().find("ws_a", odd)).toBeUndefined();
       expect(await store().inputItems("ws_a", odd)).toBeUndefined();
@@ -81,7 +81,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     }
   });
 
-  test("deleting takes the items and events along", async () => {
+  test("deletes a response with its items and events", async () => {
     await store().insert(newResponse(id));
     await stores
       .current()
@@ -93,7 +93,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(await database.selectFrom("stored_response_events").selectAll().execute()).toEqual([]);
   });
 
-  test("ancestors come newest first, as many as are asked for, and end at a gap", async () => {
+  test("returns ancestors newest first, up to the limit, and stops at a gap", async () => {
     for (const number of [1, 2, 3, 4]) {
       const previousResponseId = number === 1 ? null : responseId(number - 1);
       await store().insert(newResponse(responseId(number), { previousResponseId }));
@@ -108,7 +108,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     expect(await ids(10)).toEqual([4, 3].map(responseId));
   });
 
-  test("an item id that several responses have is the newest one's", async () => {
+  test("returns the newest response for a shared item id", async () => {
     for (const number of [2, 3, 1]) {
       await store().insert(
         newResponse(responseId(number), {
@@ -121,7 +121,7 @@ describe.each(engines)("the store of responses on %s", (engine) => {
     );
   });
 
-  test("what is older than the retention goes in steps, younger stays", async () => {
+  test("purges responses older than the retention in steps", async () => {
     const clock = new FakeClock();
     const idAt = (atMs: number, index: number) =>
       `resp_${atMs.toString(16).padStart(12, "0")}${index.toString(16).padStart(20, "0")}`;

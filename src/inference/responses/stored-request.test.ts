@@ -24,7 +24,7 @@ const sourceOf = (...frames: string[]): FrameSource => ({
 const frame = (name: string, fields: object): string =>
   `event: ${name}\ndata: ${JSON.stringify({ type: name, ...fields })}\n\n`;
 
-describe.each(engines)("requests and their storage on %s", (engine) => {
+describe.each(engines)("stored requests on %s", (engine) => {
   const stores = storesOn(engine);
   const store = () => stores.current().responses;
   const read = (body: Record<string, unknown>) =>
@@ -33,7 +33,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
     (await stores.current().storage.database.selectFrom("stored_responses").select("id").execute())
       .length;
 
-  test("a response is stored unless its request says otherwise, and a text is a message", async () => {
+  test("are stored unless store is false, with text input as a message", async () => {
     expect(await read({ input: "Hello" })).toEqual({
       store: true,
       background: false,
@@ -58,7 +58,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
     });
   });
 
-  test("a continuation is answered with what was before it, and keeps what is new", async () => {
+  test("contain the earlier conversation for the model, and store only new items", async () => {
     await store().insert(
       newResponse(previousResponseId, {
         inputItems: [question("1")],
@@ -87,20 +87,20 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
   });
 
   const refused: [string, Record<string, unknown>, string][] = [
-    ["a background response that is not stored", { background: true, store: false }, "background"],
-    ["a background that is no boolean", { background: "yes" }, "background"],
-    ["a store that is no boolean", { store: 1 }, "store"],
-    ["a previous response that is no id", { previous_response_id: 7 }, "previous_response_id"],
+    ["a background response with store false", { background: true, store: false }, "background"],
+    ["a background that is not a boolean", { background: "yes" }, "background"],
+    ["a store that is not a boolean", { store: 1 }, "store"],
+    ["an invalid previous response id", { previous_response_id: 7 }, "previous_response_id"],
     ["an input that is a number", { input: 7 }, "input"],
-    ["an input item that is a text", { input: [question("1"), "2"] }, "input[1]"],
+    ["an input item that is a string", { input: [question("1"), "2"] }, "input[1]"],
   ];
-  test.each(refused)("%s is refused", async (_, fields, param) => {
+  test.each(refused)("are refused for %s", async (_, fields, param) => {
     const error = await read({ input: "Hello", ...fields }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(GatewayError);
     expect(error).toMatchObject({ code: "bad_request", param });
   });
 
-  test("store: false reads what is stored and writes nothing", async () => {
+  test("with store false read stored responses and write nothing", async () => {
     await store().insert(newResponse(previousResponseId));
     const request = await read({
       input: "Hello",
@@ -112,7 +112,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
     expect(await count()).toBe(1);
   });
 
-  test("a queued response is kept with its request and without an answer", async () => {
+  test("are stored with a queued response that has no output", async () => {
     const request = await read({ input: "Hello", background: true });
     await store().insert(
       queuedResponse({
@@ -138,7 +138,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
   });
 
   test.each(["completed", "incomplete", "failed"])(
-    "a stream's response is kept before its client reads that it is %s",
+    "of a stream are stored before the client reads that the response is %s",
     async (status) => {
       const request = await read({ input: "Hello", stream: true });
       const frames = [
