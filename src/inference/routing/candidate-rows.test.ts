@@ -15,7 +15,7 @@ const rows: readonly [
   supported: boolean,
   why: string,
 ][] = [
-  [undefined, undefined, true, true, "nobody declares anything"],
+  [undefined, undefined, true, true, "nothing is declared"],
   [[], [], true, true, "an empty list declares nothing"],
   [["temperature"], ["temperature", "tools"], true, true, "the route's own list decides"],
   [["tools"], ["temperature"], false, false, "the route's own list decides"],
@@ -24,12 +24,12 @@ const rows: readonly [
     undefined,
     true,
     false,
-    "a route without a list is permissive, but for the strict demand on the model",
+    "a route without a list permits all, but supports only what the model declares",
   ],
 ];
 
 test.each(rows)(
-  "model %j, route %j: permits %p, supports %p, since %s",
+  "model %j, route %j: permits is %p, supports is %p, because %s",
   (model, route, permitted, supported) => {
     const candidate = declaring(model, route);
     expect([permits(candidate, "tools"), supports(candidate, "tools")]).toEqual([
@@ -42,7 +42,7 @@ test.each(rows)(
 test.each([
   ["max_tokens", "max_completion_tokens"],
   ["reasoning", "reasoning_effort"],
-])("%s and %s are one parameter", (one, other) => {
+])("%s and %s count as one parameter", (one, other) => {
   expect([
     supports(declaring([one], undefined), other),
     supports(declaring([other], undefined), one),

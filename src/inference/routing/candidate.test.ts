@@ -21,30 +21,30 @@ const candidate = (id: string, known?: PriceRow): Candidate => ({
   memberReason: "",
 });
 
-describe("the price by which routes are compared", () => {
+describe("comparablePrice", () => {
   test.each([
-    ["of short input is the base", 100_000, 4_000_000],
-    ["of long input is that of its tier", 100_001, 8_000_000],
+    ["of short input is the base price", 100_000, 4_000_000],
+    ["of long input is the tier price", 100_001, 8_000_000],
   ])("%s", (_, inputTokens, expected) => {
     expect(comparablePrice({ price } as UpstreamRoute, inputTokens)).toBe(expected);
   });
 
-  test("that nobody knows is higher than any other", () => {
+  test("of an unpriced route is higher than any price", () => {
     expect(comparablePrice({} as UpstreamRoute)).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
-describe("the expected cost of a candidate", () => {
+describe("estimatedCostNano", () => {
   const expected = { inputTokens: 1_000, outputTokens: 500 };
 
-  test("is that of its tokens", () => {
+  test("is the cost of the expected tokens", () => {
     expect(estimatedCostNano(candidate("acme/large", price), expected)).toBe(2_500_000n);
     expect(
       estimatedCostNano(candidate("acme/large", price), { ...expected, inputTokens: 200_000 }),
     ).toBe(403_000_000n);
   });
 
-  test("is nothing for what is free, and unknown without a price", () => {
+  test("is zero for free routes, and undefined without a price", () => {
     expect(estimatedCostNano(candidate("acme/large:free", price), expected)).toBe(0n);
     expect(
       estimatedCostNano(

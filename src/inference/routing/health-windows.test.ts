@@ -11,7 +11,7 @@ function start(): { clock: FakeClock; health: HealthWindows } {
   return { clock, health: new HealthWindows(clock) };
 }
 
-describe("outages that other gateways see", () => {
+describe("outages reported by other gateways", () => {
   /** Two gateways that hear each other at once, and what was said. */
   function two() {
     const clock = new FakeClock();
@@ -34,7 +34,7 @@ describe("outages that other gateways see", () => {
     health.recordFailure(...of);
   };
 
-  test("are known here as soon as they are, and pass as they do", () => {
+  test("count at once and end with the outage", () => {
     const { clock, here, there } = two();
     here.recordFailure("a");
     expect(there.hasOutage("a")).toBe(false);
@@ -47,7 +47,7 @@ describe("outages that other gateways see", () => {
     expect(there.hasOutage("a")).toBe(false);
   });
 
-  test("are of one model where only it fails", () => {
+  test("count for one model if only this model fails", () => {
     const { here, there } = two();
     for (let count = 0; count < 5; count += 1) here.recordSuccess("a", { model: "m" });
     fail(here, "a", "n");
@@ -56,7 +56,7 @@ describe("outages that other gateways see", () => {
     expect(there.hasOutage("a", "n")).toBe(true);
   });
 
-  test("are over when they are over there, or when the provider answers here", () => {
+  test("end when the reporting gateway's ends, or when the provider responds here", () => {
     const { here, there } = two();
     fail(here, "a");
     for (let count = 0; count < 3; count += 1) here.recordSuccess("a");
@@ -67,7 +67,7 @@ describe("outages that other gateways see", () => {
     expect(here.hasOutage("b", "m")).toBe(true);
   });
 
-  test("are told once a second while they last, and never of a provider that is well", () => {
+  test("are reported once a second while they last, and never for a healthy provider", () => {
     const { clock, here, said } = two();
     here.recordSuccess("a");
     for (let count = 0; count < 50; count += 1) here.recordFailure("a");
@@ -79,7 +79,7 @@ describe("outages that other gateways see", () => {
 });
 
 describe("outages", () => {
-  test("two failures in half a minute are one, unless most attempts succeed; it passes", () => {
+  test("begin with two failures in 30 seconds unless most attempts succeed, and expire", () => {
     const { clock, health } = start();
     health.recordFailure("a");
     expect(health.hasOutage("a")).toBe(false);
@@ -96,7 +96,7 @@ describe("outages", () => {
     expect(health.hasOutage("a")).toBe(false);
   });
 
-  test("failures more than 30 seconds apart are none", () => {
+  test("do not begin with failures more than 30 seconds apart", () => {
     const { clock, health } = start();
     health.recordFailure("a");
     clock.advance(30_000);
@@ -104,7 +104,7 @@ describe("outages", () => {
     expect(health.hasOutage("a")).toBe(false);
   });
 
-  test("a model at a provider has its own, and shares the provider's", () => {
+  test("count for a model at a provider, and those of the provider for all of its models", () => {
     const { health } = start();
     for (let count = 0; count < 4; count += 1) health.recordSuccess("a", { model: "m/well" });
     for (let count = 0; count < 3; count += 1) health.recordFailure("a", "m/ill");
@@ -120,7 +120,7 @@ describe("outages", () => {
 });
 
 describe("error rates", () => {
-  test("are over five minutes, by provider and by model", () => {
+  test("cover five minutes, by provider and by model", () => {
     const { clock, health } = start();
     expect(health.errorRate("a")).toBeUndefined();
     health.recordSuccess("a", { model: "m/one" });
@@ -143,7 +143,7 @@ const near = (value: number | undefined, expected: number): void => {
 };
 
 describe("percentiles", () => {
-  test("are those of the samples, within the width of a bucket", () => {
+  test("match the samples within the width of a bucket", () => {
     const { health } = start();
     for (let value = 1; value <= 1_000; value += 1) {
       health.recordSuccess("a", { model: "m/x", firstTokenMs: value, tokensPerSecond: value });
@@ -156,7 +156,7 @@ describe("percentiles", () => {
     }
   });
 
-  test("of one model at one provider say nothing of another", () => {
+  test("are separate for each model and provider", () => {
     const { health } = start();
     health.recordSuccess("a", { model: "m/x", firstTokenMs: 500 });
     expect(health.measuresOf("a", "m/y").firstTokenMs(0.5)).toBeUndefined();
@@ -164,7 +164,7 @@ describe("percentiles", () => {
     expect(health.measuresOf("a", "m/x").tokensPerSecond(0.5)).toBeUndefined();
   });
 
-  test("a sample without a model stands for those that have none of their own", () => {
+  test("use samples without a model for models without their own", () => {
     const { health } = start();
     health.recordSuccess("a", { firstTokenMs: 500 });
     health.recordSuccess("a", { model: "m/x", firstTokenMs: 50 });
@@ -172,7 +172,7 @@ describe("percentiles", () => {
     near(health.measuresOf("a", "m/y").firstTokenMs(0.5), 500);
   });
 
-  test("roll: what is older than five minutes no longer counts", () => {
+  test("ignore samples older than five minutes", () => {
     const { clock, health } = start();
     health.recordSuccess("a", { model: "m/x", firstTokenMs: 900 });
     clock.advance(4 * minuteMs);
@@ -184,7 +184,7 @@ describe("percentiles", () => {
     expect(health.measuresOf("a", "m/x").firstTokenMs(0.5)).toBeUndefined();
   });
 
-  test("a bound that equals the value is kept, also where it is no bucket's edge", () => {
+  test("meet a bound that equals the value, also between the edges of buckets", () => {
     const { health } = start();
     for (const value of [0.7, 1, 1.5, 37, 42.42, 1_000, 30_000]) {
       health.recordSuccess("a", {
@@ -206,7 +206,7 @@ describe("percentiles", () => {
 });
 
 describe("memory", () => {
-  test("a distribution counts on through a flood of equal samples", () => {
+  test("of a distribution is bounded for many equal samples", () => {
     const distribution = new RollingDistribution(1);
     for (let count = 0; count < 200_000; count += 1) distribution.record(100, 0);
     distribution.record(9_000, 0);
@@ -215,7 +215,7 @@ describe("memory", () => {
     expect(distribution.at(0.5, 6 * minuteMs)).toBeUndefined();
   });
 
-  test("the models that were quiet for longest are forgotten beyond a thousand", () => {
+  test("is bounded to a thousand models, and the longest idle are dropped", () => {
     const { clock, health } = start();
     for (let index = 0; index < 1_100; index += 1) {
       clock.advance(1);
@@ -232,7 +232,7 @@ const failTimes = (budget: RetryBudget, count: number, nowMs = 0): void => {
   for (let failed = 0; failed < count; failed += 1) budget.count(nowMs, true);
 };
 
-test("so many failures at once end the fallbacks, and some come back every second", () => {
+test("RetryBudget refuses retries after many failures, and refills every second", () => {
   const budget = new RetryBudget(0);
   failTimes(budget, atOnce - 1);
   expect(budget.mayRetry(0)).toBe(true);
@@ -241,7 +241,7 @@ test("so many failures at once end the fallbacks, and some come back every secon
   expect(budget.mayRetry(1_000 / perSecond)).toBe(true);
 });
 
-test("an answer gives one back", () => {
+test("RetryBudget returns a token for each success", () => {
   const budget = new RetryBudget(0);
   failTimes(budget, atOnce);
   budget.count(0, false);
@@ -250,13 +250,13 @@ test("an answer gives one back", () => {
   expect(budget.mayRetry(0)).toBe(false);
 });
 
-test("whoever answers every second request keeps its budget", () => {
+test("RetryBudget is not exhausted by a provider that serves every second request", () => {
   const budget = new RetryBudget(0);
   for (let count = 0; count < 10_000; count += 1) budget.count(0, count % 2 === 0);
   expect(budget.mayRetry(0)).toBe(true);
 });
 
-test("what was under way when the last one went is owed, up to as much again", () => {
+test("RetryBudget allows a bounded debt for requests in progress", () => {
   const budget = new RetryBudget(0);
   failTimes(budget, atOnce + 20);
   expect(budget.mayRetry(20_000 / perSecond)).toBe(false);
@@ -265,7 +265,7 @@ test("what was under way when the last one went is owed, up to as much again", (
   expect(budget.mayRetry((21_000 + (atOnce + 1) * 1_000) / perSecond)).toBe(true);
 });
 
-test("the page on health has the same numbers", async () => {
+test("docs/health.md states the numbers of RetryBudget", async () => {
   const page = await Bun.file(new URL("../../../docs/health.md", import.meta.url)).text();
   const text = page.replaceAll("\n", " ");
   expect(text).toContain(`${atOnce} tokens (\`atOnce\`)`);

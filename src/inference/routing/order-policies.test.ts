@@ -3,7 +3,7 @@ import { seeded } from "../../../test/support/seeded.ts";
 import { sortByCost } from "./order-policies.ts";
 
 test.each([0, 1, 2, 10, 63, 64, 65, 300])(
-  "%i of them: the lowest first, equals as they were, those without a price last",
+  "sorts %i candidates by ascending cost, stably, with unpriced ones last",
   (length) => {
     const random = seeded(length);
     const costs = [0, 1, 2.5, 7, Number.POSITIVE_INFINITY];

@@ -62,7 +62,7 @@ test.each<[string, Body]>([
   ["one model", { model: modelIdAt(0) }],
   ["one model in another case, with a suffix", { model: `${modelIdAt(0).toUpperCase()}:Nitro` }],
   ["a model and its fallbacks", { model: modelIdAt(0), models: [modelIdAt(1), modelIdAt(2)] }],
-  ["a header that names providers", { model: modelIdAt(0), forced: ["P1", "p2"] }],
+  ["a header with provider names", { model: modelIdAt(0), forced: ["P1", "p2"] }],
   [
     "many fields of the provider object",
     {
@@ -80,7 +80,7 @@ test.each<[string, Body]>([
   ["service/auto with suffixes", { model: "service/auto:floor[100k]" }],
   ["service/free", { model: "service/free" }],
   ["service/latest", { model: "service/latest" }],
-])("%s: five times the catalog is not one look more", (_, body) => {
+])("planning %s does not depend on the size of the catalog", (_, body) => {
   const work = planned(small, body);
   expect(work.candidates).toBeGreaterThan(0);
   expect(planned(large, body)).toEqual(work);
@@ -89,14 +89,14 @@ test.each<[string, Body]>([
 const hello: Body = { messages: [{ role: "user", content: "hi" }] };
 
 test.each(["one model", "service/auto", "service/free"])(
-  "%s: what is known of its rows is looked at no more",
+  "planning %s reads no cached row data again",
   (name) => {
     const body = name === "one model" ? { model: modelIdAt(0) } : { model: name };
     expect(planned(large, body).looks).toBe(0);
   },
 );
 
-test("whether a route can be called is asked once a catalog, and what cannot is told in the same words each time", () => {
+test("whether a route can be called is checked once per catalog, with the same message each time", () => {
   const asked: string[] = [];
   const isServable = ({ provider }: UpstreamRoute): boolean => {
     asked.push(provider.id);
@@ -113,7 +113,7 @@ test("whether a route can be called is asked once a catalog, and what cannot is 
   first.leftOut.forEach((left, index) => expect(second.leftOut[index]).toBe(left));
 });
 
-test("the clock is read once a plan, and a provider's state once, however many of its routes there are", () => {
+test("planning reads the clock once, and the state of each provider once", () => {
   let readings = 0;
   const asked: string[] = [];
   const clock = Object.assign(new FakeClock(), { monotonicMs: () => (readings += 1) });
@@ -130,7 +130,7 @@ test("the clock is read once a plan, and a provider's state once, however many o
   expect(asked.length).toBeLessThan(candidates.length);
 });
 
-test("the reason of a candidate is put together when it is read", () => {
+test("the reason of a candidate is composed when it is read", () => {
   const { candidates } = planCall(
     planDependencies(large.catalog),
     callOn("chat", { ...hello, model: "service/auto" }),
@@ -145,6 +145,6 @@ test("the reason of a candidate is put together when it is read", () => {
   expect(new Set(texts).size).toBeLessThanOrEqual(4);
 });
 
-test("an unknown model is refused without going through the others", () => {
+test("an unknown model is refused without a search of the catalog", () => {
   expect(() => planned(large, { model: "nobody/nothing" })).toThrow("is not in the catalog");
 });

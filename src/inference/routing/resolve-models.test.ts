@@ -30,7 +30,7 @@ const catalog: CatalogSnapshot = {
   aliases: new Map([["acme/big", "acme/large"]]),
 };
 
-describe("an id with its suffixes", () => {
+describe("resolveModel", () => {
   test.each<[string, CatalogModel, Record<string, unknown>]>([
     ["acme/large", large, {}],
     ["ACME/Large", large, {}],
@@ -45,7 +45,7 @@ describe("an id with its suffixes", () => {
     ["service/auto[1m]", auto, { minContext: 1_000_000 }],
     ["service/auto[500K]:exacto", auto, { minContext: 500_000, sort: "exacto" }],
     ["Service/Auto:Exacto[200k]", auto, { minContext: 200_000, sort: "exacto" }],
-  ])("%s", (id, expected, shortcuts) => {
+  ])("resolves %s", (id, expected, shortcuts) => {
     expect(resolveModel(catalog, id)).toEqual({
       model: expected,
       isRouter: expected === auto,
@@ -67,25 +67,25 @@ describe("an id with its suffixes", () => {
     ["acme/large:constructor", "model_unavailable"],
     ["acme/large:floor:nitro", "bad_request"],
     ["service/auto[1m][2m]", "bad_request"],
-  ])("%s is refused", (id, code) => {
+  ])("refuses %s", (id, code) => {
     expect(() => resolveModel(catalog, id)).toThrow(
       expect.objectContaining({ code, param: "model" }),
     );
   });
 
-  test("a paid model's free copy that there is not is said to be missing", () => {
+  test("reports the missing free copy of a paid model", () => {
     expect(() => resolveModel(catalog, "acme/large:free")).toThrow(/no free copy of acme\/large/);
   });
 });
 
-describe("a key's list of models", () => {
+describe("the model list of a key allows a model", () => {
   test.each<[string, readonly string[] | null, CatalogModel, boolean]>([
-    ["none allows everything", null, large, true],
-    ["has the model", ["acme/large"], large, true],
-    ["has another", ["acme/gift:free"], large, false],
-    ["is empty", [], large, false],
-    ["has a member of the router", ["acme/gift:free"], auto, true],
-    ["has the router, and none of its members", ["service/auto"], auto, false],
+    ["if there is no list", null, large, true],
+    ["if it contains the model", ["acme/large"], large, true],
+    ["not if it contains only another model", ["acme/gift:free"], large, false],
+    ["not if it is empty", [], large, false],
+    ["if it contains a member of the router", ["acme/gift:free"], auto, true],
+    ["not if it contains only the router", ["service/auto"], auto, false],
   ])("%s", (_, allowed, asked, expected) => {
     expect(isModelAllowed(allowed, asked)).toBe(expected);
   });

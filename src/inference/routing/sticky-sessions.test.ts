@@ -23,7 +23,7 @@ const providerOf = (
   model = "acme/large",
 ): string | undefined => sessions.lastPlace(asked, model)?.provider;
 
-test("a session is where it was served last; only another provider is a move", () => {
+test("a session stays with its last provider, and moves only to another provider", () => {
   const sessions = new StickySessions(new FakeClock());
   expect(providerOf(sessions)).toBeUndefined();
   expect([serve(sessions, at("a")), serve(sessions, at("a")), serve(sessions, at("b"))]).toEqual([
@@ -34,7 +34,7 @@ test("a session is where it was served last; only another provider is a move", (
   expect(providerOf(sessions)).toBe("b");
 });
 
-test("workspaces, sessions and models share nothing", () => {
+test("sessions are separate by workspace, id and model", () => {
   const sessions = new StickySessions(new FakeClock());
   serve(sessions, at("a"));
   expect(providerOf(sessions, { workspaceId: "ws_2", id: "chat" })).toBeUndefined();
@@ -45,14 +45,14 @@ test("workspaces, sessions and models share nothing", () => {
   expect(providerOf(sessions)).toBe("a");
 });
 
-test("a fallback to another model is a move that is not remembered", () => {
+test("a fallback to another model is a move and is not stored", () => {
   const sessions = new StickySessions(new FakeClock());
   serve(sessions, at("a"));
   expect(serve(sessions, at("c", "acme/small", 1))).toBe(true);
   expect(providerOf(sessions)).toBe("a");
 });
 
-test("an hour after its last use a session is forgotten", () => {
+test("a session expires an hour after its last use", () => {
   const clock = new FakeClock();
   const sessions = new StickySessions(clock);
   serve(sessions, at("a"));
@@ -65,7 +65,7 @@ test("an hour after its last use a session is forgotten", () => {
   expect(serve(sessions, at("b"))).toBe(false);
 });
 
-test("beyond the bound the session that was quiet for longest goes", () => {
+test("beyond the maximum, the least recently used session is dropped", () => {
   const sessions = new StickySessions(new FakeClock(), { entriesMax: 2 });
   const named = (id: string) => ({ workspaceId: "ws_1", id });
   for (const id of ["one", "two", "one", "three"]) serve(sessions, at("a"), named(id));

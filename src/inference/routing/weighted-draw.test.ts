@@ -3,7 +3,7 @@ import { planRow } from "../../../test/support/routing-row.ts";
 import { readRoutingTable, type RoutingRow } from "../../../test/support/routing-table.ts";
 import { seeded } from "../../../test/support/seeded.ts";
 
-describe("the draw of rule 1", () => {
+describe("the weighted draw (rule 1)", () => {
   const [{ catalog }] = readRoutingTable(
     "catalog\n  large: three 3 USD\n  large: one 1 USD\n  large: two 2 USD\n x | |",
   ) as [RoutingRow];
@@ -22,7 +22,7 @@ describe("the draw of rule 1", () => {
     return counts;
   }
 
-  test("is weighted by the inverse square of price: 36, 9 and 4 of 49", () => {
+  test("is weighted by the inverse square of the price: 36, 9 and 4 of 49", () => {
     const draws = 20_000;
     const counts = firsts(draws);
     const weights = { one: 36 / 49, two: 9 / 49, three: 4 / 49 };
@@ -35,14 +35,14 @@ describe("the draw of rule 1", () => {
     expect(chiSquared).toBeLessThan(13.8);
   });
 
-  test("is among those without an outage", () => {
+  test("excludes routes with an outage", () => {
     const counts = firsts(2_000, "one is out");
     expect(counts["one"]).toBe(0);
     expect((counts["two"] ?? 0) / (counts["three"] ?? 1)).toBeCloseTo(9 / 4, 0);
   });
 });
 
-test("what is left out is named with its rule", () => {
+test("each excluded route is listed with its rule", () => {
   const table =
     "catalog\n  large: a 1 USD, no tools\n  large: b 2 USD\n  large: c 3 USD\n x | tools; ignore: [b] | c";
   const [row] = readRoutingTable(table) as [RoutingRow];
