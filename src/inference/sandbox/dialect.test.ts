@@ -23,25 +23,25 @@ async function textOf(generator: AsyncGenerator<string>): Promise<string> {
   return text;
 }
 
-test("plays every event when nothing is asked", async () => {
+test("plays every event by default", async () => {
   expect(await textOf(player({}))).toBe("open a b close");
 });
 
-test("fails after the wished number of content events, before any at 0", async () => {
+test("fails after error_after content events, and before any for 0", async () => {
   expect(await textOf(player({ error_after: 0 }))).toBe("failed after 0");
   expect(await textOf(player({ error_after: 1 }))).toBe("open a failed after 2");
   expect(await textOf(player({ error_after: 2 }))).toBe("open a b failed after 3");
   expect(await textOf(player({ error_after: 3 }))).toBe("open a b close");
 });
 
-test("a cut is an exception after what came before it", async () => {
+test("throws for cut_after after the events before it", async () => {
   const generator = player({ cut_after: 1 });
   expect((await generator.next()).value).toBe("open ");
   expect((await generator.next()).value).toBe("a ");
   await expect(generator.next()).rejects.toThrow("cut");
 });
 
-test("a stall ends when the client is gone", async () => {
+test("ends a stall when the client disconnects", async () => {
   const abort = new AbortController();
   const generator = player({ stall_after: 1 }, abort);
   await generator.next();
@@ -52,7 +52,7 @@ test("a stall ends when the client is gone", async () => {
   expect((await stalled).done).toBe(true);
 });
 
-test("a wait for the next token ends when the client is gone", async () => {
+test("ends a token delay when the client disconnects", async () => {
   const abort = new AbortController();
   const generator = player({ token_delay_ms: 600_000 }, abort);
   await generator.next();

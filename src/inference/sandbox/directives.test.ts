@@ -8,16 +8,16 @@ test("reads names with and without a value, anywhere in the text", () => {
   });
 });
 
-test("takes the last of two values and the largest that is allowed", () => {
+test("takes the last of two values, up to the maximum", () => {
   expect(readDirectives("sandbox:status=429 sandbox:status=99999")).toEqual({ status: 599 });
 });
 
-test("leaves ordinary text alone", () => {
+test("ignores ordinary text", () => {
   const text = "docker run sandbox:latest toString sandbox:toString sandbox:";
   expect(readDirectives(text)).toEqual({});
   expect(withoutDirectives(text)).toBe(text);
 });
 
-test("takes directives out of a text", () => {
+test("removes directives from a text", () => {
   expect(withoutDirectives("Say hello sandbox:tokens=5")).toBe("Say hello");
 });

@@ -32,7 +32,7 @@ const weatherTool: OpenAI.ChatCompletionFunctionTool = {
 };
 const weatherArguments = '{"city":"simulated city","unit":"celsius"}';
 
-test("chat stream helper: text, usage and finish reason as in the whole answer", async () => {
+test("chat stream: text, usage and finish reason match the whole response", async () => {
   const request = { model, messages: ask("Hello"), stream_options: { include_usage: true } };
   const streamed = await openai.chat.completions.stream(request).finalChatCompletion();
   const whole = await openai.chat.completions.create({ model, messages: ask("Hello") });
@@ -45,7 +45,7 @@ test("chat stream helper: text, usage and finish reason as in the whole answer",
   );
 });
 
-test("chat stream helper: usage stays away when it was not asked for", async () => {
+test("chat stream: has no usage by default", async () => {
   const chunks = await Array.fromAsync(
     await openai.chat.completions.create({
       model,
@@ -57,7 +57,7 @@ test("chat stream helper: usage stays away when it was not asked for", async () 
   expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1);
 });
 
-test("chat: a tool call, streamed and whole, and the answer after its result", async () => {
+test("chat: a tool call, streamed and whole, and the response to its result", async () => {
   const request = { model, messages: ask("Weather in Paris?"), tools: [weatherTool] };
   const streamed = await openai.chat.completions.stream(request).finalChatCompletion();
   const call = streamed.choices[0]?.message.tool_calls?.[0];
@@ -87,7 +87,7 @@ test("chat: a tool call, streamed and whole, and the answer after its result", a
   expect(after.choices[0]?.message.content).toContain('The tool returned: "22 degrees"');
 });
 
-test("chat: runTools goes once round", async () => {
+test("chat: runTools completes after one round", async () => {
   const cities: string[] = [];
   const runner = openai.chat.completions.runTools({
     model,
@@ -131,7 +131,7 @@ test("chat: parallel and custom tool calls", async () => {
   expect(named.choices[0]?.message.tool_calls?.every((call) => call.type === "custom")).toBe(true);
 });
 
-test("chat stream helper: parallel calls keep their places", async () => {
+test("chat stream: parallel calls keep their indexes", async () => {
   const streamed = await openai.chat.completions
     .stream({
       model,
@@ -147,7 +147,7 @@ test("chat stream helper: parallel calls keep their places", async () => {
   ]);
 });
 
-test("chat stream helper: JSON by schema", async () => {
+test("chat stream: JSON matches its schema", async () => {
   const schema = {
     type: "object",
     properties: {
@@ -213,7 +213,7 @@ test("chat: choices, limits, stop sequences, reasoning and log probabilities", a
   expect(tokens[0]?.top_logprobs).toHaveLength(2);
 });
 
-test("chat: a refusal and a failure in the stream are the client's own errors", async () => {
+test("chat: a refusal and a stream error raise the client's own errors", async () => {
   const refused = await failureOf(() =>
     openai.chat.completions.create({ model, messages: ask("sandbox:status=429") }),
   );
@@ -226,7 +226,7 @@ test("chat: a refusal and a failure in the stream are the client's own errors", 
   expect(String(failed)).toContain("failed in the middle");
 });
 
-test("responses stream helper: text, reasoning and usage as in the whole answer", async () => {
+test("responses stream: text, reasoning and usage match the whole response", async () => {
   const reasoning = { effort: "low", summary: "auto" } as const;
   const request = { model, input: "Hello", reasoning };
   const streamed = await openai.responses.stream(request).finalResponse();
@@ -238,7 +238,7 @@ test("responses stream helper: text, reasoning and usage as in the whole answer"
   expect(streamed.status).toBe("completed");
 });
 
-test("responses stream helper: function and custom calls, and a limit", async () => {
+test("responses stream: function calls, custom calls and an output limit", async () => {
   const calling = await openai.responses
     .stream({
       model,
@@ -265,7 +265,7 @@ test("responses stream helper: function and custom calls, and a limit", async ()
   });
 });
 
-test("responses: sequence numbers have no gap and end with a failure when one is asked for", async () => {
+test("responses: sequence numbers have no gaps and end with the requested failure", async () => {
   const events = [];
   const stream = await openai.responses.create({
     model,
@@ -281,7 +281,7 @@ test("responses: sequence numbers have no gap and end with a failure when one is
   expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index));
 });
 
-test("embeddings: the same vector as floats and as the client's default base64", async () => {
+test("embeddings: the vector is equal as floats and as base64", async () => {
   const request = {
     model: "sandbox-embed",
     input: ["red apple", "green apple", "blue car"],
@@ -304,14 +304,14 @@ test("embeddings: the same vector as floats and as the client's default base64",
   expect(floats.usage.prompt_tokens).toBe(8);
 });
 
-test("moderations: flags by word, one result for each text", async () => {
+test("moderations: flags by word, with one result for each text", async () => {
   const { results } = await openai.moderations.create({ input: ["a nice day", "I will kill it"] });
   expect(results.map((result) => result.flagged)).toEqual([false, true]);
   expect(results[1]?.categories.violence).toBe(true);
   expect(results[1]?.category_scores.violence).toBeGreaterThan(0.5);
 });
 
-test("rerank: sorted by words in common, with the original places", async () => {
+test("rerank: sorts by common words and keeps the original indexes", async () => {
   const documents = ["blue car", { text: "an apple" }, "red apple"];
   const request = { model: "r", query: "red apple", documents, top_n: 2, return_documents: true };
   const answer = await fetch(`${sandbox.baseUrl}/v1/rerank`, {

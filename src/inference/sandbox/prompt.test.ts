@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { estimateTokens, splitTokens } from "./prompt.ts";
 
-test("counts four characters a token and at least one", () => {
+test("counts four characters per token, and at least one token", () => {
   expect(["", "a", "abcd", "abcde"].map(estimateTokens)).toEqual([1, 1, 1, 2]);
 });
 
-test("cuts a text into tokens that join to it and are each well-formed", () => {
+test("splits a text into well-formed tokens that join to it", () => {
   const text = "abc😀def😀😀 größe 漢字";
   const tokens = splitTokens(text);
   expect(tokens.join("")).toBe(text);
@@ -13,6 +13,6 @@ test("cuts a text into tokens that join to it and are each well-formed", () => {
   expect(tokens[0]).toBe("abc😀");
 });
 
-test("has no tokens for an empty text", () => {
+test("returns no tokens for an empty text", () => {
   expect(splitTokens("")).toEqual([]);
 });

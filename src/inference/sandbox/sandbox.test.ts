@@ -85,34 +85,34 @@ function streamedText(sse: string): string {
 }
 
 for (const [name, way] of Object.entries(ways)) {
-  test(`${name}: a whole answer says that it is simulated`, async () => {
+  test(`${name}: a response says that it is simulated`, async () => {
     const response = await ask(way, "Hello there");
     expect(response.status).toBe(200);
     expect(at(await response.json(), way.text)).toStartWith(`${prefix} You wrote: "Hello there".`);
   });
 
-  test(`${name}: the same request has the same bytes in answer, whole and streamed`, async () => {
+  test(`${name}: the same request gets the same bytes, whole and streamed`, async () => {
     const [one, other] = await Promise.all([ask(way, "same"), ask(way, "same")]);
     expect(await one.text()).toBe(await other.text());
     const [first, second] = await Promise.all([askStream(way, "same"), askStream(way, "same")]);
     expect(await first.text()).toBe(await second.text());
   });
 
-  test(`${name}: a stream carries the text of the whole answer`, async () => {
+  test(`${name}: a stream has the text of the whole response`, async () => {
     const whole = at(await (await ask(way, "Größe 漢字 😀")).json(), way.text);
     const response = await askStream(way, "Größe 漢字 😀");
     expect(response.headers.get("content-type")).toStartWith("text/event-stream");
     expect(streamedText(await response.text())).toBe(String(whole));
   });
 
-  test(`${name}: refuses with the wished status and retry-after`, async () => {
+  test(`${name}: refuses with the requested status and retry-after`, async () => {
     const response = await ask(way, "sandbox:status=429 sandbox:retry_after=7");
     expect(response.status).toBe(429);
     expect(response.headers.get("retry-after")).toBe("7");
     expect(at(await response.json(), way.error)).toContain("429");
   });
 
-  test(`${name}: refuses what is no JSON and what misses a field`, async () => {
+  test(`${name}: refuses invalid JSON and missing fields`, async () => {
     const broken = await fetch(sandbox.baseUrl + way.path, { method: "POST", body: "{" });
     const empty = await post(way.path, {});
     for (const response of [broken, empty]) {
@@ -121,7 +121,7 @@ for (const [name, way] of Object.entries(ways)) {
     }
   });
 
-  test(`${name}: waits before the answer and before each token`, async () => {
+  test(`${name}: delays the response and each token`, async () => {
     const start = performance.now();
     await (await ask(way, "sandbox:delay_ms=40")).text();
     const afterDelay = performance.now();
@@ -130,7 +130,7 @@ for (const [name, way] of Object.entries(ways)) {
     expect(performance.now() - afterDelay).toBeGreaterThanOrEqual(45);
   });
 
-  test(`${name}: cuts a stream after the wished events`, async () => {
+  test(`${name}: cuts a stream after the requested events`, async () => {
     const response = await askStream(way, "sandbox:cut_after=3");
     const received = await readUntilFailure(response);
     expect(received.failed).toBe(true);
@@ -138,13 +138,13 @@ for (const [name, way] of Object.entries(ways)) {
     expect(prefix.slice(0, 12)).toStartWith(streamedText(received.text));
   });
 
-  test(`${name}: cuts a whole answer in the middle`, async () => {
+  test(`${name}: cuts a whole response in the middle`, async () => {
     const received = await readUntilFailure(await ask(way, "sandbox:cut_after=3"));
     expect(received.failed).toBe(true);
     expect(() => JSON.parse(received.text)).toThrow();
   });
 
-  test(`${name}: resets the connection before the head`, async () => {
+  test(`${name}: resets the connection before the headers`, async () => {
     // Without keep-alive: on a connection that was used before, fetch takes a reset for a stale one
     // and retries.
     const body = JSON.stringify(way.body("sandbox:cut_after=0", { stream: true }));
@@ -152,7 +152,7 @@ for (const [name, way] of Object.entries(ways)) {
     await expect(fetch(url, { method: "POST", body, keepalive: false })).rejects.toThrow();
   });
 
-  test(`${name}: sends its error event after the wished events`, async () => {
+  test(`${name}: sends its error event after the requested events`, async () => {
     const text = await (await askStream(way, "sandbox:error_after=2")).text();
     expect(text).toContain(way.streamError);
     expect(text).toContain("failed in the middle");
@@ -160,7 +160,7 @@ for (const [name, way] of Object.entries(ways)) {
     expect(streamedText(text)).not.toContain("sandbox]");
   });
 
-  test(`${name}: stalls until the client leaves`, async () => {
+  test(`${name}: stalls until the client disconnects`, async () => {
     const abort = new AbortController();
     const response = await askStream(way, "sandbox:stall_after=2", abort.signal);
     const reader = response.body?.getReader();
@@ -173,7 +173,7 @@ for (const [name, way] of Object.entries(ways)) {
     await expect(next).rejects.toThrow();
   });
 
-  test(`${name}: answers with nothing`, async () => {
+  test(`${name}: returns an empty response`, async () => {
     expect(streamedText(await (await askStream(way, "sandbox:empty")).text())).toBe("");
     expect((await ask(way, "sandbox:empty")).status).toBe(200);
   });
@@ -190,7 +190,7 @@ async function readUntilFailure(response: Response): Promise<{ text: string; fai
   }
 }
 
-test("counts the tokens of a Messages request as its answer does", async () => {
+test("counts the tokens of a Messages request as in its response", async () => {
   const body = ways["anthropic-messages"]?.body("How many tokens are these?", { system: "Count." });
   const counted = at(await (await post("/v1/messages/count_tokens", body)).json(), "input_tokens");
   const used = at(await (await post("/v1/messages", body)).json(), "usage.input_tokens");
@@ -198,7 +198,7 @@ test("counts the tokens of a Messages request as its answer does", async () => {
   expect(used).toBe(counted);
 });
 
-test("answers unknown paths with 404", async () => {
+test("returns 404 for unknown paths", async () => {
   expect((await post("/v1/nothing", {})).status).toBe(404);
 });
 
@@ -207,11 +207,11 @@ test("lists its models", async () => {
   expect(at(list, "data.0.id")).toBe("sandbox-chat");
 });
 
-test("every directive says what it does", () => {
+test("every directive has a description", () => {
   for (const facts of Object.values(directiveTable)) expect(facts.meaning).toEndWith(".");
 });
 
-test("stopping ends what is stalled", async () => {
+test("stopping the sandbox ends stalled responses", async () => {
   const other = startSandbox({ clock: systemClock });
   const body = {
     model: "m",

@@ -26,18 +26,18 @@ const answerTo = (text: string, more: Partial<ReadPrompt> = {}): SimulatedChoice
   firstChoice(replyTo(text, more));
 const textOf = (choice: SimulatedChoice): string => choice.text.join("");
 
-test("says first that it is simulated, and repeats the prompt", () => {
+test("starts with the simulation notice and repeats the prompt", () => {
   expect(textOf(answerTo("Why is the sky blue?"))).toStartWith(
     '[simulated by the Switchyard sandbox] You wrote: "Why is the sky blue?".',
   );
 });
 
-test("gives the same answer to the same prompt and another to another", () => {
+test("gives the same response to the same prompt, and different ones to different prompts", () => {
   expect(replyTo("one")).toEqual(replyTo("one"));
   expect(replyTo("one")).not.toEqual(replyTo("two"));
 });
 
-test("calls the first tool with arguments that fit its schema", () => {
+test("calls the first tool with arguments that match its schema", () => {
   const choice = answerTo("Weather?", { tools: [weather, clock] });
   expect(choice.finish).toBe("tool_calls");
   expect(choice.calls.map((call) => [call.name, call.argumentTokens.join("")])).toEqual([
@@ -45,7 +45,7 @@ test("calls the first tool with arguments that fit its schema", () => {
   ]);
 });
 
-test("calls the tool that is named", () => {
+test("calls the named tool", () => {
   const named = {
     tools: [weather, clock],
     toolChoice: { mode: "named", name: "get_time" },
@@ -55,7 +55,7 @@ test("calls the tool that is named", () => {
   ).toEqual(["get_time"]);
 });
 
-test("calls as many tools as the text says, one where parallel calls are off", () => {
+test("calls as many tools as requested, or one without parallel calls", () => {
   const offer = { tools: [weather, clock] };
   const names = (choice: SimulatedChoice): string[] => choice.calls.map((call) => call.name);
   const three = answerTo("sandbox:calls=3", offer);
@@ -68,7 +68,7 @@ test("calls as many tools as the text says, one where parallel calls are off", (
   expect(names(answerTo("x", { ...offer, toolChoice: { mode: "none" } }))).toEqual([]);
 });
 
-test("answers in text after tool results", () => {
+test("responds with text after tool results", () => {
   const turns: ReadPrompt["turns"] = [
     { role: "user", text: "Weather?", mediaCount: 0 },
     { role: "assistant", text: "{}", mediaCount: 0 },
@@ -85,7 +85,7 @@ test("stops before the earliest stop sequence", () => {
   expect(choice).toMatchObject({ finish: "stop", stopSequence: "wrote" });
 });
 
-test("ends at the token limit, reasoning included", () => {
+test("ends at the token limit, including reasoning", () => {
   const choice = answerTo("hello", { maxTokens: 20, effort: "low" });
   expect(choice.finish).toBe("length");
   expect(choiceTokens(choice)).toHaveLength(20);
@@ -93,7 +93,7 @@ test("ends at the token limit, reasoning included", () => {
   expect(answerTo("hello", { maxTokens: 0 })).toMatchObject({ text: [], finish: "length" });
 });
 
-test("makes the text as long as wished, and the limit still holds", () => {
+test("has the requested length, up to the token limit", () => {
   expect(answerTo("sandbox:tokens=100").text).toHaveLength(100);
   expect(answerTo("sandbox:tokens=3").text).toHaveLength(3);
   expect(answerTo("sandbox:tokens=20000").text).toHaveLength(20_000);
@@ -109,7 +109,7 @@ test("reasons longer with more effort, and not at all without", () => {
   expect(answerTo("x").reasoning).toEqual([]);
 });
 
-test("answers with JSON where JSON is asked for", () => {
+test("responds with JSON if requested", () => {
   expect(JSON.parse(textOf(answerTo("hi", { format: { kind: "json" } })))).toEqual({
     simulated: true,
     by: "Switchyard sandbox",
@@ -121,7 +121,7 @@ test("answers with JSON where JSON is asked for", () => {
   });
 });
 
-test("counts the usage of all choices in parts that fit together", () => {
+test("counts the usage of all choices in consistent parts", () => {
   const reply = replyTo("sandbox:cached_tokens=4 sandbox:cache_write_tokens=999", {
     choiceCount: 2,
     effort: "low",
@@ -133,14 +133,14 @@ test("counts the usage of all choices in parts that fit together", () => {
   expect(reply.choices.map(textOf)[0]).not.toBe(reply.choices.map(textOf)[1]);
 });
 
-test("has neither content nor usage when the prompt wants none", () => {
+test("omits content or usage if the prompt requests it", () => {
   expect(replyTo("sandbox:no_usage").usage).toBeUndefined();
   const empty = replyTo("sandbox:empty", { effort: "high", tools: [weather] });
   expect(choiceTokens(firstChoice(empty))).toEqual([]);
   expect(empty.usage?.outputTokens).toBe(0);
 });
 
-test("media and tools count as input", () => {
+test("counts media and tools as input", () => {
   const text = replyTo("abcd").usage?.inputTokens;
   const media = replyTo("", { turns: [{ role: "user", text: "abcd", mediaCount: 2 }] }).usage
     ?.inputTokens;
@@ -194,19 +194,19 @@ const cases: Record<string, z.ZodType> = {
 };
 
 for (const [name, schema] of Object.entries(cases)) {
-  test(`an example satisfies its schema: ${name}`, () => {
+  test(`exampleOfSchema returns a valid example: ${name}`, () => {
     const example = exampleOfSchema(z.toJSONSchema(schema));
     expect(() => schema.parse(example)).not.toThrow();
     expect(exampleOfSchema(z.toJSONSchema(schema))).toEqual(example);
   });
 }
 
-test("reads Gemini's upper-case type names", () => {
+test("exampleOfSchema reads Gemini's upper-case type names", () => {
   const schema = { type: "OBJECT", properties: { n: { type: "INTEGER" } }, required: ["n"] };
   expect(exampleOfSchema(schema)).toEqual({ n: 1 });
 });
 
-test("comes to an end with schemas that nothing satisfies", () => {
+test("exampleOfSchema terminates for schemas without a valid value", () => {
   const endless = { type: "object", properties: { self: { $ref: "#" } }, required: ["self"] };
   expect(exampleOfSchema(endless)).toHaveProperty("self");
   expect(exampleOfSchema({ allOf: [{ $ref: "#" }] })).toBeString();

@@ -8,7 +8,7 @@ const answersOf = (questions: object): unknown =>
     }
   ).answers;
 
-test("an option is the likelier the more words it has in common with the state", () => {
+test("an option is more likely the more words it shares with the state", () => {
   expect(
     answersOf({
       late: {
@@ -34,12 +34,12 @@ test("an option is the likelier the more words it has in common with the state",
   });
 });
 
-test("what nobody can tell is even, and the same request has the same answer", () => {
+test("options without evidence are equally likely, and the response is deterministic", () => {
   const even = { bad: { type: "score", instructions: "?", criteria: ["x", "y"] } };
   expect(answersOf(even)).toMatchObject({ bad: { score: 0.5, confidence: 0.5 } });
   expect(answersOf(even)).toEqual(answersOf(even));
 });
 
-test("what is no question is refused", () => {
+test("an unknown question type is refused", () => {
   expect(() => answersOf({ bad: { type: "guess", instructions: "?" } })).toThrow();
 });

@@ -81,7 +81,7 @@ test("chat: role first, deltas, finish, usage last, then [DONE]", () => {
   );
 });
 
-test("chat: a call opens with id and name, later deltas carry arguments only", () => {
+test("chat: a tool call starts with id and name, later deltas have only arguments", () => {
   const tools = [{ type: "function", function: { name: "look", parameters: schema } }];
   const { events } = answered(openaiChat, {
     model: "m",
@@ -101,7 +101,7 @@ test("chat: a call opens with id and name, later deltas carry arguments only", (
   expect(events.at(-1)).toHaveProperty("choices.0.finish_reason", "tool_calls");
 });
 
-test("messages: one block after the other, thinking with its signature first", () => {
+test("messages: blocks follow one another, thinking with its signature first", () => {
   const body = {
     model: "m",
     max_tokens: 500,
@@ -139,7 +139,7 @@ test("messages: one block after the other, thinking with its signature first", (
   });
 });
 
-test("messages: thinking can be left out, its signature stays", () => {
+test("messages: omitted thinking keeps its signature", () => {
   const thinking = { type: "adaptive", display: "omitted" };
   const body = {
     model: "m",
@@ -152,7 +152,7 @@ test("messages: thinking can be left out, its signature stays", () => {
   expect(events[3]).toMatchObject({ delta: { type: "signature_delta" } });
 });
 
-test("messages: a stop sequence, the token limit and cached input are told", () => {
+test("messages: stop sequence, token limit and cached input are reported", () => {
   const base = {
     model: "m",
     max_tokens: 500,
@@ -173,7 +173,7 @@ test("messages: a stop sequence, the token limit and cached input are told", () 
   });
 });
 
-test("messages: tool results are answered in text, whatever text stands beside them", () => {
+test("messages: tool results get a text response, also beside other text", () => {
   const body = {
     model: "m",
     max_tokens: 500,
@@ -195,7 +195,7 @@ test("messages: tool results are answered in text, whatever text stands beside t
   });
 });
 
-test("responses: every item is announced, filled and closed; numbers have no gap", () => {
+test("responses: every item is added, filled and done; sequence numbers have no gaps", () => {
   const body = {
     model: "m",
     input: [{ role: "user", content: "Hi" }],
@@ -224,7 +224,7 @@ test("responses: every item is announced, filled and closed; numbers have no gap
   );
 });
 
-test("responses: refuses a previous response, echoes what was asked", () => {
+test("responses: refuses a previous response and echoes the request's settings", () => {
   expect(() =>
     answered(openaiResponses, { model: "m", input: "x", previous_response_id: "resp_1" }),
   ).toThrow("not found");
@@ -244,7 +244,7 @@ test("responses: refuses a previous response, echoes what was asked", () => {
   });
 });
 
-test("responses: an output of a call is answered in text", () => {
+test("responses: a call output gets a text response", () => {
   const input = [
     { type: "message", role: "user", content: [{ type: "input_text", text: "Hi" }] },
     { type: "function_call", call_id: "c", name: "look", arguments: "{}" },
@@ -256,7 +256,7 @@ test("responses: an output of a call is answered in text", () => {
   });
 });
 
-test("google: usage grows with every chunk, the last one says why it ended", () => {
+test("google: usage grows with every chunk, and the last chunk has the finish reason", () => {
   const body = {
     contents: [
       {
@@ -277,7 +277,7 @@ test("google: usage grows with every chunk, the last one says why it ended", () 
   );
 });
 
-test("google: a function call comes whole and still ends with STOP", () => {
+test("google: a function call is sent whole and ends with STOP", () => {
   const contents = [{ role: "user", parts: [{ text: "Hi" }] }];
   const tools = [{ functionDeclarations: [{ name: "look", parametersJsonSchema: schema }] }];
   const { whole, events } = answered(googleGenerate, { contents, tools });
@@ -299,6 +299,6 @@ test("google: a function call comes whole and still ends with STOP", () => {
   });
 });
 
-test("google: refuses a method that it does not have", () => {
+test("google: refuses an unsupported method", () => {
   expect(() => answered(googleGenerate, { contents: [] }, "embedContent")).toThrow("embedContent");
 });
