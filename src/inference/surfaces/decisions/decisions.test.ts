@@ -16,14 +16,14 @@ const score: Question = {
 
 const body = (question: unknown) => ({ model: "m/d", state: "s", questions: { q: question } });
 
-describe("what may be asked", () => {
+describe("readDecisionRequest accepts", () => {
   test.each<[string, Question]>([
     ["noul", noul],
-    ["noul with meanings", { ...noul, criteria: { true: "after ten" } }],
+    ["noul with criteria", { ...noul, criteria: { true: "after ten" } }],
     ["choice", choice],
     ["score", score],
     [
-      "guidance in JSON",
+      "instructions and criteria in JSON",
       {
         type: "choice",
         instructions: { ask: "who" },
@@ -31,7 +31,7 @@ describe("what may be asked", () => {
       },
     ],
     [
-      "score of ten levels",
+      "score with ten levels",
       { ...score, criteria: Array.from({ length: 10 }, (_, level) => `level ${level}`) },
     ],
   ])("%s", (_, question) =>
@@ -43,7 +43,7 @@ describe("what may be asked", () => {
   });
 });
 
-describe("what is refused, and where", () => {
+describe("readDecisionRequest refuses, with the path of the field,", () => {
   test.each<[string, unknown, string]>([
     ["no model", { ...body(noul), model: "" }, "model"],
     ["no state", { ...body(noul), state: undefined }, "state"],
@@ -52,16 +52,16 @@ describe("what is refused, and where", () => {
     ["an array of questions", { ...body(noul), questions: [noul] }, "questions"],
     ["an empty map", { ...body(noul), questions: {} }, "questions"],
     [
-      "more questions than anybody has",
+      "more than 256 questions",
       { ...body(noul), questions: { ...Array.from({ length: 257 }, () => noul) } },
       "questions",
     ],
-    ["a question that is a text", body("late?"), "questions.q"],
-    ["another type", body({ ...noul, type: "guess" }), "questions.q.type"],
+    ["a question that is a string", body("late?"), "questions.q"],
+    ["an unknown type", body({ ...noul, type: "guess" }), "questions.q.type"],
     ["no instructions", body({ type: "noul" }), "questions.q.instructions"],
-    ["a third meaning", body({ ...noul, criteria: { maybe: "x" } }), "questions.q.criteria.maybe"],
+    ["a third verdict", body({ ...noul, criteria: { maybe: "x" } }), "questions.q.criteria.maybe"],
     [
-      "a meaning that is no text",
+      "a criterion that is not a string",
       body({ ...noul, criteria: { true: 1 } }),
       "questions.q.criteria.true",
     ],
@@ -84,7 +84,7 @@ describe("what is refused, and where", () => {
       body({ ...score, criteria: Array.from({ length: 11 }, () => "a") }),
       "questions.q.criteria",
     ],
-    ["a level that is no text", body({ ...score, criteria: ["a", 2] }), "questions.q.criteria[1]"],
+    ["a level as a number", body({ ...score, criteria: ["a", 2] }), "questions.q.criteria[1]"],
   ])("%s", (_, value, param) => {
     expect(() => readDecisionRequest(value as Record<string, unknown>)).toThrow(
       expect.objectContaining({ code: "bad_request", param }),
@@ -92,7 +92,7 @@ describe("what is refused, and where", () => {
   });
 });
 
-describe("a provider's own answers", () => {
+describe("readAnswer", () => {
   const chosen = {
     type: "choice",
     choice: "cat",
@@ -111,26 +111,26 @@ describe("a provider's own answers", () => {
     [noul, { type: "noul", noul: 0.25 }],
     [choice, chosen],
     [score, scored],
-  ])("are passed on %#", (question, answer) =>
+  ])("returns a valid answer unchanged %#", (question, answer) =>
     expect(readAnswer(question, { ...answer, more: 1 })).toEqual(answer as never),
   );
 
-  test("levels in a list, without a legend and without confidence, are told as others", () => {
+  test("normalizes a score without a legend and a confidence", () => {
     expect(
       readAnswer(score, { type: "score", score: 1.2, probabilities: [0.1, 0.6, 0.3] }),
     ).toEqual(scored as never);
   });
 
   test.each<[string, Question, unknown]>([
-    ["none", noul, undefined],
-    ["of another type", noul, chosen],
-    ["beyond 1", noul, { type: "noul", noul: 1.5 }],
-    ["an option that nobody offered", choice, { ...chosen, choice: "toString" }],
-    ["without probabilities", choice, { ...chosen, probabilities: undefined }],
-    ["of a confidence beyond 1", choice, { ...chosen, confidence: 2 }],
-    ["of too few levels", score, { ...scored, probabilities: [0.5, 0.5] }],
-    ["of a score that is no number", score, { ...scored, score: "1" }],
-  ])("are no answers: %s", (_, question, answer) =>
+    ["no value", noul, undefined],
+    ["another type", noul, chosen],
+    ["a noul above 1", noul, { type: "noul", noul: 1.5 }],
+    ["an unknown option", choice, { ...chosen, choice: "toString" }],
+    ["no probabilities", choice, { ...chosen, probabilities: undefined }],
+    ["a confidence above 1", choice, { ...chosen, confidence: 2 }],
+    ["too few levels", score, { ...scored, probabilities: [0.5, 0.5] }],
+    ["a score that is not a number", score, { ...scored, score: "1" }],
+  ])("refuses an answer with %s", (_, question, answer) =>
     expect(readAnswer(question, answer)).toBeUndefined(),
   );
 });
@@ -144,7 +144,7 @@ describe("answers from log probabilities", () => {
     return { ...(top[0] as { token: string; logprob: number }), top };
   };
 
-  test("a question says its options and asks for one token, with its candidates", () => {
+  test("come from a prompt that lists the options and requests one token with candidates", () => {
     const asked = chatQuestionOf({ hour: 23 }, choice);
     expect(asked).toMatchObject({ outputTokensMax: 1, candidates: 20 });
     for (const line of ['"hour":23', "Who?", "A) cat: a small beast", "B) dog"])
@@ -152,20 +152,20 @@ describe("answers from log probabilities", () => {
     expect(chatQuestionOf("x", noul).user).toContain("- Yes\n- No");
   });
 
-  test("spellings of an option count together, and what is none of them not at all", () => {
+  test("add up the spellings of an option, and ignore other tokens", () => {
     const shares = sharesOf(noul, tokens({ Yes: 0.4, " yes": 0.2, NO: 0.2, Maybe: 0.2 }));
     expect(shares?.map((share) => Math.round(share * 1e6) / 1e6)).toEqual([0.75, 0.25]);
   });
 
-  test("the token itself counts where its candidates leave it out", () => {
+  test("count the chosen token if it is not among the candidates", () => {
     expect(sharesOf(noul, { token: "No", logprob: 0, top: [] })).toEqual([0, 1]);
   });
 
-  test("without any option among the candidates there is no answer", () => {
+  test("are undefined if no option is among the candidates", () => {
     expect(sharesOf(choice, tokens({ "<think>": 0.9, The: 0.1 }))).toBeUndefined();
   });
 
-  test("the answers of the three types", () => {
+  test("have the form of each of the three types", () => {
     expect(answerOf(noul, [0.75, 0.25])).toEqual({ type: "noul", noul: 0.75 });
     expect(answerOf(choice, [0.25, 0.75])).toEqual({
       type: "choice",

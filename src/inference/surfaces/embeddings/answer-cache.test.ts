@@ -22,8 +22,8 @@ const storeOf = (bytesMax = 1_000_000) => {
   return { clock, store: new MemoryAnswerStore({ clock, bytesMax }) };
 };
 
-describe("the store", () => {
-  test("forgets an answer when its time is over", async () => {
+describe("the cache store", () => {
+  test("drops an entry after its TTL", async () => {
     const { clock, store } = storeOf();
     await store.set("k", answerOf("x"), 10);
     clock.advance(9_999);
@@ -33,7 +33,7 @@ describe("the store", () => {
     expect(store.heldBytes).toBe(0);
   });
 
-  test("never holds more than its bound, and forgets what was asked for longest ago", async () => {
+  test("stays within its size limit and drops the least recently used entry", async () => {
     const { store } = storeOf(40_000);
     for (const name of ["a", "b", "c", "d"]) await store.set(name, answerOf("x".repeat(9_000)), 60);
     expect((await store.get("a"))?.tail).toHaveLength(9_000);
@@ -45,7 +45,7 @@ describe("the store", () => {
     expect(store.heldBytes).toBeLessThanOrEqual(40_000);
   });
 
-  test("an answer that would fill it is not kept, and one that is replaced counts once", async () => {
+  test("does not store an oversized entry, and counts a replaced one once", async () => {
     const { store } = storeOf(40_000);
     await store.set("big", answerOf("x".repeat(20_000)), 60);
     expect(await store.get("big")).toBeUndefined();
@@ -54,10 +54,10 @@ describe("the store", () => {
   });
 });
 
-describe("the cache", () => {
+describe("the response cache", () => {
   const cacheOf = (isShared = (): boolean => true) => new AnswerCache(storeOf().store, isShared);
 
-  test("one request goes for all that ask at the same time", async () => {
+  test("sends one request for concurrent identical requests", async () => {
     const cache = cacheOf();
     const gate = Promise.withResolvers<KeptAnswer>();
     let asked = 0;
@@ -72,7 +72,7 @@ describe("the cache", () => {
     expect([asked, cache.underWayCount]).toEqual([1, 0]);
   });
 
-  test("a failure is not kept, and is shared where it would be the same for all", async () => {
+  test("does not store a failure, and shares it with waiting callers if it concerns all", async () => {
     const cache = cacheOf();
     let asked = 0;
     const make = async (): Promise<KeptAnswer> => {
@@ -89,7 +89,7 @@ describe("the cache", () => {
     );
   });
 
-  test("a failure of one caller's own lets the next one try", async () => {
+  test("retries for the next caller after a failure that concerns only one caller", async () => {
     const cache = cacheOf(() => false);
     const failing = cache.answer("k", {
       ttlSeconds: 60,
@@ -112,7 +112,7 @@ describe("the cache", () => {
     };
   }
 
-  test("one gateway asks for what several are asked for, the next where that fails", async () => {
+  test("lets one gateway send the request for all, and the next if it fails", async () => {
     const { store } = storeOf();
     const holders = new Map<string, string>();
     const [one, two, three] = ["one", "two", "three"].map(
@@ -140,7 +140,7 @@ describe("the cache", () => {
     expect([asked.length, asked[0], holders.size]).toEqual([2, "one", 0]);
   });
 
-  test("where turns cannot be asked for, each gateway makes its own answer", async () => {
+  test("lets each gateway send its own request if turns are unavailable", async () => {
     const turns: AnswerTurns = {
       take: () => Promise.reject(new Error("away")),
       release: () => undefined,
@@ -151,7 +151,7 @@ describe("the cache", () => {
     expect((await cache.answer("k", { ttlSeconds: 60, make })).tail).toBe("x");
   });
 
-  test("a store that fails is as good as an empty one", async () => {
+  test("works without a store that fails", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     const broken = new AnswerCache({ get: gone, set: gone }, () => true);
     expect(
@@ -160,7 +160,7 @@ describe("the cache", () => {
   });
 });
 
-describe("keys", () => {
+describe("cache keys", () => {
   const scope: CacheScope = {
     workspaceId: "ws_1",
     modelId: "m/e",
@@ -176,7 +176,7 @@ describe("keys", () => {
       ...scopeChanges,
     });
 
-  test("the same request has the same key, whoever sends it in whichever session", () => {
+  test("are equal for equal requests of any user and session", () => {
     expect(keyOf({ user: "u", session_id: "s", trace: {} })).toBe(keyOf());
     expect(keyOf({ b: 1, a: 2 })).toBe(keyOf({ a: 2, b: 1 }));
     expect(keyOf({ input: ["text"] })).toBe(keyOf());
@@ -188,12 +188,12 @@ describe("keys", () => {
     ["input", keyOf({ input: "other" })],
     ["dimensions", keyOf({ dimensions: 3 })],
     ["format", keyOf({ encoding_format: "base64" })],
-    ["field of the vendor", keyOf({ input_type: "query" })],
+    ["vendor field", keyOf({ input_type: "query" })],
     ["provider", keyOf({}, { providers: [{ only: ["acme"] }, null] })],
-    ["key of the caller's own", keyOf({}, { ownKey: "mine" })],
-  ])("another %s is another key", (_, key) => expect(key).not.toBe(keyOf()));
+    ["gw-cache-key", keyOf({}, { ownKey: "mine" })],
+  ])("differ for another %s", (_, key) => expect(key).not.toBe(keyOf()));
 
-  test("a key of the caller's own stands for the input, never for model, format or workspace", () => {
+  test("use gw-cache-key in place of the input, but not of model, format or workspace", () => {
     const own = { ownKey: "mine" };
     expect(keyOf({ input: "other" }, own)).toBe(keyOf({}, own));
     const others = [
@@ -205,7 +205,7 @@ describe("keys", () => {
   });
 });
 
-describe("headers", () => {
+describe("readCachePolicy", () => {
   test.each<[Record<string, string>, ReturnType<typeof readCachePolicy>]>([
     [{}, { ttlSeconds: 3_600, ownKey: undefined }],
     [

@@ -63,7 +63,7 @@ const requests: [asked: string, changes: Partial<EmbeddingBatch>, row: Row][] = 
     },
   ],
   [
-    "one text in base64 and fewer dimensions, for a user",
+    "one text as base64 with fewer dimensions and a user",
     {
       inputs: ["one"],
       format: "base64",
@@ -101,7 +101,7 @@ const requests: [asked: string, changes: Partial<EmbeddingBatch>, row: Row][] = 
     },
   ],
   [
-    "fields of the vendors, and the side of the search",
+    "vendor fields and the input type",
     { inputs: ["one"], rest: { input_type: "query", truncation: false } },
     {
       "openai-embeddings": { input_type: "query", truncation: false, model: "m", input: "one" },
@@ -144,7 +144,7 @@ const requests: [asked: string, changes: Partial<EmbeddingBatch>, row: Row][] = 
     },
   ],
   [
-    "a text and a picture in one",
+    "a text and an image in one input",
     { inputs: [picture] },
     {
       "openai-embeddings": { model: "m", input: [picture] },
@@ -169,7 +169,7 @@ const requests: [asked: string, changes: Partial<EmbeddingBatch>, row: Row][] = 
     },
   ],
   [
-    "a picture beside a text",
+    "an image beside a text",
     { inputs: ["one", onePicture] },
     {
       "openai-embeddings": { model: "m", input: ["one", onePicture] },
@@ -194,7 +194,7 @@ const requests: [asked: string, changes: Partial<EmbeddingBatch>, row: Row][] = 
   ],
 ];
 
-describe("what providers are asked", () => {
+describe("embedding requests", () => {
   for (const [asked, changes, row] of requests) {
     test.each(Object.keys(dialects))(`${asked}: %s`, (name) => {
       const encode = (): unknown => dialects[name]?.encode(batch(changes));
@@ -253,9 +253,9 @@ const answers: Record<string, { body: object; usage: object }> = {
   },
 };
 
-describe("what providers answer", () => {
+describe("embedding responses", () => {
   test.each(Object.entries(answers))(
-    "%s: vectors in the order of the inputs, and the usage",
+    "%s: vectors are in the order of the inputs, with usage",
     (name, { body, usage }) => {
       expect(dialects[name]?.decode(body)).toMatchObject({
         vectors: [
@@ -267,7 +267,7 @@ describe("what providers answer", () => {
     },
   );
 
-  test.each(Object.keys(dialects))("%s: what is no answer is none", (name) => {
+  test.each(Object.keys(dialects))("%s: an invalid response is undefined", (name) => {
     for (const body of [
       {},
       { data: [{ index: 0, embedding: "%%" }] },
@@ -286,12 +286,12 @@ describe("what providers answer", () => {
     }
   });
 
-  test("counts of a usage that cannot be true are clamped and flagged", () => {
+  test("impossible usage counts are clamped and flagged", () => {
     const part = openaiEmbeddings.decode(listed({ prompt_tokens: -3 }));
     expect(part?.metered).toEqual({ usage: { inputTokens: 0 }, estimated: false, clamped: true });
   });
 
-  test("kinds of input are told apart where the provider does", () => {
+  test("usage by modality is read if the provider reports it", () => {
     const kinds = { text_tokens: 4, image_tokens: 5, audio_tokens: 0 };
     const openai = openaiEmbeddings.decode(
       listed({ prompt_tokens: 9, prompt_tokens_details: kinds }),

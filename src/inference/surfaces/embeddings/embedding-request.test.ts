@@ -3,7 +3,7 @@ import { embeddingTokens, readEmbeddingRequest, sortOfStrategy } from "./embeddi
 
 const body = (changes: Record<string, unknown>) => ({ model: "m/e", input: "text", ...changes });
 
-describe("what may be sent", () => {
+describe("readEmbeddingRequest accepts", () => {
   test.each<[string, unknown, unknown]>([
     ["a string", "one", ["one"]],
     ["strings", ["one", "two"], ["one", "two"]],
@@ -14,7 +14,7 @@ describe("what may be sent", () => {
     expect(readEmbeddingRequest(body({ input })).inputs).toEqual(inputs as never),
   );
 
-  test("unknown fields are kept, those of the gateway are not", () => {
+  test("unknown fields for the provider, without the gateway's own fields", () => {
     const read = readEmbeddingRequest(
       body({
         input_type: "query",
@@ -34,14 +34,14 @@ describe("what may be sent", () => {
     });
   });
 
-  test("null is as good as absent", () => {
+  test("null as an absent field", () => {
     expect(
       readEmbeddingRequest(body({ encoding_format: null, dimensions: null, user: null })),
     ).toMatchObject({ format: "float" });
   });
 });
 
-describe("what is refused, and where", () => {
+describe("readEmbeddingRequest refuses, with the path of the field,", () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ["no model", { model: undefined }, "missing_required_fields", "model"],
     ["no input", { input: undefined }, "missing_required_fields", "input"],
@@ -49,17 +49,17 @@ describe("what is refused, and where", () => {
     ["an empty text", { input: "" }, "invalid_request_error", "input"],
     ["no entries", { input: [] }, "invalid_request_error", "input"],
     ["an empty entry", { input: ["a", ""] }, "invalid_request_error", "input[1]"],
-    ["a number among texts", { input: ["a", 1] }, "invalid_request_error", "input[1]"],
-    ["token ids that are none", { input: [1, -1] }, "invalid_request_error", "input"],
+    ["a number among strings", { input: ["a", 1] }, "invalid_request_error", "input[1]"],
+    ["invalid token ids", { input: [1, -1] }, "invalid_request_error", "input"],
     ["an object as input", { input: { text: "a" } }, "invalid_request_error", "input"],
     [
-      "a format that nobody knows",
+      "an unknown encoding_format",
       { encoding_format: "int8" },
       "invalid_request_error",
       "encoding_format",
     ],
-    ["no dimensions", { dimensions: 0 }, "invalid_request_error", "dimensions"],
-    ["half a dimension", { dimensions: 1.5 }, "invalid_request_error", "dimensions"],
+    ["dimensions of 0", { dimensions: 0 }, "invalid_request_error", "dimensions"],
+    ["fractional dimensions", { dimensions: 1.5 }, "invalid_request_error", "dimensions"],
     [
       "a session id that is too long",
       { session_id: "s".repeat(257) },
@@ -73,7 +73,7 @@ describe("what is refused, and where", () => {
   });
 });
 
-test("tokens are estimated, or counted where they are ids", () => {
+test("embeddingTokens estimates tokens of texts and counts token ids", () => {
   expect(embeddingTokens(["12345678", [1, 2, 3]])).toBe(5);
 });
 
@@ -87,7 +87,7 @@ describe("X-Routing-Strategy", () => {
     ["", undefined],
   ])("%p", (strategy, sort) => expect(sortOfStrategy(strategy)).toBe(sort as never));
 
-  test("others are refused", () => {
+  test("refuses unknown strategies", () => {
     expect(() => sortOfStrategy("constructor")).toThrow(
       expect.objectContaining({ code: "invalid_request_error", param: "X-Routing-Strategy" }),
     );

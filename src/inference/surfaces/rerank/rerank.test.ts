@@ -25,7 +25,7 @@ const body = (changes: Record<string, unknown> = {}) => ({
 const request = (changes: Record<string, unknown> = {}): RerankRequest =>
   readRerankRequest(body(changes));
 
-describe("what providers are asked", () => {
+describe("rerank requests", () => {
   const plain: Record<string, object> = {
     "cohere-rerank": { model: "m", query: "q", documents: ["one", "two"] },
     "jina-rerank": { model: "m", query: "q", documents: ["one", "two"], return_documents: false },
@@ -74,7 +74,7 @@ describe("what providers are asked", () => {
   });
 });
 
-describe("what providers answer", () => {
+describe("rerank responses", () => {
   const ranked = [
     { index: 1, relevance_score: 0.9, document: "two" },
     { index: 0, relevance_score: 0.1 },
@@ -104,7 +104,7 @@ describe("what providers answer", () => {
     expect(dialects[name]?.decode(answer)).toEqual(part as never),
   );
 
-  test.each(Object.keys(dialects))("%s: what is no answer is none", (name) => {
+  test.each(Object.keys(dialects))("%s: an invalid response is undefined", (name) => {
     for (const entry of [
       { index: 0 },
       { index: 0.5, relevance_score: 1 },
@@ -117,28 +117,28 @@ describe("what providers answer", () => {
   });
 });
 
-describe("what is billed", () => {
-  test("four characters a token over the query and all documents", () => {
+describe("billed rerank tokens", () => {
+  test("are four characters per token of the query and all documents", () => {
     expect(billedTokens(request({ query: "12345", documents: ["678", "9012"] }))).toBe(3);
   });
-  test("at least 1,000 tokens a search unit that the provider reports", () => {
+  test("are at least 1,000 per search unit that the provider reports", () => {
     expect(billedTokens(request(), 2)).toBe(2_000);
     expect(billedTokens(request({ query: "x".repeat(12_000) }), 2)).toBe(3_002);
   });
-  test("a hold expects a search unit for each hundred documents", () => {
+  test("are expected as one search unit per hundred documents for a hold", () => {
     expect(expectedTokens(request({ documents: Array.from({ length: 101 }, () => "d") }))).toBe(
       2_000,
     );
   });
 });
 
-describe("what is refused, and where", () => {
+describe("rerank requests are refused, with the path of the field, for", () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ["no model", { model: undefined }, "missing_required_fields", "model"],
     ["no query", { query: "" }, "missing_required_fields", "query"],
     ["no documents", { documents: undefined }, "missing_required_fields", "documents"],
-    ["a query that is no text", { query: 5 }, "invalid_request", "query"],
-    ["a list that is none", { documents: "one" }, "invalid_request", "documents"],
+    ["a query that is not a string", { query: 5 }, "invalid_request", "query"],
+    ["documents that are not a list", { documents: "one" }, "invalid_request", "documents"],
     ["an empty list", { documents: [] }, "invalid_request", "documents"],
     [
       "1,001 documents",
@@ -146,7 +146,7 @@ describe("what is refused, and where", () => {
       "invalid_request",
       "documents",
     ],
-    ["a document that is no text", { documents: ["a", 5] }, "invalid_request", "documents[1]"],
+    ["a document that is not a string", { documents: ["a", 5] }, "invalid_request", "documents[1]"],
     [
       "a document without a text",
       { documents: [{ title: "a" }] },
@@ -154,9 +154,9 @@ describe("what is refused, and where", () => {
       "documents[0]",
     ],
     ["top_n of 0", { top_n: 0 }, "invalid_request", "top_n"],
-    ["top_n in words", { top_n: "2" }, "invalid_request", "top_n"],
+    ["top_n as a string", { top_n: "2" }, "invalid_request", "top_n"],
     [
-      "return_documents in words",
+      "return_documents as a string",
       { return_documents: "yes" },
       "invalid_request",
       "return_documents",
@@ -172,7 +172,7 @@ describe("what is refused, and where", () => {
     expect(() => request(changes)).toThrow(expect.objectContaining({ code, param }));
   });
 
-  test("1,000 documents are taken", () => {
+  test("but 1,000 documents are accepted", () => {
     expect(request({ documents: Array.from({ length: 1_000 }, () => "d") }).documents).toHaveLength(
       1_000,
     );
