@@ -55,11 +55,11 @@ const expected: SseEvent[] = [
   { event: "error", data: '{"type":"error","error":{"type":"api_error","message":"boom"}}' },
 ];
 
-test("messages become the events that they hold, and exceptions become errors", () => {
+test("decodes messages to their events, and exceptions to errors", () => {
   expect(eventsOf(all)).toEqual(expected);
 });
 
-test("the same wherever the bytes are cut", () => {
+test("decodes the same events for any split of the bytes", () => {
   const whole = JSON.stringify(expected);
   for (let cut = 0; cut <= all.length; cut += 1) {
     const events = JSON.stringify(eventsOf(all.subarray(0, cut), all.subarray(cut)));
@@ -68,7 +68,7 @@ test("the same wherever the bytes are cut", () => {
   expect(JSON.stringify(eventsOf(...[...all].map((byte) => Uint8Array.of(byte))))).toBe(whole);
 });
 
-test("a chunk may be reused by its owner", () => {
+test("does not keep a reference to a chunk", () => {
   const frames = decoderOf();
   const chunk = Buffer.from(bytesOf("start"));
   const half = chunk.subarray(0, 40);
@@ -77,19 +77,19 @@ test("a chunk may be reused by its owner", () => {
   expect(frames.push(bytesOf("start").subarray(40))).toEqual(expected.slice(0, 1));
 });
 
-test("exceptions of Converse keep their names", () => {
+test("keeps the names of Converse exceptions", () => {
   expect(decoderOf("named").push(bytesOf("throttled", "failed"))).toEqual([
     { event: "exception:throttlingException", data: '{"message":"Too many requests"}' },
     { event: "exception:InternalServerException", data: '{"message":"boom"}' },
   ]);
 });
 
-test("a message that was cut is none", () => {
+test("ignores a truncated message", () => {
   expect(eventsOf(bytesOf("start", "text").subarray(0, -1))).toEqual(expected.slice(0, 1));
 });
 
-describe("bytes that are no event stream end the answer", () => {
-  test("whichever byte is wrong", () => {
+describe("a malformed event stream is an error:", () => {
+  test("with any corrupted byte", () => {
     const message = bytesOf("start");
     for (let index = 0; index < message.length; index += 1) {
       const wrong = Buffer.from(message);
@@ -100,9 +100,9 @@ describe("bytes that are no event stream end the answer", () => {
 
   test.each<[what: string, bytes: Uint8Array]>([
     ["an SSE stream", Buffer.from("event: message_start\ndata: {}\n\n")],
-    ["a page", Buffer.from("<html><body>Bad Gateway</body></html>")],
+    ["an HTML page", Buffer.from("<html><body>Bad Gateway</body></html>")],
     ["headers longer than their message", prelude(20, 9)],
-    ["more than a message may have", prelude(0x7fffffff, 0)],
+    ["a message above the maximum size", prelude(0x7fffffff, 0)],
   ])("%s", (_what, bytes) => {
     expect(() => eventsOf(bytes)).toThrow(expect.objectContaining({ fault: "malformed_response" }));
   });

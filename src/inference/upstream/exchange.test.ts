@@ -63,15 +63,15 @@ async function pieces(exchange: Exchange): Promise<string[]> {
   return all;
 }
 
-describe("what came in one reading is one piece", () => {
-  test("that waits for its reader", async () => {
+describe("the data of one read", () => {
+  test("is one piece for a later reader", async () => {
     const { exchange, read } = await underWay();
     read(chunk("one ") + chunk("two ") + chunk("three"));
     read(`${chunk("four ")}0\r\n\r\n`);
     expect(await pieces(exchange)).toEqual(["one two three", "four "]);
   });
 
-  test("that its reader waits for", async () => {
+  test("is one piece for a waiting reader", async () => {
     const { exchange, read } = await underWay();
     const first = exchange.next();
     read(chunk("one ") + chunk("two"));
@@ -82,20 +82,20 @@ describe("what came in one reading is one piece", () => {
     expect(exchange.next()).toBeUndefined();
   });
 
-  test("whose end is what a reading has alone", async () => {
+  test("can contain only the end", async () => {
     const { exchange, read } = await underWay();
     const waited = exchange.next();
     read("0\r\n\r\n");
     expect(await waited).toBeUndefined();
   });
 
-  test("as a whole text, too", async () => {
+  test("can be taken as one text", async () => {
     const { exchange, read } = await underWay();
     read(`${chunk('{"a":')}${chunk("1}")}0\r\n\r\n`);
     expect(exchange.takeText(100)).toBe('{"a":1}');
   });
 
-  test("however the bytes are cut", async () => {
+  test("is complete for any split of the bytes", async () => {
     const random = seeded(7);
     for (let round = 0; round < 200; round += 1) {
       const { exchange, read } = await underWay();
@@ -121,7 +121,7 @@ describe("what came in one reading is one piece", () => {
   });
 });
 
-test("a failure comes after what had come before it", async () => {
+test("a failure is delivered after the data before it", async () => {
   const { exchange, read } = await underWay();
   const waited = exchange.next();
   read(chunk("one"));
@@ -141,7 +141,7 @@ function noting() {
   return { told, reader };
 }
 
-test("a reader receives a piece in the turn in which it was read, and the end", async () => {
+test("a callback receives a piece in the turn in which it was read, and the end", async () => {
   const { exchange, read } = await underWay();
   const { told, reader } = noting();
   expect(exchange.tellNext(reader)).toBe(true);
@@ -159,7 +159,7 @@ test("a reader receives a piece in the turn in which it was read, and the end", 
   expect([told, exchange.tellNext(reader)]).toEqual([["one two", undefined], false]);
 });
 
-test("a reader receives a failure", async () => {
+test("a callback receives a failure", async () => {
   const { exchange } = await underWay();
   const { told, reader } = noting();
   exchange.tellNext(reader);
@@ -167,14 +167,14 @@ test("a reader receives a failure", async () => {
   expect([told, exchange.tellNext(reader)]).toEqual([["connection_closed"], false]);
 });
 
-test("whoever waits hears of a failure", async () => {
+test("a waiting reader receives a failure", async () => {
   const { exchange } = await underWay();
   const waited = exchange.next();
   exchange.onFailure(new UpstreamFailure("connection_closed", "gone", { sent: true }));
   await expect(waited).rejects.toMatchObject({ fault: "connection_closed" });
 });
 
-test("the upstream waits while much is unread, and goes on once it was", async () => {
+test("the upstream is paused while much data is unread, and then resumed", async () => {
   const { exchange, calls, read } = await underWay();
   read(chunk("x".repeat(200_000)));
   expect(calls).toEqual([]);

@@ -30,31 +30,31 @@ const everySplit = (text: string): Buffer[][] => {
 };
 
 const responses: Record<string, { text: string; seen: string; close?: boolean }> = {
-  "counted body": {
+  "a body with a length": {
     text: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: 1\r\nx-a: 2\r\n\r\nhello",
     seen: '[200 {"content-length":"5","x-a":"1, 2"}]hello|keep|',
   },
-  "empty body": { text: "HTTP/1.1 204 No Content\r\n\r\n", seen: "[204 {}]|keep|" },
-  "chunked body with extension and trailer": {
+  "an empty body": { text: "HTTP/1.1 204 No Content\r\n\r\n", seen: "[204 {}]|keep|" },
+  "a chunked body with an extension and a trailer": {
     text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n",
     seen: '[200 {"transfer-encoding":"chunked"}]hello0123456789|keep|',
   },
-  "body until close": {
+  "a body until the connection closes": {
     text: "HTTP/1.1 200 OK\r\n\r\nhello",
     seen: "[200 {}]hello|close|",
     close: true,
   },
-  "connection: close": {
+  "a response with connection: close": {
     text: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
     seen: '[200 {"content-length":"2","connection":"close"}]ok|close|',
   },
-  "interim answers are skipped": {
+  "an interim response, which is skipped": {
     text: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
     seen: '[200 {"content-length":"1"}]a|keep|',
   },
 };
 
-describe("the parser sees the same at every split", () => {
+describe("ResponseParser gives the same result at every split of", () => {
   for (const [name, { text, seen, close }] of Object.entries(responses)) {
     test(name, () => {
       for (const pieces of everySplit(text)) expect(parse(pieces, close)).toBe(seen);
@@ -65,37 +65,37 @@ describe("the parser sees the same at every split", () => {
 const first = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
 const second = "HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\nb";
 
-test("answers follow each other on one connection", () => {
+test("ResponseParser reads consecutive responses on one connection", () => {
   expect(parse([Buffer.from(first), Buffer.from(second)])).toBe(
     '[200 {"content-length":"1"}]a|keep|[500 {"content-length":"1"}]b|keep|',
   );
 });
 
 test.each([second, second.slice(0, 9), "\r\n", "x"])(
-  "bytes that come along with the end of an answer cost the connection: %j",
+  "ResponseParser closes the connection if bytes follow the response: %j",
   (rest) => {
     expect(parse([Buffer.from(first + rest)])).toBe('[200 {"content-length":"1"}]a|close|');
   },
 );
 
 test.each([
-  ["no status line", "HELLO\r\n\r\n"],
+  ["a missing status line", "HELLO\r\n\r\n"],
   ["a header without a colon", "HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"],
-  ["a content-length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na"],
+  ["a content-length that is not a number", "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na"],
   [
-    "a chunk size with something behind it",
+    "a chunk size with other characters",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5z\nhello",
   ],
   [
-    "a chunk size of too many digits",
+    "a chunk size with too many digits",
     `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"0".repeat(12)}5\r\nhello`,
   ],
-  ["a chunk size that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+  ["a chunk size without a number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
   [
     "a chunk longer than its size",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
   ],
-  ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`],
-])("%s is refused", (_, text) => {
+  ["headers without an end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`],
+])("ResponseParser refuses %s", (_, text) => {
   expect(() => parse([Buffer.from(text, "latin1")])).toThrow(UpstreamFailure);
 });

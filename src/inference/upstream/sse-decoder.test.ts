@@ -40,14 +40,14 @@ const rows: [name: string, wire: string, events: SseEvent[]][] = [
   ],
   ["several data lines", "data: a\ndata: b\ndata:\n\n", [{ data: "a\nb\n" }]],
   ["byte order mark", "\ufeffdata: 1\n\n", [{ data: "1" }]],
-  ["a mark further on is content", "data: \ufeff1\n\n", [{ data: "\ufeff1" }]],
+  ["a later byte order mark is content", "data: \ufeff1\n\n", [{ data: "\ufeff1" }]],
   [
     "comments",
     ": OPENROUTER PROCESSING\n\n:\n\ndata: 1\n: between\ndata: 2\n\n",
     [{ data: "1\n2" }],
   ],
   ["id, retry and unknown fields", "id: 7\nretry: 10\nwhatever\ndata: 1\n\n", [{ data: "1" }]],
-  ["an event name alone says nothing", "event: ping\n\ndata: 1\n\n", [{ data: "1" }]],
+  ["an event name without data is ignored", "event: ping\n\ndata: 1\n\n", [{ data: "1" }]],
   [
     "empty data is an event",
     "event: ping\ndata: \n\ndata\n\n",
@@ -60,17 +60,17 @@ const rows: [name: string, wire: string, events: SseEvent[]][] = [
     [{ data: "1" }, { data: '{"a":"😀"}' }],
   ],
   ["last event lacks its line end", "data: 1\n\ndata: [DONE]", [{ data: "1" }, { data: "[DONE]" }]],
-  ["a torn last event is dropped", 'data: 1\n\ndata: {"a":', [{ data: "1" }]],
-  ["nothing", "", []],
-  ["data that only starts like the field", "datax: 1\ndata: 2\n\n", [{ data: "2" }]],
+  ["a truncated last event is dropped", 'data: 1\n\ndata: {"a":', [{ data: "1" }]],
+  ["an empty stream", "", []],
+  ["a field name that starts with data", "datax: 1\ndata: 2\n\n", [{ data: "2" }]],
 ];
 
 describe("SseDecoder", () => {
-  test.each(rows)("%s, cut anywhere", (_name, wire, events) => {
+  test.each(rows)("decodes the same events at every split: %s", (_name, wire, events) => {
     for (const chunks of everySplit(encoder.encode(wire))) expect(decode(chunks)).toEqual(events);
   });
 
-  test("agrees with eventsource-parser on any stream of complete events, cut anywhere", () => {
+  test("matches eventsource-parser for complete events, at any split", () => {
     const line = fc.oneof(
       fc.string({ unit: "grapheme" }).map((text) => `data: ${text.replace(/[\r\n]/g, "")}`),
       fc.constantFrom(
@@ -112,7 +112,7 @@ describe("SseDecoder", () => {
     );
   });
 
-  test("the caller may reuse a chunk's memory", () => {
+  test("does not keep a reference to a chunk", () => {
     const decoder = new SseDecoder();
     const shared = encoder.encode("data: half");
     decoder.push(shared);
@@ -120,7 +120,7 @@ describe("SseDecoder", () => {
     expect(decoder.push(encoder.encode(" whole\n\n"))).toEqual([{ data: "half whole" }]);
   });
 
-  test("an event of 16 MiB is refused, on one line or on many", () => {
+  test("refuses an event of 16 MiB, on one line or several", () => {
     const block = new Uint8Array(1024 * 1024).fill(0x61);
     const oneLine = new SseDecoder();
     oneLine.push(encoder.encode("data: "));
@@ -137,13 +137,13 @@ describe("SseDecoder", () => {
     expect(fillLines).toThrow("larger than");
   });
 
-  test("events below the bound never add up to it", () => {
+  test("does not count the size of consecutive events together", () => {
     const decoder = new SseDecoder();
     const event = encoder.encode(`data: ${"a".repeat(1024 * 1024)}\n\n`);
     for (let count = 0; count < 20; count += 1) expect(decoder.push(event)).toHaveLength(1);
   });
 
-  test("the usual event costs little", () => {
+  test("decodes a typical event within 50 µs", () => {
     const chunk = encoder.encode(
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "hello" } }] })}\n\n`,
     );

@@ -71,7 +71,7 @@ async function ask(
   }
 }
 
-describe("the certificate of a provider", () => {
+describe("a provider's certificate", () => {
   const cases: readonly [name: string, certificate: Certificate, host: string, result: unknown][] =
     [
       ["for its name is accepted", authority.issue("localhost"), "localhost", ["/", null]],
@@ -79,7 +79,7 @@ describe("the certificate of a provider", () => {
       ["for another name is refused", authority.issue("other.example"), "localhost", "tls_failed"],
       ["for another address is refused", authority.issue("127.0.0.2"), "127.0.0.1", "tls_failed"],
       [
-        "for its name alone is refused at its address",
+        "for its name is refused at its address",
         authority.issue("localhost"),
         "127.0.0.1",
         "tls_failed",
@@ -90,7 +90,7 @@ describe("the certificate of a provider", () => {
         "localhost",
         "tls_failed",
       ],
-      ["that it signed itself is refused", selfSigned("localhost"), "localhost", "tls_failed"],
+      ["that is self-signed is refused", selfSigned("localhost"), "localhost", "tls_failed"],
       [
         "of an authority that is not trusted is refused",
         createAuthority().issue("localhost"),
@@ -103,14 +103,14 @@ describe("the certificate of a provider", () => {
     expect(await ask(`https://${host}:${port}/`)).toEqual(result);
   });
 
-  test("of an authority that was added is refused without it", async () => {
+  test("of a configured authority is refused without the configuration", async () => {
     const port = startServer(authority.issue("localhost"));
     expect(await ask(`https://localhost:${port}/`, { trusted: [] })).toBe("tls_failed");
   });
 });
 
 describe("https through a proxy", () => {
-  test("goes in a tunnel whose connection is kept, with the proxy's credentials for the proxy alone", async () => {
+  test("uses a kept tunnel, and sends the proxy's credentials only to the proxy", async () => {
     const proxy = await startHttpProxy({ to: startServer(authority.issue("api.example")) });
     ends.push(() => proxy.stop());
     const proxies = { https: `http://user:p%40ss@127.0.0.1:${proxy.port}` };
@@ -129,7 +129,7 @@ describe("https through a proxy", () => {
     ]);
   });
 
-  test("checks the provider's certificate", async () => {
+  test("verifies the provider's certificate", async () => {
     const proxy = await startHttpProxy({ to: startServer(authority.issue("other.example")) });
     ends.push(() => proxy.stop());
     expect(
@@ -138,15 +138,15 @@ describe("https through a proxy", () => {
   });
 
   const refusals: Readonly<Record<string, string>> = {
-    "credentials that the proxy does not know":
+    "credentials that the proxy refuses":
       "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n",
-    "a host that it does not know": "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 2\r\n\r\nno",
-    "bytes behind its answer":
+    "a host that the proxy cannot reach": "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 2\r\n\r\nno",
+    "bytes after the proxy's response":
       "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
-    "an answer that is no HTTP": "SSH-2.0-OpenSSH_9.9\r\n\r\n",
-    "an answer without end": `HTTP/1.1 200 OK\r\nx: ${"x".repeat(32_000)}`,
+    "a response that is not HTTP": "SSH-2.0-OpenSSH_9.9\r\n\r\n",
+    "a response without an end": `HTTP/1.1 200 OK\r\nx: ${"x".repeat(32_000)}`,
   };
-  test.each(Object.keys(refusals))("is refused by %s", async (name) => {
+  test.each(Object.keys(refusals))("fails for %s", async (name) => {
     const proxy = await startHttpProxy({ to: 0, answer: refusals[name] ?? "" });
     ends.push(() => proxy.stop());
     expect(
@@ -154,7 +154,7 @@ describe("https through a proxy", () => {
     ).toBe("proxy_refused");
   });
 
-  test("needs a proxy that is there", async () => {
+  test("fails if the proxy is unreachable", async () => {
     expect(await ask("https://api.example/", { proxies: { https: "127.0.0.1:1" } })).toBe(
       "connect_failed",
     );
@@ -162,7 +162,7 @@ describe("https through a proxy", () => {
 });
 
 describe("http through a proxy", () => {
-  test("names the whole URL, on a connection that is kept", async () => {
+  test("sends the absolute URL on a kept connection", async () => {
     const proxy = await startHttpProxy({ to: startServer() });
     ends.push(() => proxy.stop());
     const proxies = { http: `http://user:secret@127.0.0.1:${proxy.port}` };
@@ -190,7 +190,7 @@ describe("http through a proxy", () => {
 });
 
 describe("a provider's own proxy", () => {
-  test("is used for loopback too, where the environment's is not", async () => {
+  test("is used for loopback addresses too, unlike the proxy of the environment", async () => {
     const port = startServer();
     const proxy = await startHttpProxy({ to: port });
     ends.push(() => proxy.stop());
@@ -204,7 +204,7 @@ describe("a provider's own proxy", () => {
     expect(proxy.connectionCount).toBe(1);
   });
 
-  test("is none where it says so", async () => {
+  test("can be disabled", async () => {
     const proxy = await startHttpProxy({ to: 0 });
     ends.push(() => proxy.stop());
     const proxies = { https: `127.0.0.1:${proxy.port}` };

@@ -65,7 +65,7 @@ async function startClosingServer() {
  * @see RFC 9110, 9.2.2: a request with a method that is not idempotent is not repeated where it may
  * have been executed.
  */
-test("a request that a kept connection took is sent once, though the connection closes without an answer", async () => {
+test("a request sent on a kept connection is not repeated if the connection closes without a response", async () => {
   const upstream = await startFaultUpstream();
   ends.push(() => upstream.stop());
   const { post } = startClient();
@@ -80,7 +80,7 @@ test("a request that a kept connection took is sent once, though the connection 
   expect([upstream.requests.length, upstream.connectionCount]).toEqual([2, 1]);
 });
 
-test("a request of which the kernel took no byte goes out on a new connection", async () => {
+test("a request that was not sent at all is repeated on a new connection", async () => {
   const server = await startClosingServer();
   const { post } = startClient();
   expect(await post(server.url)).toBe(200);
@@ -90,7 +90,7 @@ test("a request of which the kernel took no byte goes out on a new connection", 
   await second;
 });
 
-test("a close that waits to be read is heard before a connection that was idle for long is written to", async () => {
+test("a pending close of an idle connection is detected before a request is written to it", async () => {
   const server = await startClosingServer();
   const { clock, post } = startClient();
   expect(await post(server.url)).toBe(200);

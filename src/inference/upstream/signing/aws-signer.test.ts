@@ -88,7 +88,7 @@ describe("AWS's published test vectors", () => {
   });
 });
 
-test("a path that is escaped already is escaped again, as every service but S3 wants it", async () => {
+test("escapes an escaped path again, as all services except S3 require", async () => {
   const sign = (url: string) =>
     new AwsSigner({ ...published, service: "bedrock" }, new FakeClock(at)).headersFor({
       method: "POST",
@@ -106,7 +106,7 @@ test("a path that is escaped already is escaped again, as every service but S3 w
   ).toEndWith("Signature=192de42d5fab323eff472b6d44024e4fec0cf5b81f49aaed8618fce4ff2ab58e");
 });
 
-test("another second, another body: another signature", async () => {
+test("gives another signature for another second or another body", async () => {
   const clock = new FakeClock(at);
   const signer = new AwsSigner(published, clock);
   const sign = async (body: string) =>

@@ -69,7 +69,7 @@ const newSigner = (): ServiceAccountSigner =>
   new ServiceAccountSigner({ readKey: () => Promise.resolve(keyText()), clock, post });
 
 describe("access tokens of a service account", () => {
-  test("are exchanged for a claim that the key signed", async () => {
+  test("are exchanged for an assertion signed with the key", async () => {
     expect(await newSigner().headersFor()).toEqual({ authorization: "Bearer token-1" });
     const { payload, protectedHeader } = await jwtVerify(
       endpoint.assertions[0] ?? "",
@@ -88,7 +88,7 @@ describe("access tokens of a service account", () => {
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600);
   });
 
-  test("are fetched once for all who wait", async () => {
+  test("are fetched once for concurrent requests", async () => {
     const signer = newSigner();
     const all = await Promise.all(Array.from({ length: 5 }, () => signer.headersFor()));
     expect(all.map(({ authorization }) => authorization)).toEqual(
@@ -97,7 +97,7 @@ describe("access tokens of a service account", () => {
     expect(endpoint.assertions).toHaveLength(1);
   });
 
-  test("are at hand without a promise while they hold", async () => {
+  test("are returned synchronously while valid", async () => {
     const signer = newSigner();
     await signer.headersFor();
     clock.advance(54 * minute);
@@ -105,7 +105,7 @@ describe("access tokens of a service account", () => {
     expect(endpoint.assertions).toHaveLength(1);
   });
 
-  test("are renewed before they end, beside the requests", async () => {
+  test("are renewed in the background before they expire", async () => {
     const signer = newSigner();
     await signer.headersFor();
     const renewed = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ describe("access tokens of a service account", () => {
     expect(endpoint.assertions).toHaveLength(2);
   });
 
-  test("that could not be renewed serve on, and are tried again when they have ended", async () => {
+  test("are used until they expire if a renewal fails, then fetched again", async () => {
     const signer = newSigner();
     await signer.headersFor();
     const { answer } = endpoint;
@@ -139,7 +139,7 @@ describe("access tokens of a service account", () => {
     });
   });
 
-  test("that are refused say why, and no secret", async () => {
+  test("report the reason of a refusal without secrets", async () => {
     endpoint.answer = () =>
       Response.json(
         { error: "invalid_grant", error_description: "Invalid JWT Signature." },
@@ -150,7 +150,7 @@ describe("access tokens of a service account", () => {
     );
   });
 
-  test("need an endpoint that can be reached", async () => {
+  test("fail if the token endpoint is unreachable", async () => {
     const text = keyText();
     await endpoint.stop();
     const signer = new ServiceAccountSigner({ readKey: () => Promise.resolve(text), clock, post });
@@ -160,9 +160,9 @@ describe("access tokens of a service account", () => {
   });
 });
 
-describe("a key", () => {
+describe("a signing key", () => {
   const broken: [what: string, text: string, message: string][] = [
-    ["no JSON", "-----BEGIN", "the service account key is not valid JSON"],
+    ["not JSON", "-----BEGIN", "the service account key is not valid JSON"],
     ["null", "null", 'the key has the type undefined; a key of type "service_account" is needed'],
     [
       "a user's",
@@ -170,12 +170,12 @@ describe("a key", () => {
       'the key has the type "authorized_user"; a key of type "service_account" is needed',
     ],
     [
-      "half a key",
+      "incomplete",
       '{"type":"service_account","client_email":"a"}',
       "the service account key lacks client_email or private_key",
     ],
   ];
-  test.each(broken)("that is %s is refused in words", async (_what, text, message) => {
+  test.each(broken)("that is %s is refused with an explanation", async (_what, text, message) => {
     expect(() => readServiceAccountKey(text)).toThrow(message);
     const signer = new ServiceAccountSigner({ readKey: () => Promise.resolve(text), clock, post });
     await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(
@@ -183,7 +183,7 @@ describe("a key", () => {
     );
   });
 
-  test("in a file is read when it is needed, and again after it was mended", async () => {
+  test("in a file is read on demand, and again after it was corrected", async () => {
     const file = join(tmpdir(), `service-account-${process.pid}-${Bun.randomUUIDv7()}.json`);
     const signer = createSigner({ type: "google-service-account", key: { file } }, { clock, post });
     const request = {
@@ -203,7 +203,7 @@ describe("a key", () => {
     }
   });
 
-  test("of AWS signs at the time of the clock", async () => {
+  test("of AWS signs with the time of the clock", async () => {
     const signer = createSigner(
       {
         type: "aws-sigv4",
