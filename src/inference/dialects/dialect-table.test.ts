@@ -47,7 +47,7 @@ const dialects: Partial<Record<DialectId, DialectUnderTest>> = {
 };
 const underTest = Object.entries(dialects) as [DialectId, DialectUnderTest][];
 
-describe("a canonical request on each wire", () => {
+describe("a canonical request in each dialect", () => {
   for (const { what, canonical, wire, reads, losses, refuses } of dialectRequestCases) {
     test.each(underTest)(`${what}: %s`, (id, { dialect, everyRequest }) => {
       const request: CanonicalRequest = {
@@ -79,7 +79,7 @@ describe("a canonical request on each wire", () => {
   }
 });
 
-describe("a canonical answer on each wire", () => {
+describe("a canonical response in each dialect", () => {
   for (const { what, canonical, wire, reads } of dialectResponseCases) {
     test.each(underTest)(`${what}: %s`, (id, { dialect, everyAnswer }) => {
       const expected = wire[id];

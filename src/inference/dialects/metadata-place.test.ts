@@ -10,6 +10,6 @@ test.each<[headers: Record<string, string>, inline: boolean]>([
   [{ "x-service-metadata-frame": "event" }, false],
   [{ ...helper, "x-service-metadata-frame": "event" }, false],
   [{ ...helper, "x-service-metadata-frame": "inline" }, true],
-])("with %j the metadata stands in the last event: %p", (dialectHeaders, inline) => {
+])("with %j, metadata in the last event is %p", (dialectHeaders, inline) => {
   expect(wantsMetadataInLastEvent({ dialectHeaders })).toBe(inline);
 });

@@ -23,13 +23,13 @@ const shared: readonly [changes: object, param: string][] = [
   [{ reasoning: { exclude: 1 } }, "reasoning.exclude"],
 ];
 
-describe("a bad value is refused on every route that has the field", () => {
+describe("an invalid value is refused on every route that has the field", () => {
   test.each(shared)("%j", (changes, param) => {
     expect(check("openai-chat", changes)).toThrow(refusal(param) as Error);
     expect(check("openai-responses", changes)).toThrow(refusal(param) as Error);
   });
 
-  test("fields of one route", () => {
+  test("in fields of one route", () => {
     expect(check("openai-chat", { verbosity: 0 })).toThrow(refusal("verbosity") as Error);
     expect(check("openai-responses", { text: { verbosity: 0 } })).toThrow(
       refusal("text.verbosity") as Error,
@@ -43,7 +43,7 @@ describe("a bad value is refused on every route that has the field", () => {
     );
   });
 
-  test("good ones pass", () => {
+  test("but valid values are accepted", () => {
     expect(
       check("openai-chat", {
         store: true,

@@ -51,7 +51,7 @@ describe("repairToolTurns", () => {
     ["(a) (a) =a", "(a) !a (a) =a"],
     ["(a) =a (a) =a", "(a) =a (a) =a"],
   ];
-  test.each(rows)("%s becomes %s", (before, after) => {
+  test.each(rows)("changes %s to %s", (before, after) => {
     expect(script(repairToolTurns(conversation(before)))).toBe(after);
   });
 });

@@ -4,7 +4,7 @@ import { needsOf } from "./requirements.ts";
 const message = (...content: unknown[]) => ({ messages: [{ role: "user", content }] });
 const text = { type: "text", text: "hi" };
 
-describe("inputs beside text", () => {
+describe("required inputs", () => {
   test.each<[string, Record<string, unknown>, string[]]>([
     ["chat: text", message(text), []],
     ["chat: text as a string", { messages: [{ role: "user", content: "an image" }] }, []],
@@ -13,16 +13,16 @@ describe("inputs beside text", () => {
       message(text, { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }),
       ["vision"],
     ],
-    ["chat: sound", message({ type: "input_audio", input_audio: {} }), ["audio-input"]],
+    ["chat: audio", message({ type: "input_audio", input_audio: {} }), ["audio-input"]],
     ["chat: a file", message({ type: "file", file: {} }), ["document-input"]],
     [
-      "chat: several",
+      "chat: an image and a file",
       message({ type: "image_url" }, { type: "file" }),
       ["document-input", "vision"],
     ],
     ["messages: an image", message({ type: "image", source: {} }), ["vision"]],
     [
-      "messages: an image in a tool's result",
+      "messages: an image in a tool result",
       message({ type: "tool_result", content: [{ type: "image", source: {} }] }),
       ["vision"],
     ],
@@ -34,17 +34,17 @@ describe("inputs beside text", () => {
       ["vision"],
     ],
     [
-      "responses: an image in a tool's output",
+      "responses: an image in a tool output",
       { input: [{ type: "function_call_output", output: [{ type: "input_image" }] }] },
       ["vision"],
     ],
     [
-      "a schema of a tool that speaks of images",
+      "the schema of a tool that mentions images",
       { ...message(text), tools: [{ type: "image" }] },
       [],
     ],
     [
-      "nothing that makes sense",
+      "messages of an invalid shape",
       { messages: [null, 3, { content: null }], input: { type: 7 } },
       [],
     ],
@@ -53,22 +53,22 @@ describe("inputs beside text", () => {
   });
 });
 
-describe("effort", () => {
+describe("required effort", () => {
   test.each<[string, Record<string, unknown>, string | undefined]>([
-    ["none named", {}, undefined],
+    ["none", {}, undefined],
     ["flat", { reasoning_effort: "Low" }, "low"],
     ["nested", { reasoning: { effort: "high" } }, "high"],
-    ["switched off", { reasoning: { enabled: false, effort: "high" } }, "none"],
+    ["disabled", { reasoning: { enabled: false, effort: "high" } }, "none"],
     ["Anthropic's", { output_config: { effort: "max" } }, "max"],
     ["thinking", { thinking: { type: "enabled", budget_tokens: 1 } }, "high"],
-    ["thinking that adapts", { thinking: { type: "adaptive" } }, undefined],
-    ["no thinking", { thinking: { type: "disabled" } }, "none"],
+    ["adaptive thinking", { thinking: { type: "adaptive" } }, undefined],
+    ["disabled thinking", { thinking: { type: "disabled" } }, "none"],
     [
-      "no thinking beside an effort",
+      "disabled thinking with an effort",
       { thinking: { type: "disabled" }, output_config: { effort: "high" } },
       "none",
     ],
-    ["nonsense", { reasoning_effort: 3, reasoning: "much", thinking: null }, undefined],
+    ["invalid", { reasoning_effort: 3, reasoning: "much", thinking: null }, undefined],
   ])("%s", (_, body, expected) => {
     expect(needsOf(body).effort).toBe(expected as never);
   });

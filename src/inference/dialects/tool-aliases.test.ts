@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { legalName, ToolNamer, unwrapInput, wrapInput } from "./tools.ts";
 
 describe("legalName", () => {
-  test("leaves legal names alone", () => {
+  test("keeps valid names", () => {
     for (const name of ["f", "get_weather", "a-b", "x".repeat(64)])
       expect(legalName(name, 64)).toBe(name);
   });
 
-  test("makes others legal, short enough, different from each other, and the same every time", () => {
+  test("makes other names valid, short, distinct and deterministic", () => {
     const names = [
       "files.read",
       "files:read",
@@ -24,7 +24,7 @@ describe("legalName", () => {
   });
 });
 
-test("only names that changed are remembered", () => {
+test("ToolNamer keeps aliases only for changed names", () => {
   const namer = new ToolNamer({ maxLength: 64, wrapsCustom: true });
   expect(namer.wireName({ kind: "function", name: "f" })).toBe("f");
   expect(namer.wireName({ kind: "custom", name: "p" })).toBe("p");
@@ -35,7 +35,7 @@ test("only names that changed are remembered", () => {
   ]);
 });
 
-test("wrapped input comes back as it was, and what wraps nothing is the input itself", () => {
+test("unwrapInput restores wrapped input, and returns other text unchanged", () => {
   for (const input of ["", '*** Begin "Patch"\n', "{}"])
     expect(unwrapInput(wrapInput(input))).toBe(input);
   for (const text of ["plain", "{}", "null", '{"input":1}', '{"inp'])

@@ -15,8 +15,8 @@ const answer = (content: object[], rest: object = {}): object => ({
 const partsOf = (content: object[]): unknown =>
   decodeResponse(answer(content), { providerId: "acme" }).choices[0]?.parts;
 
-describe("blocks", () => {
-  test("thoughts with their seals, readable and not", () => {
+describe("content blocks", () => {
+  test("decodes reasoning with its signature, readable or redacted", () => {
     const provenance = { providerId: "acme" };
     expect(
       partsOf([
@@ -32,7 +32,7 @@ describe("blocks", () => {
     ]);
   });
 
-  test("cited text, an image, and what only Converse knows", () => {
+  test("decodes cited text, images and blocks unknown to other dialects", () => {
     expect(
       partsOf([
         {
@@ -75,7 +75,7 @@ describe("blocks", () => {
     ]);
   });
 
-  test("a call of a tool that went out under another name", () => {
+  test("restores the original name of a renamed tool", () => {
     const { choices } = decodeResponse(
       answer([{ toolUse: { toolUseId: "t", name: "f_1", input: { input: "ls" } } }], {
         stopReason: "tool_use",
@@ -92,20 +92,20 @@ describe("blocks", () => {
   });
 });
 
-describe("an answer that is none", () => {
+describe("an invalid response", () => {
   test.each<[body: unknown, message: string]>([
     [{ message: "Busy." }, "Busy."],
     [{ Message: "Denied." }, "Denied."],
     [{}, "The provider's answer is no Converse answer."],
     [null, "The provider's answer is no Converse answer."],
     [[1], "The provider's answer is no Converse answer."],
-  ])("%j", (body, message) => {
+  ])("is an upstream error: %j", (body, message) => {
     expect(() => decodeResponse(body)).toThrow(
       expect.objectContaining({ code: "upstream_error", message }),
     );
   });
 
-  test("the model's own failure is refused, and what it used is known", () => {
+  test("caused by malformed model output is an error with known usage", () => {
     const failed = answer([{ text: "{" }], { stopReason: "malformed_model_output" });
     expect(() => decodeResponse(failed)).toThrow(GatewayError);
     expect(usageOfFailure(failed)?.usage).toEqual({ inputTokens: 3, outputTokens: 4 });
@@ -113,7 +113,7 @@ describe("an answer that is none", () => {
   });
 });
 
-describe("an error", () => {
+describe("an error response", () => {
   test.each<[status: number, body: unknown, reads: object]>([
     [429, { message: "Too many requests" }, { message: "Too many requests", status: 429 }],
     [424, { message: "The model failed." }, { message: "The model failed.", status: 502 }],
@@ -130,6 +130,6 @@ describe("an error", () => {
   });
 });
 
-test("the dialect faces upstreams alone", () => {
+test("the dialect has no client side", () => {
   expect(Object.keys(amazonConverse)).not.toContain("decodeRequest");
 });

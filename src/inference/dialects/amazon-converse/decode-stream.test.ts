@@ -37,11 +37,11 @@ const event = (name: string, payload: object): SseEvent => ({
 });
 
 describe("cassettes", () => {
-  test.each(rows)("%s means what it should", (_name, { messages, parts }) => {
+  test.each(rows)("%s decodes to the expected parts", (_name, { messages, parts }) => {
     expect(partsOf(eventsOf([messages]))).toEqual(parts);
   });
 
-  test.each(rows)("%s gives the same parts wherever it is cut", (_name, { messages, parts }) => {
+  test.each(rows)("%s gives the same parts at every split", (_name, { messages, parts }) => {
     const whole = JSON.stringify(parts);
     for (let cut = 0; cut <= messages.length; cut += 1) {
       const pieces = [messages.subarray(0, cut), messages.subarray(cut)];
@@ -53,7 +53,7 @@ describe("cassettes", () => {
 
 /** The rules that every reader of parts relies on. */
 describe("every stream", () => {
-  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s starts items before their deltas and ends once", (_name, { parts }) => {
     const open = new Map<string, string>();
     let finished = false;
     for (const part of parts) {
@@ -78,8 +78,8 @@ describe("every stream", () => {
   });
 });
 
-describe("a decoder", () => {
-  test("gives out nothing after its end", () => {
+describe("the stream decoder", () => {
+  test("returns nothing after the end", () => {
     const decoder = new ConverseStreamDecoder();
     decoder.decode(event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "a" } }));
     decoder.decode(event("messageStop", { stopReason: "end_turn" }));
@@ -90,11 +90,11 @@ describe("a decoder", () => {
     expect([...decoder.decode(late), ...decoder.end()]).toEqual([]);
   });
 
-  test("makes an error of a stream that ended before it began", () => {
+  test("returns an error for a stream that ends before it starts", () => {
     expect(partsOf([])).toMatchObject([{ type: "error", fault: "cut" }]);
   });
 
-  test("gives a wrapped tool its own name and input back", () => {
+  test("restores the name and the input of a wrapped tool", () => {
     const toolAliases = new Map([
       ["ns__shell", { name: "shell", namespace: "ns", unwrapsInput: true }],
     ]);
@@ -131,7 +131,7 @@ describe("a decoder", () => {
     ]);
   });
 
-  test("ends once on garbled events, in nothing but parts", () => {
+  test("ends once on malformed events and returns only valid parts", () => {
     const names = fc.constantFrom(
       "messageStart",
       "contentBlockStart",

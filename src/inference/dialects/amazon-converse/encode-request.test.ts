@@ -38,7 +38,7 @@ const contentOf = (request: Partial<CanonicalRequest>): unknown => {
 };
 
 describe("images and documents", () => {
-  test("images by their bytes, whatever they were called", () => {
+  test("encodes images with the format of their bytes", () => {
     const image = (mediaType: string, data: string): UserPart => ({
       type: "image",
       source: { type: "base64", mediaType, data },
@@ -52,14 +52,14 @@ describe("images and documents", () => {
     ]);
   });
 
-  test("an address in Amazon's own storage", () => {
+  test("encodes S3 URLs", () => {
     const url = "s3://bucket/cat.png";
     expect(contentOf(user({ type: "image", source: { type: "url", url } }))).toEqual([
       { image: { format: "png", source: { s3Location: { uri: url } } } },
     ]);
   });
 
-  test("documents under names that Converse takes, with a text beside them", () => {
+  test("encodes documents with valid names and an accompanying text", () => {
     const document = (title: string): UserPart => ({
       type: "document",
       source: { type: "base64", mediaType: "application/pdf", data: "JVBE" },
@@ -77,7 +77,7 @@ describe("images and documents", () => {
     ]);
   });
 
-  test("text as a document, parts in its place, and sound", () => {
+  test("encodes text documents, nested parts and audio", () => {
     expect(
       contentOf(
         user(
@@ -107,25 +107,25 @@ describe("images and documents", () => {
   });
 
   test.each<[what: string, part: UserPart]>([
-    ["an address", { type: "image", source: { type: "url", url: "https://example.com/a.png" } }],
+    ["a URL", { type: "image", source: { type: "url", url: "https://example.com/a.png" } }],
     ["an upload", { type: "document", source: { type: "file", fileId: "file-1" } }],
     [
-      "a type",
+      "an image type",
       { type: "image", source: { type: "base64", mediaType: "image/tiff", data: "SUkq" } },
     ],
     [
-      "an archive",
+      "a ZIP file",
       { type: "document", source: { type: "base64", mediaType: "application/zip", data: "UEs" } },
     ],
     ["a block", { type: "opaque", dialect: "openai-chat", value: { type: "video" } }],
-  ])("%s that the provider cannot read is refused", (_what, part) => {
+  ])("refuses %s that the provider cannot read", (_what, part) => {
     expect(() => encode(user(part))).toThrow(
       expect.objectContaining({ code: "unsupported_content", param: "messages[0].content[0]" }),
     );
   });
 });
 
-describe("thinking in the words of the model's maker", () => {
+describe("reasoning in the format of the model's vendor", () => {
   const rows: [
     model: string,
     request: Partial<CanonicalRequest>,
@@ -198,7 +198,7 @@ describe("thinking in the words of the model's maker", () => {
     expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
   });
 
-  test("thoughts of another provider stay here", () => {
+  test("omits reasoning of another provider", () => {
     const { body, losses } = encode({
       messages: [
         { role: "user", parts: [{ type: "text", text: "Hi" }] },
@@ -227,7 +227,7 @@ describe("thinking in the words of the model's maker", () => {
 describe("tools", () => {
   const tool = { type: "function", name: "f", strict: true } as const;
 
-  test("a strict tool where the model keeps to schemas, and its cache point", () => {
+  test("encodes a strict tool for a model that supports it, with its cache point", () => {
     const { body } = encode(
       { tools: [{ ...tool, cache: { ttl: "1h" } }], toolChoice: { type: "required" } },
       { upstreamModel: claude },
@@ -249,13 +249,13 @@ describe("tools", () => {
     });
   });
 
-  test("none are offered where none may be called", () => {
+  test("omits tools if tool_choice is none", () => {
     expect(encode({ tools: [tool], toolChoice: { type: "none" } }).body).not.toHaveProperty(
       "toolConfig",
     );
   });
 
-  test("results of one turn stand in one message, failed ones as such", () => {
+  test("puts the results of one turn in one message, with the status of failed ones", () => {
     const { body } = encode({
       messages: [
         {
@@ -292,7 +292,7 @@ describe("tools", () => {
   });
 });
 
-describe("what Converse cannot do", () => {
+describe("unsupported by Converse", () => {
   test.each<[param: string, request: Partial<CanonicalRequest>]>([
     ["n", { choiceCount: 2 }],
     ["logprobs", { logProbabilities: {} }],
@@ -304,13 +304,13 @@ describe("what Converse cannot do", () => {
     );
   });
 
-  test("JSON without a schema is asked for in words", () => {
+  test("JSON without a schema becomes an instruction and a loss", () => {
     const { body, losses } = encode({ output: { type: "json" } });
     expect(body.system).toMatchObject([{ text: expect.stringContaining("one JSON object") }]);
     expect(losses.map(({ field }) => field)).toEqual(["response_format"]);
   });
 
-  test("a schema binds the models that keep to one, and is described to the others", () => {
+  test("a schema is enforced for models that support it, and described to others", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } };
     const output = { type: "json-schema", schema, name: "answer" } as const;
     const bound = encode({ output }, { upstreamModel: "qwen.qwen3-32b-v1:0" });
@@ -334,7 +334,7 @@ describe("what Converse cannot do", () => {
     expect(described.losses.map(({ field }) => field)).toEqual(["response_format"]);
   });
 
-  test("samplers and tiers of others are lost", () => {
+  test("unsupported sampling parameters and service tiers are losses", () => {
     const { body, losses } = encode({
       sampling: { seed: 1, temperature: 1.5, topK: 3 },
       serviceTier: "flex",
@@ -349,7 +349,7 @@ describe("what Converse cannot do", () => {
   });
 });
 
-test("any conversation alternates, begins with the user and says something in every block", () => {
+test("any conversation alternates, starts with the user and has no empty block", () => {
   fc.assert(
     fc.property(chatRequest, (request) => {
       let body: ReturnType<typeof encode>["body"];

@@ -19,7 +19,7 @@ const paramOf = (body: unknown): string | undefined => {
   return undefined;
 };
 
-describe("what Claude Code sends", () => {
+describe("a request of Claude Code", () => {
   const tool = {
     name: "Bash",
     input_schema: {
@@ -47,7 +47,7 @@ describe("what Claude Code sends", () => {
     stream: true,
   });
 
-  test("is read in all of its parts", () => {
+  test("is decoded in all of its parts", () => {
     expect(request).toEqual({
       dialect: "anthropic-messages",
       model: "m",
@@ -98,7 +98,7 @@ describe("thinking", () => {
       { mode: "later_kind", extensions: own({ depth: 3 }) },
     ],
   ];
-  test.each(rows)("%j", (wire, reasoning) => {
+  test.each(rows)("is decoded from %j", (wire, reasoning) => {
     expect(decode(wire as Record<string, unknown>).reasoning).toEqual(reasoning as never);
   });
 });
@@ -107,7 +107,7 @@ describe("messages", () => {
   const messagesOf = (...messages: object[]): CanonicalRequest["messages"] =>
     decode({ messages }).messages;
 
-  test("results of tools stand before what the user says beside them (ogx#6367)", () => {
+  test("put tool results before the user's text (ogx#6367)", () => {
     const result = (id: string): object => ({
       type: "tool_result",
       tool_use_id: id,
@@ -125,7 +125,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("a result may hold pictures and documents, be an error and be empty", () => {
+  test("accept tool results with images, documents, errors or no content", () => {
     expect(
       messagesOf({
         role: "user",
@@ -167,7 +167,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("documents of every source", () => {
+  test("decode documents of every source", () => {
     const document = (source: object, rest: object = {}): object => ({
       type: "document",
       source,
@@ -221,7 +221,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("turns of the model with seals by their maker, calls without input and what only Anthropic runs", () => {
+  test("decode assistant turns with signatures, calls without input and server tools", () => {
     const [, message] = messagesOf(
       { role: "user", content: "Hi" },
       {
@@ -263,7 +263,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("empty and missing content of the model's", () => {
+  test("accept empty and missing assistant content", () => {
     expect(
       messagesOf(
         { role: "user", content: "Hi" },
@@ -278,7 +278,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("changes of the tools within a conversation stay beside the instructions", () => {
+  test("keep tool changes within a conversation beside the instructions", () => {
     const change = { type: "tool_addition", tool: { type: "tool_reference", name: "f" } };
     expect(
       messagesOf(
@@ -294,7 +294,7 @@ describe("messages", () => {
 });
 
 describe("tools", () => {
-  test("of the caller's have at most the type custom (envoy#1953)", () => {
+  test("of the client have at most the type custom (envoy#1953)", () => {
     const tools = [
       { name: "a", input_schema: {}, type: "custom" },
       { name: "b", input_schema: {}, type: null },
@@ -307,7 +307,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("that the conversation brings along are offered from its start, and to Anthropic where they stand", () => {
+  test("added in the conversation are offered from its start, and to Anthropic in their place", () => {
     const definition = { name: "late", input_schema: { type: "object", properties: {} } };
     const addition = { type: "tool_addition", tool: { type: "tool_definition", definition } };
     const request = decode({
@@ -375,12 +375,12 @@ describe("tools", () => {
       },
     ],
   ];
-  test.each(choices)("chosen by %j", (choice, fields) => {
+  test.each(choices)("have the choice %j decoded", (choice, fields) => {
     expect(decode({ tool_choice: choice })).toMatchObject(fields);
   });
 });
 
-test("what has no name of its own survives as it was", () => {
+test("fields without a canonical name are kept unchanged", () => {
   const fields = {
     container: { id: "c" },
     mcp_servers: [{ type: "url", name: "s" }],
@@ -407,7 +407,7 @@ test("what has no name of its own survives as it was", () => {
   expect(request.output).toEqual({ type: "json-schema", schema: { type: "object" }, strict: true });
 });
 
-describe("a refused request names the field", () => {
+describe("an invalid request is refused with the field", () => {
   const rows: [param: string, body: unknown][] = [
     ["body", []],
     ["messages[0].content[0].type", { ...base, messages: [{ role: "user", content: [{}] }] }],

@@ -15,7 +15,7 @@ const message = {
 const decode = (changes: object): CanonicalResponse =>
   decodeResponse({ ...message, ...changes }, { providerId: "acme" });
 
-describe("why an answer ended", () => {
+describe("the finish reason", () => {
   const call = { type: "tool_use", id: "a", name: "f", input: {} };
   const rows: [wire: object, finish: object][] = [
     [{ stop_reason: "end_turn" }, { reason: "stop" }],
@@ -38,12 +38,12 @@ describe("why an answer ended", () => {
     [{ stop_reason: null, content: [call] }, { reason: "tool_calls" }],
     [{ stop_reason: "later_kind" }, { reason: "stop" }],
   ];
-  test.each(rows)("%j", (wire, finish) => {
+  test.each(rows)("is decoded from %j", (wire, finish) => {
     expect(decode(wire).choices[0]?.finish).toEqual(finish as never);
   });
 });
 
-test("blocks of every kind are read, with the seals of their maker", () => {
+test("blocks of every kind are decoded, with the provider of their signatures", () => {
   const search = { type: "web_search_tool_result", tool_use_id: "s", content: [] };
   expect(
     decode({
@@ -103,7 +103,7 @@ test("blocks of every kind are read, with the seals of their maker", () => {
   });
 });
 
-test("tools get back the names that the client gave them", () => {
+test("renamed tools get the client's names back", () => {
   const toolAliases = new Map([
     ["sh_1", { name: "sh", unwrapsInput: true }],
     ["ns__f", { name: "f", namespace: "ns" }],
@@ -124,11 +124,11 @@ test("tools get back the names that the client gave them", () => {
   ]);
 });
 
-test.each([[{}], [[]], ["text"], [null], [{ content: "text" }]])("%j is no message", (body) => {
+test.each([[{}], [[]], ["text"], [null], [{ content: "text" }]])("%j is refused", (body) => {
   expect(() => decodeResponse(body)).toThrow(GatewayError);
 });
 
-test("an error in place of a message is told in its own words", () => {
+test("an error in place of a message is refused with its own message", () => {
   expect(() =>
     decodeResponse({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
   ).toThrow("Overloaded");
@@ -137,7 +137,7 @@ test("an error in place of a message is told in its own words", () => {
 describe("usage", () => {
   const rows: [what: string, wire: object, read: Partial<MeteredUsage> | undefined][] = [
     [
-      "cached tokens beside the input (litellm#9812)",
+      "counts cached tokens beside the input (litellm#9812)",
       {
         input_tokens: 10,
         cache_read_input_tokens: 100,
@@ -147,7 +147,7 @@ describe("usage", () => {
       { usage: { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 7 } },
     ],
     [
-      "writes by lifetime",
+      "counts cache writes by their TTL",
       {
         input_tokens: 1,
         cache_creation_input_tokens: 20,
@@ -164,12 +164,12 @@ describe("usage", () => {
       },
     ],
     [
-      "thinking within the output",
+      "counts thinking within the output",
       { input_tokens: 1, output_tokens: 20, output_tokens_details: { thinking_tokens: 15 } },
       { usage: { inputTokens: 1, outputTokens: 5, reasoningTokens: 15 } },
     ],
     [
-      "0 is kept, null is absent",
+      "keeps 0 and ignores null",
       {
         input_tokens: 0,
         cache_read_input_tokens: 0,
@@ -179,12 +179,12 @@ describe("usage", () => {
       { usage: { inputTokens: 0, cacheReadTokens: 0, outputTokens: 0 } },
     ],
     [
-      "more thinking than output",
+      "clamps more thinking than output",
       { input_tokens: 1, output_tokens: 5, output_tokens_details: { thinking_tokens: 15 } },
       { usage: { inputTokens: 1, outputTokens: 0, reasoningTokens: 5 }, clamped: true },
     ],
     [
-      "negative counts",
+      "clamps negative counts",
       { input_tokens: -4, output_tokens: 5 },
       { usage: { inputTokens: 0, outputTokens: 5 }, clamped: true },
     ],
@@ -196,7 +196,7 @@ describe("usage", () => {
     );
   });
 
-  test("comes back as it was told", () => {
+  test("is encoded as it was decoded", () => {
     const wire = {
       input_tokens: 10,
       cache_creation_input_tokens: 20,
@@ -214,7 +214,7 @@ describe("usage", () => {
   });
 });
 
-describe("an answer for a client", () => {
+describe("a response for a client", () => {
   const response: CanonicalResponse = {
     id: "up",
     model: "large",
@@ -249,7 +249,7 @@ describe("an answer for a client", () => {
     gateway: { costUsd: 0.25, requestedModel: "acme/large", fallback: { used: true } },
   };
 
-  test("holds every part in its order, with what the gateway adds", () => {
+  test("has every part in order, with the gateway's fields", () => {
     expect(encodeResponse(response, { id: "msg_gw", model: "acme/small" })).toEqual({
       id: "msg_gw",
       type: "message",
@@ -289,7 +289,7 @@ describe("an answer for a client", () => {
     });
   });
 
-  test("shows no thoughts to a client that asked for none, and zeros where nothing was reported", () => {
+  test("omits reasoning if the client excludes it, and has zeros for missing usage", () => {
     const { usage: _, ...unmetered } = response;
     const request = {
       dialect: "openai-chat",
@@ -303,7 +303,7 @@ describe("an answer for a client", () => {
     expect(body.usage).toEqual({ input_tokens: 0, output_tokens: 0, cost: 0.25 });
   });
 
-  test("says why the model refused", () => {
+  test("has the reason of a refusal", () => {
     const refused: CanonicalResponse = {
       ...response,
       choices: [{ index: 0, parts: [], finish: { reason: "content_filter", explanation: "No." } }],

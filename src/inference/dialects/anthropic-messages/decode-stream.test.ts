@@ -34,11 +34,11 @@ const ending = (reason: string): SseEvent =>
 const stop = event({ type: "message_stop" });
 
 describe("cassettes", () => {
-  test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
+  test.each(rows)("%s decodes to the expected parts", (_name, { bytes, parts }) => {
     expect(partsOf(eventsOf([bytes]))).toEqual(parts);
   });
 
-  test.each(rows)("%s gives the same events wherever it is cut", (_name, { bytes }) => {
+  test.each(rows)("%s gives the same events at every split", (_name, { bytes }) => {
     const whole = JSON.stringify(eventsOf([bytes]));
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const events = JSON.stringify(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)]));
@@ -47,7 +47,7 @@ describe("cassettes", () => {
     expect(JSON.stringify(eventsOf([...bytes].map((byte) => Uint8Array.of(byte))))).toBe(whole);
   });
 
-  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s starts items before their deltas and ends once", (_name, { parts }) => {
     const open = new Set<number>();
     for (const part of parts) {
       if (/^(text|reasoning|tool-call)-start$/.test(part.type) && "itemIndex" in part)
@@ -66,8 +66,8 @@ describe("cassettes", () => {
   });
 });
 
-describe("a decoder", () => {
-  test("gives out nothing after its end", () => {
+describe("the stream decoder", () => {
+  test("returns nothing after the end", () => {
     const decoder = new MessagesStreamDecoder();
     for (const each of [start, ending("end_turn"), stop]) decoder.decode(each);
     expect([
@@ -78,7 +78,7 @@ describe("a decoder", () => {
     ]).toEqual([]);
   });
 
-  test("counts what was delivered of a stream that is abandoned before its usage", () => {
+  test("counts the delivered content of a stream that is abandoned before its usage", () => {
     const decoder = new MessagesStreamDecoder();
     expect(decoder.latestUsage).toBeUndefined();
     decoder.decode(start);
@@ -106,15 +106,15 @@ describe("a decoder", () => {
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 9 });
   });
 
-  test("makes an error of a stream that ended before it began", () => {
+  test("returns an error for a stream that ends before it starts", () => {
     expect(partsOf([])).toMatchObject([{ type: "error", fault: "cut" }]);
   });
 
-  test("takes a bare end for an empty answer", () => {
+  test("decodes a stream with only an end as an empty response", () => {
     expect(partsOf([stop])).toEqual([{ type: "response-end" }]);
   });
 
-  test("gives a wrapped custom tool back its name and its input", () => {
+  test("restores the name and the input of a wrapped custom tool", () => {
     const toolAliases = new Map([
       ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
       ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }],
@@ -192,7 +192,7 @@ describe("a decoder", () => {
   });
 });
 
-test("names that every object has mean nothing", () => {
+test("names of Object.prototype in events are ignored", () => {
   const odd = [
     start,
     { data: '{"type":"constructor"}' },

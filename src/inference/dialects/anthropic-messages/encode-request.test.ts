@@ -30,14 +30,14 @@ const lossesOf = (
   options?: Partial<EncodeRequestOptions>,
 ): string[] => encode(changes, options).losses.map((loss) => loss.field);
 
-describe("the bound on output", () => {
+describe("max_tokens", () => {
   const rows: [wanted: number | undefined, model: number | undefined, sent: number][] = [
     [300, 8_192, 300],
     [undefined, 8_192, 8_192],
     [undefined, undefined, 4_096],
     [9_000, 8_192, 8_192],
   ];
-  test.each(rows)("%p wanted, %p possible: %p", (wanted, model, sent) => {
+  test.each(rows)("for a requested %p and a model maximum of %p is %p", (wanted, model, sent) => {
     const { maxOutputTokens: _, ...rest } = chat;
     const request = { ...rest, ...(wanted !== undefined && { maxOutputTokens: wanted }) };
     const { body, losses } = encodeRequest(request, {
@@ -51,7 +51,7 @@ describe("the bound on output", () => {
   });
 });
 
-describe("sampling", () => {
+describe("sampling parameters", () => {
   const sampling = { temperature: 1.6, topP: 0.5, topK: 5, seed: 1, frequencyPenalty: 0.5 };
   const rows: [model: string, sent: object, losses: string[]][] = [
     [
@@ -76,13 +76,13 @@ describe("sampling", () => {
       ["frequency_penalty", "seed", "temperature", "top_p", "top_k"],
     ],
   ];
-  test.each(rows)("of %s", (upstreamModel, sent, losses) => {
+  test.each(rows)("for %s", (upstreamModel, sent, losses) => {
     const { temperature, top_p, top_k } = bodyOf({ sampling }, { upstreamModel });
     expect(JSON.parse(JSON.stringify({ temperature, top_p, top_k }))).toEqual(sent);
     expect(lossesOf({ sampling }, { upstreamModel })).toEqual(losses);
   });
 
-  test("that says what is so anyway is no loss", () => {
+  test("with default values are not losses", () => {
     expect(
       lossesOf({ sampling: { temperature: 1, topP: 1 } }, { upstreamModel: "claude-opus-4-8" }),
     ).toEqual([]);
@@ -155,7 +155,7 @@ describe("reasoning", () => {
     expect(JSON.parse(JSON.stringify({ max_tokens, thinking, output_config }))).toEqual(sent);
   });
 
-  test("that has no room is left out and said to be", () => {
+  test("without room is omitted and a loss", () => {
     expect(
       bodyOf({ reasoning: { effort: "low" } }, { maxCompletionTokens: 900 }),
     ).not.toHaveProperty("thinking");
@@ -164,7 +164,7 @@ describe("reasoning", () => {
     ]);
   });
 
-  test("cannot go with a forced tool", () => {
+  test("is omitted with a forced tool", () => {
     const tools = [{ type: "function", name: "f" }] as const;
     const forced = {
       reasoning: { effort: "low" },
@@ -175,13 +175,13 @@ describe("reasoning", () => {
     expect(lossesOf(forced, opus)).toEqual(["reasoning"]);
   });
 
-  test("takes sampling away", () => {
+  test("removes sampling parameters", () => {
     expect(lossesOf({ reasoning: { effort: "low" }, sampling: { temperature: 0.2 } })).toEqual([
       "temperature",
     ]);
   });
 
-  test("with a budget needs the thoughts of the calls under way", () => {
+  test("with a budget requires the reasoning of open tool calls", () => {
     const turn = (provider: string): Message[] => [
       user("Hi"),
       {
@@ -233,7 +233,7 @@ describe("structured output", () => {
     });
   });
 
-  test("without a schema is asked for in words", () => {
+  test("without a schema becomes an instruction", () => {
     const { system, output_config } = bodyOf({ output: { type: "json" } });
     expect([system, output_config]).toEqual([
       "Answer with one JSON object and nothing else, without a code fence.",
@@ -242,7 +242,7 @@ describe("structured output", () => {
     expect(lossesOf({ output: { type: "json" } })).toEqual(["response_format"]);
   });
 
-  test("of a model that cannot be held to a schema is asked for in words", () => {
+  test("for a model without schema support becomes an instruction", () => {
     const old = { upstreamModel: "claude-3-5-haiku-20241022" };
     expect(bodyOf({ output: { type: "json-schema", schema } }, old).system).toContain(
       JSON.stringify(schema),
@@ -251,7 +251,7 @@ describe("structured output", () => {
   });
 });
 
-describe("what would be another answer is refused", () => {
+describe("requests that Messages cannot express are refused:", () => {
   const rows: [param: string, changes: Partial<CanonicalRequest>][] = [
     ["n", { choiceCount: 2 }],
     ["logprobs", { logProbabilities: {} }],
@@ -316,7 +316,7 @@ describe("what would be another answer is refused", () => {
   });
 });
 
-describe("what cannot be said is declared", () => {
+describe("fields that Messages cannot express are losses:", () => {
   const rows: [field: string, changes: Partial<CanonicalRequest>][] = [
     ["verbosity", { verbosity: "low" }],
     ["prediction", { prediction: { type: "content", content: "a" } }],
@@ -338,7 +338,7 @@ describe("what cannot be said is declared", () => {
     expect(lossesOf(changes)).toEqual([field]);
   });
 
-  test("a field that the upstream refuses is left out", () => {
+  test("a field that the upstream refuses is omitted", () => {
     const { body, losses } = encode(
       { sampling: { topK: 5 } },
       { deviations: { unsupportedFields: ["top_k"] } },
@@ -348,7 +348,7 @@ describe("what cannot be said is declared", () => {
   });
 });
 
-test("an end user's address goes out as its hash, another id as it is", () => {
+test("a user id with personal data is hashed, other ids are sent unchanged", () => {
   const idOf = (endUserId: string): unknown =>
     (bodyOf({ endUserId }).metadata as JsonObject).user_id;
   expect(idOf("u-1")).toBe("u-1");
@@ -357,7 +357,7 @@ test("an end user's address goes out as its hash, another id as it is", () => {
   expect(idOf("+49 170 1234567")).toMatch(/^user_/);
 });
 
-test("a fifth cache marker takes the place of the first", () => {
+test("a fifth cache marker replaces the first", () => {
   const marked = (text: string): Message => ({
     role: "user",
     parts: [{ type: "text", text, cache: { ttl: "30m" } }],

@@ -83,7 +83,7 @@ const blocksOf = (parts: StreamPart[]): string[] =>
     .filter((event) => String(event.type).startsWith("content_block"))
     .map((event) => `${String(event.type).slice("content_block_".length)} ${String(event.index)}`);
 
-describe("every whole stream", () => {
+describe("every complete stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "response-end")
     .map(({ name, parts }) => [name, parts] as const);
@@ -114,7 +114,7 @@ describe("every whole stream", () => {
   );
 
   test.each(rows)(
-    "%s: Anthropic's own client reads what a whole answer says",
+    "%s: Anthropic's own client reads the same message as the whole response",
     async (_name, parts) => {
       const message = await read(framesOf(parts));
       const assembler = new ResponseAssembler();
@@ -142,13 +142,13 @@ describe("every whole stream", () => {
   );
 });
 
-describe("a broken stream", () => {
+describe("an interrupted stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "error")
     .map(({ name, parts }) => [name, parts] as const);
 
   test.each(rows)(
-    "%s: ends in one error event, never looks complete and is loud",
+    "%s: ends with one error event, never looks complete and raises an error",
     async (_name, parts) => {
       const frames = framesOf([...parts, end]);
       const last = eventsOf(frames).at(-1);
@@ -162,7 +162,7 @@ describe("a broken stream", () => {
   );
 });
 
-describe("an encoder", () => {
+describe("the stream encoder", () => {
   const usage: StreamPart = {
     type: "usage",
     usage: {
@@ -172,7 +172,7 @@ describe("an encoder", () => {
     },
   };
 
-  test("writes the gateway's id and model at the start, the charge with the usage and the metadata at the end", () => {
+  test("writes the gateway's id and model first, the charge with the usage and the metadata last", () => {
     const gateway = {
       costUsd: 0.000005,
       upstreamCostUsd: 0.000004,
@@ -219,7 +219,7 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("tells of a fallback at the start where it is known there, and then no second time", () => {
+  test("reports a fallback at the start if it is known there, and only once", () => {
     const known = { requestedModel: "acme/large", fallback: { used: true } };
     const events = eventsOf(
       framesOf([start, text("a"), finish(), { type: "response-end", gateway: known }], {
@@ -230,7 +230,7 @@ describe("an encoder", () => {
     expect(events.at(-2)).not.toHaveProperty("fallback");
   });
 
-  test("puts calls whose pieces alternate one after another (bifrost#5169)", () => {
+  test("writes interleaved calls one after another (bifrost#5169)", () => {
     const parts = [
       call(0),
       call(1),
@@ -254,7 +254,7 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("opens no block for text that never came (litellm#31561)", () => {
+  test("opens no block for empty text (litellm#31561)", () => {
     const parts: StreamPart[] = [
       { type: "text-start", ...at(0) },
       { type: "text-end", ...at(0) },
@@ -265,7 +265,7 @@ describe("an encoder", () => {
     expect(blocksOf(parts)).toEqual(["start 0", "stop 0"]);
   });
 
-  test("closes what the upstream left open, once (litellm#37273)", () => {
+  test("closes each block that the upstream left open, once (litellm#37273)", () => {
     expect(blocksOf([call(0), input(0, "{}"), finish("tool_calls")])).toEqual([
       "start 0",
       "delta 0",
@@ -273,7 +273,7 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("keeps the text block open for a citation that comes after its end", () => {
+  test("keeps the text block open for a citation after its end", () => {
     const annotation: StreamPart = {
       type: "annotation",
       ...at(0),
@@ -290,7 +290,7 @@ describe("an encoder", () => {
     ).toEqual(["start 0", "delta 0", "delta 0", "stop 0"]);
   });
 
-  test("marks a seal with its maker, in a delta of its own (bifrost#5638)", () => {
+  test("marks a signature with its provider in a separate delta (bifrost#5638)", () => {
     const events = eventsOf(
       framesOf([
         start,
@@ -321,7 +321,7 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("shows no thoughts to a client that asked for none", () => {
+  test("omits reasoning if the client excludes it", () => {
     const request = {
       dialect: "openai-chat",
       model: "m",
@@ -338,7 +338,7 @@ describe("an encoder", () => {
     expect(framesOf(parts, { request }).join("")).not.toContain("thinking");
   });
 
-  test("says tool_use where calls came and the upstream said stop, and makes ids legal", () => {
+  test("writes tool_use for calls if the upstream reported stop, and makes ids valid", () => {
     const events = eventsOf(
       framesOf([
         start,
@@ -372,14 +372,14 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("says nothing after its end", () => {
+  test("writes nothing after the end", () => {
     const encoder = new MessagesStreamEncoder();
     for (const part of [start, text("a"), finish(), end]) encoder.encode(part);
     expect([...encoder.encode(text("late")), ...encoder.encode(end)]).toEqual([]);
   });
 });
 
-test("a stream that fails outside its encoder ends in the same event", () => {
+test("a stream that fails outside of its encoder ends with the same error event", () => {
   const error = new GatewayError("upstream_timeout", "Too slow.");
   const [frame = ""] = anthropicMessages.encodeStreamError(error, { traceId: "t" });
   expect(eventsOf([frame])).toEqual([

@@ -6,8 +6,8 @@ import { encodeError, readError } from "./errors.ts";
 const envelopeOf = (error: GatewayError): { type: string; error: JsonObject; request_id: string } =>
   encodeError(error, { traceId: "trace" }) as never;
 
-describe("an error answer", () => {
-  test("is Anthropic's envelope with the contract's code and metadata", () => {
+describe("an error response", () => {
+  test("is Anthropic's envelope with the gateway's code and metadata", () => {
     expect(
       envelopeOf(
         new GatewayError("bad_request", "max_tokens is required.", { param: "max_tokens" }),
@@ -41,11 +41,11 @@ describe("an error answer", () => {
     ["service_unavailable", "api_error"],
     ["upstream_timeout", "timeout_error"],
   ];
-  test.each(types)("of %s has the type %s", (code, type) => {
+  test.each(types)("with the code %s has the type %s", (code, type) => {
     expect(envelopeOf(new GatewayError(code, "m")).error).toMatchObject({ type, code });
   });
 
-  test("has a type for every code there is", () => {
+  test("has a type for every error code", () => {
     for (const code of Object.keys(errorCatalog) as ErrorCode[]) {
       expect(envelopeOf(new GatewayError(code, "m")).error.type).toMatch(
         /^[a-z_]+(_error|_large)$/,
@@ -54,7 +54,7 @@ describe("an error answer", () => {
   });
 });
 
-describe("a prompt that is too long is told as Claude Code knows it", () => {
+describe("a prompt that is too long has the message that Claude Code expects", () => {
   const rows: [said: string, told: string][] = [
     [
       "prompt is too long: 210000 tokens > 200000 maximum",
@@ -101,7 +101,7 @@ describe("a prompt that is too long is told as Claude Code knows it", () => {
   });
 });
 
-describe("an upstream's error", () => {
+describe("an upstream error", () => {
   const rows: [body: unknown, read: object][] = [
     [
       { type: "error", error: { type: "not_found_error", message: "model: x" }, request_id: "r" },
@@ -113,7 +113,7 @@ describe("an upstream's error", () => {
     ["plain words", { message: "plain words" }],
     ["<html>", { message: "The provider answered with status 404." }],
   ];
-  test.each(rows)("%j", (body, read) => {
+  test.each(rows)("is read from %j", (body, read) => {
     expect(readError(404, body)).toMatchObject(read);
   });
 });

@@ -8,7 +8,7 @@ const base = estimateMessagesInput(ask(""));
 const more = (body: Record<string, unknown>): number =>
   estimateMessagesInput({ ...ask(""), ...body }) - base;
 
-test("text counts by its bytes, wherever it stands", () => {
+test("estimateMessagesInput counts text by bytes in any position", () => {
   const text = "x".repeat(400);
   expect(estimateMessagesInput(ask(text)) - base).toBe(100);
   expect(estimateMessagesInput(ask([{ type: "text", text }])) - base).toBe(100);
@@ -24,7 +24,7 @@ test("text counts by its bytes, wherever it stands", () => {
   ).toBe(100);
 });
 
-test("tools count with their schemas", () => {
+test("estimateMessagesInput counts tools with their schemas", () => {
   expect(
     more({
       tools: [{ name: "f", description: "x".repeat(4_000), input_schema: { type: "object" } }],
@@ -32,7 +32,7 @@ test("tools count with their schemas", () => {
   ).toBeGreaterThan(1_300);
 });
 
-test("a picture counts as a picture, whatever its bytes", () => {
+test("estimateMessagesInput counts an image as a fixed size", () => {
   const image = (size: number): unknown => [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "A".repeat(size) } },
   ];
@@ -40,7 +40,7 @@ test("a picture counts as a picture, whatever its bytes", () => {
   expect(estimateMessagesInput(ask(image(10))) - base).toBe(1_600);
 });
 
-test("a PDF counts by its pages", () => {
+test("estimateMessagesInput counts a PDF by pages", () => {
   const pdf = [
     {
       type: "document",
@@ -50,7 +50,7 @@ test("a PDF counts by its pages", () => {
   expect(estimateMessagesInput(ask(pdf)) - base).toBe(20_000);
 });
 
-test("earlier thoughts do not count, and bodies of any shape have a count", () => {
+test("estimateMessagesInput ignores earlier thinking, and accepts bodies of any shape", () => {
   expect(
     estimateMessagesInput(ask([{ type: "thinking", thinking: "x".repeat(400), signature: "s" }])),
   ).toBe(base);

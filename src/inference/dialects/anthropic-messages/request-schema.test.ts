@@ -59,8 +59,8 @@ const refused: [param: string, changes: Record<string, unknown>][] = [
   ["trace", { trace: 1 }],
 ];
 
-describe("the envelope of a Messages request", () => {
-  test.each(refused)("names %s for %j", (param, changes) => {
+describe("checkMessagesRequest", () => {
+  test.each(refused)("refuses %s for %j", (param, changes) => {
     expect(refusalOf({ ...valid, ...changes })).toMatchObject({ code: "bad_request", param });
   });
 
@@ -82,11 +82,11 @@ describe("the envelope of a Messages request", () => {
       thinking: { type: "later_kind" },
     },
   ];
-  test.each(accepted)("takes %j", (changes) => {
+  test.each(accepted)("accepts %j", (changes) => {
     expect(refusalOf({ ...valid, ...changes })).toBeUndefined();
   });
 
-  test("needs no bound where tokens are counted", () => {
+  test("does not require max_tokens for a token count", () => {
     const { max_tokens: _, ...counted } = valid;
     expect(refusalOf(counted, checkCountRequest)).toBeUndefined();
     expect(refusalOf({ ...counted, messages: [] }, checkCountRequest)).toMatchObject({
@@ -95,7 +95,7 @@ describe("the envelope of a Messages request", () => {
   });
 });
 
-test("the schema describes what the envelope takes", () => {
+test("the published schema accepts valid requests", () => {
   expect(messagesRequestSchema.safeParse(valid).success).toBe(true);
   expect(messagesRequestSchema.safeParse({ ...valid, max_tokens: undefined }).success).toBe(false);
   expect(messagesRequestSchema.parse({ ...valid, x_foo: 1 })).toHaveProperty("x_foo", 1);

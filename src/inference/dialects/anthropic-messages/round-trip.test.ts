@@ -16,7 +16,7 @@ import { anthropicMessages } from "./index.ts";
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
 describe("requests survive decode(encode(x))", () => {
-  test("towards the same dialect, in every field and without a loss", () => {
+  test("in the same dialect, in every field and without a loss", () => {
     fc.assert(
       fc.property(messagesRequest, (request) => {
         const { body, losses } = anthropicMessages.encodeRequest(request, {
@@ -31,7 +31,7 @@ describe("requests survive decode(encode(x))", () => {
     );
   });
 
-  test("of a chat client are refused for what they ask, or make a body that keeps Anthropic's rules", () => {
+  test("or are refused, or give a valid Messages body, if they are from a chat client", () => {
     let written = 0;
     fc.assert(
       fc.property(
@@ -117,7 +117,7 @@ function keepsTheRules({
   }
 }
 
-describe("answers survive decode(encode(x))", () => {
+describe("responses survive decode(encode(x))", () => {
   test("whole", () => {
     fc.assert(
       fc.property(messagesResponse, (response) => {
@@ -131,7 +131,7 @@ describe("answers survive decode(encode(x))", () => {
     );
   });
 
-  test("as a stream, cut anywhere", () => {
+  test("as a stream, at any split", () => {
     fc.assert(
       fc.property(messagesResponse, fc.nat(), (response, cut) => {
         expect(throughStream(response, cut)).toEqual(response);
@@ -140,7 +140,7 @@ describe("answers survive decode(encode(x))", () => {
     );
   });
 
-  test("of a chat server read the same whole and streamed", () => {
+  test("with the same result whole and streamed, if they are from a chat server", () => {
     fc.assert(
       fc.property(chatResponse, fc.nat(), (response, cut) => {
         const whole = anthropicMessages.decodeResponse(

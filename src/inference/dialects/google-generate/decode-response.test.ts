@@ -10,8 +10,8 @@ const whole = readCassettes("google-generate")
   .filter(({ parts }) => parts.at(-1)?.type === "response-end")
   .map((cassette) => [cassette.name, cassette] as const);
 
-describe("a whole answer", () => {
-  test.each(whole)("means what its stream means: %s", (_name, { bytes, parts }) => {
+describe("a whole response", () => {
+  test.each(whole)("decodes like its stream: %s", (_name, { bytes, parts }) => {
     const sse = new SseDecoder();
     const chunks = [...sse.push(bytes), ...sse.end()]
       .filter(({ data }) => data.startsWith("{"))
@@ -21,7 +21,7 @@ describe("a whole answer", () => {
     expect(decodeResponse(chunks, { providerId: "acme" })).toEqual(assembler.response());
   });
 
-  test("may leave out how it ended", () => {
+  test("may omit its finish reason", () => {
     const { choices } = decodeResponse({
       candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }],
       responseId: "r",
@@ -40,7 +40,7 @@ describe("a whole answer", () => {
   const refusals: [what: string, body: unknown, message: string][] = [
     ["text", "hello", "The provider's answer is no generateContent answer."],
     ["null", null, "The provider's answer is no generateContent answer."],
-    ["another dialect's", { choices: [] }, "The provider's answer is no generateContent answer."],
+    ["of another type", { choices: [] }, "The provider's answer is no generateContent answer."],
     ["an error", { error: { code: 503, message: "overloaded" } }, "overloaded"],
     [
       "a malformed call",
@@ -48,14 +48,14 @@ describe("a whole answer", () => {
       "The model wrote a tool call that cannot be read (MALFORMED_FUNCTION_CALL).",
     ],
   ];
-  test.each(refusals)("is not %s", (_what, body, message) => {
+  test.each(refusals)("is refused if it is %s", (_what, body, message) => {
     expect(() => decodeResponse(body)).toThrow(
       expect.objectContaining({ code: "upstream_error", message }),
     );
   });
 });
 
-describe("an error answer", () => {
+describe("an error response", () => {
   const rows: [what: string, status: number, body: unknown, expected: object][] = [
     [
       "Google's envelope",
@@ -64,7 +64,7 @@ describe("an error answer", () => {
       { message: "models/x is not found", code: "NOT_FOUND", status: 404 },
     ],
     [
-      "in a list",
+      "an error in a list",
       429,
       [
         {
@@ -84,7 +84,7 @@ describe("an error answer", () => {
       },
     ],
     [
-      "a wrong key",
+      "an invalid API key",
       400,
       {
         error: {
@@ -102,7 +102,7 @@ describe("an error answer", () => {
       },
     ],
     [
-      "a proxy's page",
+      "a proxy's error page",
       502,
       "<html>Bad Gateway</html>",
       { message: "The provider answered with status 502.", status: 502 },
@@ -118,26 +118,26 @@ describe("an error answer", () => {
 describe("usage", () => {
   const rows: [what: string, wire: object, usage: object, clamped: boolean][] = [
     [
-      "cached within the prompt",
+      "cached tokens within the prompt",
       { promptTokenCount: 130, cachedContentTokenCount: 100, candidatesTokenCount: 3 },
       { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3 },
       false,
     ],
     [
-      "thoughts beside the candidates",
+      "thoughts in addition to candidates",
       { promptTokenCount: 1, candidatesTokenCount: 2, thoughtsTokenCount: 3, totalTokenCount: 6 },
       { inputTokens: 1, outputTokens: 2, reasoningTokens: 3 },
       false,
     ],
     [
-      "what tools read",
+      "tool input",
       { promptTokenCount: 1, toolUsePromptTokenCount: 50, candidatesTokenCount: 2 },
       { inputTokens: 51, outputTokens: 2 },
       false,
     ],
     ["no output", { promptTokenCount: 1 }, { inputTokens: 1, outputTokens: 0 }, false],
     [
-      "more cached than sent",
+      "more cached tokens than input",
       { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
       { inputTokens: 0, cacheReadTokens: 5, outputTokens: 1 },
       true,
@@ -149,7 +149,7 @@ describe("usage", () => {
       true,
     ],
     [
-      "pictures that are more than everything",
+      "more image tokens than input",
       {
         promptTokenCount: 1,
         candidatesTokenCount: 2,
@@ -163,7 +163,7 @@ describe("usage", () => {
     expect(readUsage(wire)).toEqual({ usage, estimated: false, clamped });
   });
 
-  test.each([undefined, null, 7, {}])("%p is none", (value) => {
+  test.each([undefined, null, 7, {}])("%p is not usage", (value) => {
     expect(readUsage(value)).toBeUndefined();
   });
 });

@@ -29,11 +29,11 @@ const chunk = (parts: object[], rest: object = {}): SseEvent => ({
 });
 
 describe("cassettes", () => {
-  test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
+  test.each(rows)("%s decodes to the expected parts", (_name, { bytes, parts }) => {
     expect(partsOf(eventsOf([bytes]))).toEqual(parts);
   });
 
-  test.each(rows)("%s gives the same parts wherever it is cut", (_name, { bytes, parts }) => {
+  test.each(rows)("%s gives the same parts at every split", (_name, { bytes, parts }) => {
     const whole = JSON.stringify(parts);
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const cutParts = JSON.stringify(
@@ -49,7 +49,7 @@ describe("cassettes", () => {
 
 /** The rules that every reader of parts relies on. */
 describe("every stream", () => {
-  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s starts items before their deltas and ends once", (_name, { parts }) => {
     const open = new Set<string>();
     const finished = new Set<number>();
     for (const part of parts) {
@@ -74,15 +74,15 @@ describe("every stream", () => {
   });
 });
 
-describe("a decoder", () => {
-  test("gives out nothing after its end", () => {
+describe("the stream decoder", () => {
+  test("returns nothing after the end", () => {
     const decoder = new GenerateStreamDecoder();
     decoder.decode(chunk([{ text: "a" }], { finishReason: "STOP" }));
     expect(decoder.end().at(-1)).toEqual({ type: "response-end" });
     expect([...decoder.decode(chunk([{ text: "late" }])), ...decoder.end()]).toEqual([]);
   });
 
-  test("knows the latest usage of a stream that is abandoned", () => {
+  test("has the latest usage of an abandoned stream", () => {
     const decoder = new GenerateStreamDecoder();
     expect(decoder.latestUsage).toBeUndefined();
     for (const count of [1, 2]) {
@@ -96,11 +96,11 @@ describe("a decoder", () => {
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 2 });
   });
 
-  test("makes an error of a stream that ended before it began", () => {
+  test("returns an error for a stream that ends before it starts", () => {
     expect(partsOf([])).toMatchObject([{ type: "error", fault: "cut" }]);
   });
 
-  test("makes an error of a stream of which one candidate was cut", () => {
+  test("returns an error for a stream with one truncated candidate", () => {
     const other = {
       data: JSON.stringify({ candidates: [{ index: 1, content: { parts: [{ text: "b" }] } }] }),
     };
@@ -109,7 +109,7 @@ describe("a decoder", () => {
     );
   });
 
-  test("reads a list of chunks, as streams without alt=sse have it", () => {
+  test("decodes a list of chunks, as in streams without alt=sse", () => {
     const list = `[${chunk([{ text: "a" }]).data},${chunk([{ text: "b" }], { finishReason: "STOP" }).data}]`;
     const texts = partsOf([{ data: list }]).flatMap((part) =>
       part.type === "text-delta" ? [part.text] : [],
@@ -117,7 +117,7 @@ describe("a decoder", () => {
     expect(texts).toEqual(["a", "b"]);
   });
 
-  test("infers the end where the word for it is unknown", () => {
+  test("infers the end from an unknown finish reason", () => {
     expect(partsOf([chunk([{ text: "a" }], { finishReason: "NEW_WORD" })])).toContainEqual({
       type: "finish",
       choiceIndex: 0,
@@ -125,7 +125,7 @@ describe("a decoder", () => {
     });
   });
 
-  test("gives a wrapped custom tool back its name and its input", () => {
+  test("restores the name and the input of a wrapped custom tool", () => {
     const toolAliases = new Map([
       ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
       ["ns__find", { name: "find", namespace: "ns" }],
@@ -167,7 +167,7 @@ describe("a decoder", () => {
     ]);
   });
 
-  test("leaves a seal without a maker where the provider is not named", () => {
+  test("leaves a signature without a provider if the provider is unknown", () => {
     const parts = partsOf(
       [chunk([{ functionCall: { name: "f" }, thoughtSignature: "s" }], { finishReason: "STOP" })],
       {},
@@ -185,13 +185,13 @@ describe("a decoder", () => {
 
   const oddities: [what: string, data: string][] = [
     ["an empty object", "{}"],
-    ["candidates that are no list", '{"candidates":7}'],
-    ["parts that are none", '{"candidates":[{"content":{"parts":[1,null]}}]}'],
+    ["candidates that are not a list", '{"candidates":7}'],
+    ["invalid parts", '{"candidates":[{"content":{"parts":[1,null]}}]}'],
     ["a call without a name", '{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}'],
     ["a number", "7"],
     ["[DONE]", "[DONE]"],
   ];
-  test.each(oddities)("lives through %s", (_what, data) => {
+  test.each(oddities)("ignores %s", (_what, data) => {
     const parts = partsOf([{ data }, chunk([{ text: "a" }], { finishReason: "STOP" })]);
     expect(parts.some((part) => part.type === "text-delta")).toBe(true);
     expect(parts.at(-1)).toEqual({ type: "response-end" });

@@ -26,7 +26,7 @@ const lossesOf = (change: Partial<CanonicalRequest>, upstreamModel?: string): st
   encode(change, upstreamModel).losses.map(({ field }) => field);
 
 describe("the conversation", () => {
-  test("neither the model nor the stream stand in the body", () => {
+  test("has neither the model nor the stream flag in the body", () => {
     expect(
       encodeRequest(plain, { upstreamModel: "m", stream: true, providerId: "google" }).body,
     ).toEqual({
@@ -34,7 +34,7 @@ describe("the conversation", () => {
     });
   });
 
-  test("instructions alone are asked as the user", () => {
+  test("sends lone instructions as the user", () => {
     expect(
       encode({ messages: [{ role: "system", parts: [{ type: "text", text: "Rhyme." }] }] }).body,
     ).toEqual({
@@ -42,13 +42,13 @@ describe("the conversation", () => {
     });
   });
 
-  test("a conversation without content is refused", () => {
+  test("is refused without content", () => {
     expect(() => encode({ messages: [{ role: "user", parts: [] }] })).toThrow(
       expect.objectContaining({ code: "unsupported_content", param: "messages" }),
     );
   });
 
-  test("the accounting line of Claude Code is left out", () => {
+  test("omits the accounting line of Claude Code", () => {
     const parts = [
       { type: "text", text: "x-anthropic-billing-header: cc=1" },
       { type: "text", text: "Be brief." },
@@ -58,7 +58,7 @@ describe("the conversation", () => {
     ).toEqual({ parts: [{ text: "Be brief." }] });
   });
 
-  test("results of one turn stand in one content, in the order of the calls, before what the user adds", () => {
+  test("puts the results of one turn in one content, in order of the calls, before the user's text", () => {
     const call = (id: string): AssistantPart => ({
       type: "tool-call",
       kind: "function",
@@ -95,7 +95,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("an image in a result follows the results", () => {
+  test("puts an image of a result after the results", () => {
     const { body, losses } = encode(
       {
         messages: [
@@ -126,7 +126,7 @@ describe("the conversation", () => {
     expect(losses.map(({ field }) => field)).toEqual(["messages[2].content[1]"]);
   });
 
-  test("arguments that are no object are kept", () => {
+  test("keeps arguments that are not an object", () => {
     const parts = ["", " ", "{", "[1]", '{"a":1}'].map(
       (text, index): AssistantPart => ({
         type: "tool-call",
@@ -154,17 +154,17 @@ describe("the conversation", () => {
 describe("content", () => {
   const rows: [what: string, part: UserPart, expected: object][] = [
     [
-      "an image by address",
+      "an image URL",
       { type: "image", source: { type: "url", url: "https://a.example/b.WEBP?x=1" } },
       { fileData: { mimeType: "image/webp", fileUri: "https://a.example/b.WEBP?x=1" } },
     ],
     [
-      "an address that does not tell",
+      "a URL without a type",
       { type: "image", source: { type: "url", url: "https://a.example/b" } },
       { fileData: { fileUri: "https://a.example/b" } },
     ],
     [
-      "Google's own upload",
+      "a file uploaded to Google",
       {
         type: "document",
         source: {
@@ -175,7 +175,7 @@ describe("content", () => {
       { fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/x" } },
     ],
     [
-      "a document of text",
+      "a text document",
       { type: "document", source: { type: "text", text: "body" }, title: "t" },
       { text: "t\nbody" },
     ],
@@ -185,12 +185,12 @@ describe("content", () => {
       { inlineData: { mimeType: "audio/mp3", data: "AAAA" } },
     ],
     [
-      "what is Gemini's own",
+      "a part of Gemini's own",
       { type: "opaque", dialect: "google-generate", value: { executableCode: {} } },
       { executableCode: {} },
     ],
   ];
-  test.each(rows)("%s", (_what, part, expected) => {
+  test.each(rows)("encodes %s", (_what, part, expected) => {
     expect(contentsOf([{ role: "user", parts: [part] }])).toEqual([
       { role: "user", parts: [expected] },
     ]);
@@ -199,15 +199,15 @@ describe("content", () => {
   const refused: [what: string, part: UserPart][] = [
     ["another provider's upload", { type: "image", source: { type: "file", fileId: "file-1" } }],
     [
-      "an address of another scheme",
+      "a URL with another scheme",
       { type: "image", source: { type: "url", url: "ftp://a.example/b.png" } },
     ],
     [
-      "another dialect's part",
+      "a part of another dialect",
       { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } },
     ],
   ];
-  test.each(refused)("%s is refused", (_what, part) => {
+  test.each(refused)("refuses %s", (_what, part) => {
     expect(() =>
       encode({ messages: [{ role: "user", parts: [{ type: "text", text: "a" }, part] }] }),
     ).toThrow(
@@ -216,7 +216,7 @@ describe("content", () => {
   });
 });
 
-describe("seals", () => {
+describe("thought signatures", () => {
   const own = { providerId: "google" };
   const call: AssistantPart = {
     type: "tool-call",
@@ -234,19 +234,19 @@ describe("seals", () => {
       [],
     ],
     [
-      "of another provider are dropped",
+      "of another provider are omitted",
       [{ ...call, signature: "s", provenance: { providerId: "vertex" } }],
       [wireCall],
       ["messages[1].content[0].signature"],
     ],
     [
-      "before a call go onto it",
+      "before a call are attached to it",
       [{ type: "reasoning", signature: "s", provenance: own }, call],
       [{ ...wireCall, thoughtSignature: "s" }],
       [],
     ],
     [
-      "after text go onto it",
+      "after text are attached to it",
       [
         { type: "text", text: "t" },
         { type: "reasoning", signature: "s", provenance: own },
@@ -255,7 +255,7 @@ describe("seals", () => {
       [],
     ],
     [
-      "keep their thought",
+      "are kept with their thought",
       [
         { type: "reasoning", text: "hm", signature: "s", provenance: own },
         { type: "text", text: "t" },
@@ -264,7 +264,7 @@ describe("seals", () => {
       [],
     ],
     [
-      "that nobody marked are no one's",
+      "without a provider are omitted",
       [
         { type: "reasoning", text: "hm", signature: "s" },
         { type: "text", text: "t" },
@@ -273,7 +273,7 @@ describe("seals", () => {
       ["messages[1].content[0]"],
     ],
     [
-      "are not made up for thoughts without any",
+      "are not invented for thoughts",
       [
         { type: "reasoning", text: "hm" },
         { type: "text", text: "t" },
@@ -291,7 +291,7 @@ describe("seals", () => {
     expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
   });
 
-  test("stand in for missing ones where Gemini 3 insists, on the first call of a step", () => {
+  test("are replaced by a placeholder on the first call of a step, if Gemini 3 requires one", () => {
     const contents = contentsOf([
       user("a"),
       { role: "assistant", parts: [call, { ...call, id: "d" }] },
@@ -307,7 +307,7 @@ describe("seals", () => {
 });
 
 describe("generationConfig", () => {
-  test("takes everything that Gemini samples by", () => {
+  test("has all sampling parameters of Gemini", () => {
     expect(
       encode(
         {
@@ -345,7 +345,7 @@ describe("generationConfig", () => {
     });
   });
 
-  test("leaves out penalties that newer models answer with 400, and what means nothing", () => {
+  test("omits penalties that newer models refuse, and values without effect", () => {
     const { body, losses } = encode({
       sampling: { frequencyPenalty: 0.1, presencePenalty: 0, topK: 0, temperature: 0 },
     });
@@ -353,7 +353,7 @@ describe("generationConfig", () => {
     expect(losses.map(({ field }) => field)).toEqual(["frequency_penalty"]);
   });
 
-  test("holds a format beside tools from Gemini 3 on", () => {
+  test("has a response format with tools from Gemini 3 on", () => {
     const both: Partial<CanonicalRequest> = {
       output: { type: "json" },
       tools: [{ type: "function", name: "f" }],
@@ -460,20 +460,20 @@ describe("tools", () => {
     [{ type: "allowed", mode: "auto", tools: [{ type: "hosted", value: {} }] }, { mode: "NONE" }],
     [{ type: "hosted", dialect: "openai-responses", value: { type: "file_search" } }, undefined],
   ];
-  test.each(configs)("choice %p", (toolChoice, config) => {
+  test.each(configs)("have the choice %p", (toolChoice, config) => {
     expect(
       (encode({ tools, toolChoice }).body.toolConfig as JsonObject | undefined)
         ?.functionCallingConfig,
     ).toEqual(config as JsonObject);
   });
 
-  test("a choice without tools is left out", () => {
+  test("omit a tool choice without tools", () => {
     expect(encode({ toolChoice: { type: "required" } }).body).toEqual({
       contents: [{ role: "user", parts: [{ text: "a" }] }],
     });
   });
 
-  test("names that Gemini refuses come back as they were", () => {
+  test("restore names that Gemini refuses", () => {
     const { body, toolAliases } = encode({
       tools: [
         { type: "function", name: "1st" },
@@ -491,7 +491,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("schemas stay what they are", () => {
+  test("keep their schemas unchanged", () => {
     const parameters = {
       $schema: "x",
       type: "object",
@@ -515,13 +515,13 @@ describe("tools", () => {
     ]);
   });
 
-  test("searching the web is Gemini's own, but not beside functions", () => {
+  test("use Gemini's own web search, but not with functions", () => {
     expect(encode({ webSearch: {} }).body.tools).toEqual([{ googleSearch: {} }]);
     expect(lossesOf({ webSearch: {}, tools })).toEqual(["web_search_options"]);
   });
 });
 
-describe("what Gemini cannot take is declared", () => {
+describe("fields that Gemini does not support are losses:", () => {
   const rows: [field: string, change: Partial<CanonicalRequest>][] = [
     ["min_p", { sampling: { minP: 0.1 } }],
     ["top_a", { sampling: { topA: 0.1 } }],

@@ -46,7 +46,7 @@ const garbledChunk = fc
   })
   .map(({ chunk, path, by }) => garbled(chunk, path, by));
 
-test("a stream of garbled chunks ends once, and in nothing but parts", () => {
+test("a malformed stream ends once and returns only valid parts", () => {
   fc.assert(
     fc.property(fc.array(garbledChunk, { maxLength: 5 }), (stream) => {
       const decoder = new GenerateStreamDecoder({ providerId: "acme" });
@@ -62,7 +62,7 @@ test("a stream of garbled chunks ends once, and in nothing but parts", () => {
   );
 });
 
-test("a garbled answer is read, or refused as the provider's fault", () => {
+test("a malformed response is decoded or refused as an upstream error", () => {
   fc.assert(
     fc.property(garbledChunk, (body) => {
       try {
@@ -76,7 +76,7 @@ test("a garbled answer is read, or refused as the provider's fault", () => {
   );
 });
 
-test("whatever an error answer holds, it says something", () => {
+test("an error response of any content has a message", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (body) => {
       const wrapped = [

@@ -90,15 +90,15 @@ function checkContents(contents: readonly Content[]): void {
   });
 }
 
-describe("whatever the conversation, contents alternate, hold something, and answer every call", () => {
-  test.each(["gemini-3-pro", "gemini-2.5-flash"])("in disorder, for %s", (model) => {
+describe("contents alternate, are not empty and answer every call", () => {
+  test.each(["gemini-3-pro", "gemini-2.5-flash"])("for any messages, with %s", (model) => {
     fc.assert(
       fc.property(disorder, (messages) => checkContents(contentsOf(messages, model))),
       { numRuns: 1_000 },
     );
   });
 
-  test("as chat clients have it", () => {
+  test("for conversations of chat clients", () => {
     fc.assert(
       fc.property(chatRequest, (request) =>
         checkContents(contentsOf(request.messages, "gemini-3-pro")),
@@ -108,7 +108,7 @@ describe("whatever the conversation, contents alternate, hold something, and ans
   });
 });
 
-test("earlier turns stay the same bytes when the conversation goes on", () => {
+test("earlier turns keep their bytes when the conversation continues", () => {
   fc.assert(
     fc.property(disorder, (messages) => {
       const before = JSON.stringify(contentsOf(messages, "gemini-3-pro").slice(0, -1)).slice(0, -1);

@@ -18,7 +18,7 @@ function refusedParam(body: unknown): string | undefined {
   }
 }
 
-describe("a wrong field is named", () => {
+describe("an invalid field is reported:", () => {
   const user = (part: object): object => ({
     messages: [...valid.messages, { role: "user", content: [{ type: "text", text: "a" }, part] }],
   });
@@ -87,12 +87,12 @@ describe("a wrong field is named", () => {
     expect(refusedParam({ ...valid, ...change })).toBe(param);
   });
 
-  test("a body that is no object", () => {
+  test("body, if it is not an object", () => {
     for (const body of [null, [], "x", 1]) expect(refusedParam(body)).toBe("body");
   });
 });
 
-describe("what clients send in several shapes means one thing", () => {
+describe("equivalent forms are decoded alike:", () => {
   test("content", () => {
     expect(decodeMessage({ role: "user", content: "" })).toEqual({ role: "user", parts: [] });
     expect(decodeMessage({ role: "user", content: "a" })).toEqual({
@@ -113,13 +113,13 @@ describe("what clients send in several shapes means one thing", () => {
     expect(decode({ stop: null }).stop).toBeUndefined();
   });
 
-  test("the bound on output", () => {
+  test("the output limit", () => {
     expect(decode({ max_tokens: 5 }).maxOutputTokens).toBe(5);
     expect(decode({ max_tokens: 5, max_completion_tokens: 6 }).maxOutputTokens).toBe(6);
     expect(decode({ max_tokens: null }).maxOutputTokens).toBeUndefined();
   });
 
-  test("effort", () => {
+  test("the reasoning effort", () => {
     expect(decode({ reasoning: { effort: "low", exclude: true } }).reasoning).toEqual({
       effort: "low",
       exclude: true,
@@ -142,7 +142,7 @@ describe("what clients send in several shapes means one thing", () => {
     );
   });
 
-  test("inline bytes", () => {
+  test("inline data", () => {
     const source = (url: string): unknown => {
       const message = decode({
         messages: [{ role: "user", content: [{ type: "image_url", image_url: url }] }],
@@ -180,12 +180,12 @@ describe("what clients send in several shapes means one thing", () => {
   });
 });
 
-describe("thoughts in history", () => {
+describe("reasoning in the history", () => {
   const parts = (message: object): unknown =>
     decode({ messages: [{ role: "assistant", content: "a", ...message }] }).messages[0]?.parts;
   const text = { type: "text", text: "a" };
 
-  test("come from whichever field has them, once", () => {
+  test("is read once, from any of its fields", () => {
     expect(parts({ reasoning_content: "t" })).toEqual([
       { type: "reasoning", text: "t", field: "reasoning_content" },
       text,
@@ -206,7 +206,7 @@ describe("thoughts in history", () => {
     expect(parts({ reasoning_content: "" })).toEqual([text]);
   });
 
-  test("pieces with the same index are one block, and text beside an unreadable one belongs to it", () => {
+  test("merges pieces of the same index, and keeps text with an encrypted piece", () => {
     expect(
       parts({
         reasoning_details: [
@@ -226,7 +226,7 @@ describe("thoughts in history", () => {
     ).toEqual([{ type: "reasoning", text: "t", encrypted: "e", field: "reasoning_details" }, text]);
   });
 
-  test("the gateway's mark on a seal names its maker", () => {
+  test("has the provider of a signature with the gateway's mark", () => {
     expect(
       parts({
         reasoning_details: [
@@ -248,7 +248,7 @@ describe("thoughts in history", () => {
   });
 });
 
-test("older functions become tools, and their results answer the latest call of that name", () => {
+test("legacy functions become tools, and their results answer the latest call of that name", () => {
   const request = decode({
     functions: [{ name: "f", parameters: { type: "object", properties: {} } }],
     function_call: { name: "f" },
@@ -271,7 +271,7 @@ test("older functions become tools, and their results answer the latest call of 
   ).toEqual(["assistant", "call_function_1", "assistant", "call_function_2"]);
 });
 
-test("what has no name is kept: on the request, on messages, parts, tools and calls", () => {
+test("unknown fields are kept on the request, messages, parts, tools and calls", () => {
   const request = decode({
     x_foo: { deep: [{ x: 1 }] },
     messages: [
@@ -321,7 +321,7 @@ test("what has no name is kept: on the request, on messages, parts, tools and ca
   ]);
 });
 
-test("what is asked of the gateway stands apart", () => {
+test("fields for the gateway are separate", () => {
   const request = decode({
     models: ["b"],
     provider: { sort: "price" },
@@ -341,7 +341,7 @@ test("what is asked of the gateway stands apart", () => {
   expect(request.extensions).toBeUndefined();
 });
 
-test("the published schema takes what the decoder takes", () => {
+test("the published schema accepts what the decoder accepts", () => {
   const bodies = [
     valid,
     { ...valid, stop: "x", tools: [{ type: "web_search" }], x_foo: 1, temperature: null },

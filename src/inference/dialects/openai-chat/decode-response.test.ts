@@ -22,15 +22,15 @@ const decode = (
 const parts = (message: object, context: DecodeContext = {}): readonly AssistantPart[] =>
   decode({ message }, context)?.parts ?? [];
 
-describe("ends agree with what was delivered", () => {
+describe("the finish reason matches the content:", () => {
   const call = {
     tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
   };
   const rows: [what: string, choice: object, finish: object][] = [
     ["stop with calls", { message: call, finish_reason: "stop" }, { reason: "tool_calls" }],
-    ["calls that were cut", { message: call, finish_reason: "length" }, { reason: "length" }],
+    ["truncated calls", { message: call, finish_reason: "length" }, { reason: "length" }],
     [
-      "calls announced and not made",
+      "tool_calls without calls",
       { message: { content: "a", tool_calls: [] }, finish_reason: "tool_calls" },
       { reason: "stop" },
     ],
@@ -42,18 +42,18 @@ describe("ends agree with what was delivered", () => {
       { reason: "stop" },
     ],
     [
-      "Mistral's word",
+      "Mistral's reason",
       { message: { content: "a" }, finish_reason: "model_length" },
       { reason: "length" },
     ],
     ["upper case", { message: { content: "a" }, finish_reason: "STOP" }, { reason: "stop" }],
     [
-      "a matched stop text of vLLM",
+      "a matched stop sequence of vLLM",
       { message: { content: "a" }, stop_reason: "END" },
       { reason: "stop_sequence", stopSequence: "END" },
     ],
     [
-      "a matched stop text of SGLang",
+      "a matched stop sequence of SGLang",
       { message: { content: "a" }, matched_stop: "END" },
       { reason: "stop_sequence", stopSequence: "END" },
     ],
@@ -63,7 +63,7 @@ describe("ends agree with what was delivered", () => {
       { reason: "stop" },
     ],
     [
-      "a filter",
+      "a content filter",
       { message: { content: "" }, finish_reason: "content_filter" },
       { reason: "content_filter" },
     ],
@@ -78,7 +78,7 @@ describe("ends agree with what was delivered", () => {
   });
 });
 
-describe("servers' habits", () => {
+describe("deviations of servers", () => {
   test("calls without id, arguments as an object, calls without a name", () => {
     expect(
       parts({
@@ -100,13 +100,13 @@ describe("servers' habits", () => {
     ]);
   });
 
-  test("the older function_call", () => {
+  test("the legacy function_call", () => {
     expect(parts({ content: null, function_call: { name: "f", arguments: "{}" } })).toMatchObject([
       { type: "tool-call", name: "f" },
     ]);
   });
 
-  test("content in parts, with thoughts among them", () => {
+  test("content in parts with reasoning", () => {
     expect(
       parts({
         content: [
@@ -120,7 +120,7 @@ describe("servers' habits", () => {
     ]);
   });
 
-  test("images that the model made", () => {
+  test("generated images", () => {
     expect(
       parts({
         content: "Here.",
@@ -132,7 +132,7 @@ describe("servers' habits", () => {
     ]);
   });
 
-  test("seals are the provider's own, whatever they look like", () => {
+  test("signatures belong to the provider, whatever their text", () => {
     expect(
       parts(
         {
@@ -164,7 +164,7 @@ describe("servers' habits", () => {
     ]);
   });
 
-  test("usage of Groq's wrapper, and unknown fields", () => {
+  test("usage in Groq's wrapper, and unknown fields", () => {
     const response = decodeResponse({
       id: "r",
       choices: [],
@@ -177,7 +177,7 @@ describe("servers' habits", () => {
   });
 });
 
-describe("what is no answer is an upstream's error", () => {
+describe("an invalid response is an upstream error:", () => {
   const rows: [body: unknown, message: string][] = [
     [null, "The provider's answer is no chat completion."],
     ["<html>", "The provider's answer is no chat completion."],
@@ -199,7 +199,7 @@ describe("what is no answer is an upstream's error", () => {
 describe("encodeResponse", () => {
   const head = { id: "up", model: "large-v2", createdAtSeconds: 1 };
 
-  test("shows the gateway's id, model, charge and facts", () => {
+  test("has the gateway's id, model, charge and metadata", () => {
     expect(
       encodeResponse(
         {
@@ -229,7 +229,7 @@ describe("encodeResponse", () => {
     });
   });
 
-  test("tells a refusal that has no text of its own", () => {
+  test("has the explanation of a refusal without text", () => {
     const refused = encodeResponse({
       ...head,
       choices: [{ index: 0, parts: [], finish: { reason: "refusal", explanation: "Not this." } }],
@@ -239,7 +239,7 @@ describe("encodeResponse", () => {
     ]);
   });
 
-  test("leaves parts of other dialects and their citations out", () => {
+  test("omits parts of other dialects and their citations", () => {
     const response: CanonicalResponse = {
       ...head,
       choices: [
@@ -267,7 +267,7 @@ describe("encodeResponse", () => {
     ]);
   });
 
-  test("speaks the older field to a client that does, and hides thoughts from one that asked for that", () => {
+  test("uses legacy fields for legacy clients, and omits excluded reasoning", () => {
     const response: CanonicalResponse = {
       ...head,
       choices: [

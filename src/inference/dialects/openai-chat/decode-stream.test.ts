@@ -32,11 +32,11 @@ const chunk = (delta: object, finish: string | null = null): SseEvent => ({
 const done: SseEvent = { data: "[DONE]" };
 
 describe("cassettes", () => {
-  test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
+  test.each(rows)("%s decodes to the expected parts", (_name, { bytes, parts }) => {
     expect(partsOf(eventsOf([bytes]))).toEqual(parts);
   });
 
-  test.each(rows)("%s gives the same events wherever it is cut", (_name, { bytes }) => {
+  test.each(rows)("%s gives the same events at every split", (_name, { bytes }) => {
     const whole = JSON.stringify(eventsOf([bytes]));
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const events = JSON.stringify(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)]));
@@ -48,7 +48,7 @@ describe("cassettes", () => {
 
 /** The rules that every reader of parts relies on. */
 describe("every stream", () => {
-  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s starts items before their deltas and ends once", (_name, { parts }) => {
     const open = new Set<string>();
     const finished = new Set<number>();
     for (const part of parts) {
@@ -73,8 +73,8 @@ describe("every stream", () => {
   });
 });
 
-describe("a decoder", () => {
-  test("gives out nothing after its end", () => {
+describe("the stream decoder", () => {
+  test("returns nothing after the end", () => {
     const decoder = new ChatStreamDecoder();
     for (const event of [chunk({ content: "a" }, "stop"), done]) decoder.decode(event);
     expect([
@@ -84,7 +84,7 @@ describe("a decoder", () => {
     ]).toEqual([]);
   });
 
-  test("knows the latest usage of a stream that is abandoned", () => {
+  test("has the latest usage of an abandoned stream", () => {
     const decoder = new ChatStreamDecoder();
     expect(decoder.latestUsage).toBeUndefined();
     for (const count of [1, 2]) {
@@ -98,15 +98,15 @@ describe("a decoder", () => {
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 2 });
   });
 
-  test("makes an error of a stream that ended before it began", () => {
+  test("returns an error for a stream that ends before it starts", () => {
     expect(partsOf([])).toMatchObject([{ type: "error", fault: "cut" }]);
   });
 
-  test("takes a bare [DONE] for an empty answer", () => {
+  test("decodes a stream with only [DONE] as an empty response", () => {
     expect(partsOf([done])).toEqual([{ type: "response-end" }]);
   });
 
-  test("makes an error of a stream of which one choice was cut", () => {
+  test("returns an error for a stream with one truncated choice", () => {
     const other = { data: JSON.stringify({ choices: [{ index: 1, delta: { content: "b" } }] }) };
     expect(partsOf([chunk({ content: "a" }, "stop"), other]).at(-1)).toMatchObject({
       type: "error",
@@ -138,7 +138,7 @@ describe("a decoder", () => {
     ]);
   });
 
-  test("takes arguments that are an object for their text", () => {
+  test("accepts arguments as an object", () => {
     const parts = partsOf([
       chunk({ tool_calls: [{ id: "c1", function: { name: "f", arguments: { a: 1 } } }] }, "stop"),
       done,
@@ -160,7 +160,7 @@ describe("a decoder", () => {
     ).toBe('{"a":"xx"}');
   });
 
-  test("gives a wrapped custom tool back its name and its input", () => {
+  test("restores the name and the input of a wrapped custom tool", () => {
     const toolAliases = new Map([
       ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
       ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }],
@@ -212,7 +212,7 @@ describe("a decoder", () => {
     ]);
   });
 
-  test("opens text anew after a call", () => {
+  test("starts new text after a call", () => {
     const parts = partsOf([
       chunk({ content: "a" }),
       chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] }),
@@ -249,7 +249,7 @@ describe("a decoder", () => {
     ]);
   });
 
-  test("counts the content that comes with an error, but not the end", () => {
+  test("keeps content in an error event, but not its end", () => {
     const data = JSON.stringify({
       error: { code: 500, message: "gone" },
       choices: [{ index: 0, delta: { content: "last" }, finish_reason: "error" }],

@@ -52,7 +52,7 @@ const result = (id: string, value: string): Message => ({
 });
 
 describe("instructions", () => {
-  test("leading ones are one message, and another vendor's accounting line is left out", () => {
+  test("at the start are merged, without another vendor's accounting line", () => {
     expect(
       wireMessages([
         {
@@ -68,7 +68,7 @@ describe("instructions", () => {
     ]);
   });
 
-  test("they stay parts where the upstream knows cache markers", () => {
+  test("stay in parts if the upstream supports cache markers", () => {
     expect(
       wireMessages(
         [{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }],
@@ -90,7 +90,7 @@ describe("instructions", () => {
     { role: "system", developer: true, parts: [text("Now rhyme.")] },
     user(text("b")),
   ];
-  test("later ones keep their place", () => {
+  test("within the conversation stay in place", () => {
     expect(wireMessages(later)).toEqual([
       { role: "user", content: "a" },
       { role: "system", content: "Now rhyme." },
@@ -102,7 +102,7 @@ describe("instructions", () => {
     });
   });
 
-  test("later ones keep their place as the user's text where the upstream takes them at the head only", () => {
+  test("within the conversation become user text if the upstream accepts them only first", () => {
     expect(wireMessages(later, { systemOnlyFirst: true })).toEqual([
       { role: "user", content: "a" },
       { role: "user", content: "<system-reminder>\nNow rhyme.\n</system-reminder>" },
@@ -112,7 +112,7 @@ describe("instructions", () => {
 });
 
 describe("tool turns", () => {
-  test("images of results follow the last result in the user's next message, and text says so", () => {
+  test("put images of results into the next user message, with a note in the result", () => {
     const { body, losses } = encode({
       messages: [
         assistant(call("a"), call("b")),
@@ -144,7 +144,7 @@ describe("tool turns", () => {
     expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]"]);
   });
 
-  test("images of the last results stand in a user message of their own", () => {
+  test("put images of the last results into a separate user message", () => {
     expect(
       wireMessages([
         assistant(call("a")),
@@ -167,7 +167,7 @@ describe("tool turns", () => {
     ]);
   });
 
-  test("a failed call says so, a call without an answer gets one, a result without a call is text", () => {
+  test("mark failed calls, answer calls without a result, and turn lone results into text", () => {
     expect(
       wireMessages([
         assistant(call("a"), call("b")),
@@ -190,7 +190,7 @@ describe("tool turns", () => {
     ]);
   });
 
-  test("an answer that came in pieces is one string, and one of several messages is set apart", () => {
+  test("join the pieces of an answer, and separate several messages", () => {
     expect(
       wireMessages([
         assistant(text("It is "), text("sunny."), { ...text("Bye."), startsMessage: true }),
@@ -198,7 +198,7 @@ describe("tool turns", () => {
     ).toEqual([{ role: "assistant", content: "It is sunny.\n\nBye." }]);
   });
 
-  test("arguments are never empty", () => {
+  test("never have empty arguments", () => {
     expect(
       wireMessages([
         assistant({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }),
@@ -208,7 +208,7 @@ describe("tool turns", () => {
   });
 });
 
-describe("thoughts", () => {
+describe("reasoning", () => {
   const thought: AssistantPart = {
     type: "reasoning",
     text: "hm",
@@ -217,13 +217,13 @@ describe("thoughts", () => {
   };
   const foreign: AssistantPart = { ...thought, provenance: { providerId: "other" } };
 
-  test("are left out where the upstream refuses them", () => {
+  test("is omitted if the upstream does not accept it", () => {
     expect(wireMessages([assistant(thought, text("a"))])).toEqual([
       { role: "assistant", content: "a" },
     ]);
   });
 
-  test("go where the upstream wants them", () => {
+  test("is sent in the field that the upstream requires", () => {
     expect(
       wireMessages([assistant(thought, text("a"))], { reasoningReplay: "reasoning_content" }),
     ).toEqual([{ role: "assistant", content: "a", reasoning_content: "hm" }]);
@@ -238,7 +238,7 @@ describe("thoughts", () => {
     ]);
   });
 
-  test("go back with their seal to their maker alone, and without the gateway's mark", () => {
+  test("is returned with its signature only to its provider, without the gateway's mark", () => {
     expect(
       wireMessages([assistant(foreign, thought, text("a"))], {
         reasoningReplay: "reasoning_details",
@@ -252,7 +252,7 @@ describe("thoughts", () => {
     ]);
   });
 
-  test("Gemini's signature of a call goes back to its maker alone", () => {
+  test("returns Gemini's call signature only to its provider", () => {
     const signed = (providerId: string): AssistantPart => ({
       type: "tool-call",
       kind: "function",
@@ -279,22 +279,22 @@ describe("thoughts", () => {
     reasoning: CanonicalRequest["reasoning"],
     effort: string | undefined,
   ][] = [
-    ["nothing", undefined, undefined],
+    ["no reasoning", undefined, undefined],
     ["an effort", { effort: "xhigh", budgetTokens: 50 }, "xhigh"],
-    ["on, with a budget", { enabled: true, budgetTokens: 1_024 }, "high"],
-    ["off", { enabled: false }, "none"],
-    ["a small budget alone", { budgetTokens: 1_000 }, "low"],
-    ["a middling budget alone", { budgetTokens: 4_096 }, "medium"],
-    ["a large budget alone", { budgetTokens: 100_000 }, "xhigh"],
-    ["hidden thoughts", { exclude: true }, undefined],
+    ["enabled with a budget", { enabled: true, budgetTokens: 1_024 }, "high"],
+    ["disabled", { enabled: false }, "none"],
+    ["a small budget", { budgetTokens: 1_000 }, "low"],
+    ["a medium budget", { budgetTokens: 4_096 }, "medium"],
+    ["a large budget", { budgetTokens: 100_000 }, "xhigh"],
+    ["excluded reasoning", { exclude: true }, undefined],
   ];
-  test.each(efforts)("%s", (_what, reasoning, effort) => {
+  test.each(efforts)("gives the effort of %s", (_what, reasoning, effort) => {
     expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning_effort).toBe(
       effort as string,
     );
   });
 
-  test("OpenRouter's object carries what the flat field cannot", () => {
+  test("is sent as an object to OpenRouter, with budget and exclude", () => {
     expect(
       encode({ reasoning: { budgetTokens: 2_000, exclude: true } }, { reasoningObject: true }).body
         .reasoning,
@@ -302,11 +302,11 @@ describe("thoughts", () => {
   });
 });
 
-describe("content that must not be dropped in silence is refused and named", () => {
+describe("content that the upstream cannot read is refused with its path:", () => {
   const rows: [what: string, part: UserPart][] = [
     ["an uploaded image", { type: "image", source: { type: "file", fileId: "file_1" } }],
     [
-      "a document by address",
+      "a document URL",
       { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
     ],
     ["an uploaded document", { type: "document", source: { type: "file", fileId: "file_1" } }],
@@ -326,7 +326,7 @@ describe("content that must not be dropped in silence is refused and named", () 
   });
 });
 
-test("documents of text are read out", () => {
+test("text documents are inlined", () => {
   expect(
     wireMessages([
       user(
@@ -346,7 +346,7 @@ test("documents of text are read out", () => {
   ]);
 });
 
-test("usage is asked for on every stream that can be asked", () => {
+test("usage is requested for every stream if the upstream supports it", () => {
   expect(encode({}, {}, true).body).toMatchObject({
     stream: true,
     stream_options: { include_usage: true },
@@ -358,14 +358,14 @@ test("usage is asked for on every stream that can be asked", () => {
   });
 });
 
-test("the bound on output takes the name that the upstream knows", () => {
+test("the output limit has the name that the upstream supports", () => {
   expect(encode({ maxOutputTokens: 5 }).body).toMatchObject({ max_tokens: 5 });
   expect(
     encode({ maxOutputTokens: 5 }, { maxTokensField: "max_completion_tokens" }).body,
   ).toMatchObject({ max_completion_tokens: 5 });
 });
 
-test("what the gateway keeps to itself goes no further", () => {
+test("fields for the gateway are not sent", () => {
   const { body, losses } = encode({
     gateway: { models: ["b"], provider: { order: ["x"] }, sessionId: "s", trace: {} },
     metadata: { a: "b" },
@@ -377,7 +377,7 @@ test("what the gateway keeps to itself goes no further", () => {
   expect(losses).toEqual([]);
 });
 
-test("later turns leave the bytes of earlier ones alone, so that prompt caches hold", () => {
+test("later turns keep the bytes of earlier ones, for prompt caches", () => {
   const turns: Message[] = [
     { role: "system", parts: [text("S")] },
     user(text("1")),

@@ -55,7 +55,7 @@ const deltas = (parts: StreamPart[], context?: ResponseContext): JsonObject[] =>
     chunk.choices.map((choice) => choice.delta),
   );
 
-describe("every whole stream", () => {
+describe("every complete stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "response-end")
     .map(({ name, parts }) => [name, parts] as const);
@@ -84,7 +84,7 @@ describe("every whole stream", () => {
     }
   });
 
-  test.each(rows)("%s: OpenAI's own client puts the same answer together", async (_name, parts) => {
+  test.each(rows)("%s: OpenAI's own client assembles the same response", async (_name, parts) => {
     const client = new OpenAI({
       apiKey: "none",
       baseURL: "http://gateway.invalid",
@@ -125,13 +125,13 @@ describe("every whole stream", () => {
   });
 });
 
-describe("a broken stream", () => {
+describe("an interrupted stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "error")
     .map(({ name, parts }) => [name, parts] as const);
 
   test.each(rows)(
-    "%s: ends in one error without choices, finish or [DONE], and is loud",
+    "%s: ends with one error without choices, finish or [DONE], and raises an error",
     async (_name, parts) => {
       const frames = framesOf([...parts, end]);
       const last = JSON.parse(frames.at(-1)?.slice("data: ".length) ?? "") as JsonObject;
@@ -160,7 +160,7 @@ describe("a broken stream", () => {
   );
 });
 
-describe("an encoder", () => {
+describe("the stream encoder", () => {
   test("writes the gateway's id and model, and the settled charge with the usage", () => {
     const frames = framesOf(
       [
@@ -203,7 +203,7 @@ describe("an encoder", () => {
     } as never);
   });
 
-  test("closes choices that were never finished, and counts calls as a reason", () => {
+  test("finishes choices without a finish, with tool_calls if they have calls", () => {
     const other: StreamPart = {
       type: "tool-call-start",
       choiceIndex: 1,
@@ -221,7 +221,7 @@ describe("an encoder", () => {
     ]);
   });
 
-  test("numbers calls by their order, whatever stands between them", () => {
+  test("numbers calls in order, regardless of other items", () => {
     const wire = deltas([
       start,
       text("a"),
@@ -237,7 +237,7 @@ describe("an encoder", () => {
     ).toEqual([0, 1, 1]);
   });
 
-  test("gives a function that got no arguments empty ones", () => {
+  test("writes empty arguments for a call without arguments", () => {
     const place = { choiceIndex: 0, itemIndex: 0 };
     const wire = deltas([
       start,
@@ -248,7 +248,7 @@ describe("an encoder", () => {
     expect(wire).toContainEqual({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] });
   });
 
-  test("sets several messages of one answer apart", () => {
+  test("separates several messages of one response", () => {
     const wire = deltas([
       start,
       { type: "text-start", choiceIndex: 0, itemIndex: 0 },
@@ -264,7 +264,7 @@ describe("an encoder", () => {
     expect(wire.map((delta) => delta.content ?? "").join("")).toBe("One.\n\nTwo.! Three");
   });
 
-  test("tells a refusal that came with the end", () => {
+  test("writes the explanation of a refusal at the end", () => {
     const frames = chunksOf(
       framesOf([
         start,
@@ -279,7 +279,7 @@ describe("an encoder", () => {
     ] as never);
   });
 
-  test("a sealed thought between calls names the call that follows", () => {
+  test("attaches a signed thought between calls to the next call", () => {
     const wire = deltas([
       start,
       call(0),
@@ -316,7 +316,7 @@ describe("an encoder", () => {
     } as never);
   });
 
-  test("numbers the summaries of a thought, so that their pieces find together again", () => {
+  test("numbers reasoning summaries so that clients can join their pieces", () => {
     const piece = (text: string, summaryIndex: number): StreamPart => ({
       type: "reasoning-delta",
       choiceIndex: 0,
@@ -353,7 +353,7 @@ describe("an encoder", () => {
     request: { dialect: "openai-chat", model: "m", stream: true, messages: [], ...change },
   });
 
-  test("hides thoughts from a client that asked for that", () => {
+  test("omits reasoning if the client excludes it", () => {
     const thought: StreamPart[] = [
       { type: "reasoning-start", choiceIndex: 0, itemIndex: 0 },
       { type: "reasoning-delta", choiceIndex: 0, itemIndex: 0, text: "hm" },
@@ -367,7 +367,7 @@ describe("an encoder", () => {
     ).toEqual(["role", "content", "content"]);
   });
 
-  test("speaks the older fields to a client that does", () => {
+  test("uses legacy fields for legacy clients", () => {
     const place = { choiceIndex: 0, itemIndex: 0 };
     const frames = framesOf(
       [
@@ -390,14 +390,14 @@ describe("an encoder", () => {
     expect(entries.at(-1)?.finish_reason).toBe("function_call");
   });
 
-  test("says nothing after its end", () => {
+  test("writes nothing after the end", () => {
     const encoder = new ChatStreamEncoder();
     for (const part of [start, text("a"), end]) encoder.encode(part);
     expect([...encoder.encode(text("b")), ...encoder.encode(end)]).toEqual([]);
   });
 });
 
-test("errors of the gateway have OpenAI's four keys, the contract's metadata, and nothing private", () => {
+test("gateway errors have OpenAI's four keys and the metadata, and no private details", () => {
   const error = new GatewayError("rate_limit_exceeded", "Try again in 5 s.", {
     param: "model",
     fault: "upstream",

@@ -28,7 +28,7 @@ const result = (id: string, value: string): Message => ({
 });
 
 describe("tools", () => {
-  test("get an object schema whatever was sent", () => {
+  test("always have an object schema", () => {
     const { body } = encode({
       tools: [
         { type: "function", name: "a" },
@@ -45,7 +45,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("custom ones are wrapped, in definitions, history and choice, and remembered", () => {
+  test("of type custom are wrapped in definitions, history and choice, with an alias", () => {
     const { body, toolAliases, losses } = encode({
       dialect: "openai-responses",
       tools: [
@@ -101,7 +101,7 @@ describe("tools", () => {
     expect(losses.map((loss) => loss.field)).toEqual(["tools.apply_patch.format"]);
   });
 
-  test("names that chat refuses are changed the same way everywhere, and remembered", () => {
+  test("with invalid names are renamed everywhere, with an alias", () => {
     const long = `mcp__${"x".repeat(80)}`;
     const { body, toolAliases } = encode({
       tools: [
@@ -124,7 +124,7 @@ describe("tools", () => {
     expect(namespaced).toBe("files__find");
   });
 
-  test("allowed ones become a shorter list", () => {
+  test("are reduced to the allowed tools", () => {
     const { body } = encode({
       tools: [
         { type: "function", name: "a" },
@@ -136,7 +136,7 @@ describe("tools", () => {
     expect(body.tool_choice).toBe("required");
   });
 
-  test("without tools left, nothing is said about choosing among them", () => {
+  test("omit the tool choice if no tool is left", () => {
     const { body, losses } = encode({
       tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }],
       toolChoice: { type: "required" },
@@ -148,7 +148,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("a client of the older fields is spoken to in them", () => {
+  test("use legacy fields for legacy clients", () => {
     const { body } = encode({
       dialect: "openai-chat",
       legacyFunctions: true,

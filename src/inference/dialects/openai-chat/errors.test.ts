@@ -34,7 +34,7 @@ describe("readError", () => {
       { object: "error", message: "too long", type: "BadRequestError", param: null, code: 400 },
       { message: "too long", type: "BadRequestError", code: "400", status: 400 },
     ],
-    ["text as the error", { error: "model not found" }, { message: "model not found" }],
+    ["an error as text", { error: "model not found" }, { message: "model not found" }],
     ["FastAPI's text", { detail: "Not authenticated" }, { message: "Not authenticated" }],
     [
       "FastAPI's list",
@@ -47,25 +47,25 @@ describe("readError", () => {
       { message: "Quota", code: "429", status: 429 },
     ],
     [
-      "a code alone",
+      "only a code",
       { error: { code: "server_overloaded" } },
       { message: "server_overloaded", code: "server_overloaded" },
     ],
     ["text", "upstream connect error", { message: "upstream connect error", status: 400 }],
     [
-      "a page",
+      "an HTML page",
       "<html><body>502</body></html>",
       { message: "The provider answered with status 400." },
     ],
-    ["nothing", "", { message: "The provider answered with status 400." }],
+    ["an empty text", "", { message: "The provider answered with status 400." }],
     ["an empty object", {}, { message: "The provider answered with status 400." }],
     ["null", null, { message: "The provider answered with status 400." }],
   ];
-  test.each(rows)("%s", (_what, body, error) => {
+  test.each(rows)("reads %s", (_what, body, error) => {
     expect(readError(400, body)).toMatchObject(error);
   });
 
-  test("a very long text is cut", () => {
+  test("truncates a very long text", () => {
     expect(readError(500, { error: { message: "x".repeat(100_000) } }).message.length).toBe(2_000);
   });
 });

@@ -20,7 +20,7 @@ const message = (fields: object): { messages: object[] } => ({
   messages: [...valid.messages, fields],
 });
 
-describe("checkChatRequest refuses and names the field", () => {
+describe("checkChatRequest refuses, with the name of the field,", () => {
   const rows: [param: string, change: object][] = [
     ["model", { model: undefined }],
     ["model", { model: "" }],
@@ -90,9 +90,9 @@ describe("checkChatRequest refuses and names the field", () => {
 
 describe("checkChatRequest accepts", () => {
   const rows: [what: string, change: object][] = [
-    ["the least request", {}],
+    ["a minimal request", {}],
     [
-      "null for what is absent",
+      "null for absent fields",
       {
         temperature: null,
         top_p: null,
@@ -130,10 +130,10 @@ describe("checkChatRequest accepts", () => {
       },
     ],
     [
-      "an assistant turn of calls alone",
+      "an assistant turn with only calls",
       message({ role: "assistant", tool_calls: [{ id: "a", function: { name: "f" } }] }),
     ],
-    ["an assistant turn that was cut off", message({ role: "assistant" })],
+    ["an empty assistant turn", message({ role: "assistant" })],
     ["null content", message({ role: "assistant", content: null })],
     [
       "every role",
@@ -146,7 +146,7 @@ describe("checkChatRequest accepts", () => {
         })),
       },
     ],
-    ["stop as text and as list", { stop: ["a", "b", "c", "d"] }],
+    ["stop as a list", { stop: ["a", "b", "c", "d"] }],
     [
       "tools of any type",
       {
@@ -155,14 +155,14 @@ describe("checkChatRequest accepts", () => {
       },
     ],
     ["unknown fields", { x_foo: { deep: [1] } }],
-    ["an effort of the model's own", { reasoning_effort: "ludicrous" }],
+    ["an effort of the model", { reasoning_effort: "ludicrous" }],
   ];
   test.each(rows)("%s", (_what, change) => {
     expect(refusal({ ...valid, ...change })).toBeUndefined();
   });
 });
 
-test("a usual body is checked in microseconds", async () => {
+test("checkChatRequest takes microseconds for a typical body", async () => {
   await compiledCheck(chatRequestSchema);
   const body: Record<string, unknown> = {
     model: "acme/large",

@@ -11,7 +11,7 @@ import { openaiChat } from "./index.ts";
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
 describe("requests survive decode(encode(x))", () => {
-  test("towards the same dialect, in every field and without a loss", () => {
+  test("in the same dialect, in every field and without a loss", () => {
     fc.assert(
       fc.property(chatRequest, (request) => {
         const encoded = openaiChat.encodeRequest(request, {
@@ -104,7 +104,7 @@ describe("requests survive decode(encode(x))", () => {
       }),
     ],
     [
-      "thoughts that the upstream refuses",
+      "reasoning that the upstream refuses",
       "messages[1].content[0]",
       (request) => ({
         ...request,
@@ -154,7 +154,7 @@ describe("requests survive decode(encode(x))", () => {
       }),
     ],
     [
-      "a fifth stop text",
+      "a fifth stop sequence",
       "stop[4]",
       (request) => ({ ...request, stop: ["a", "b", "c", "d", "e"] }),
     ],
@@ -170,7 +170,7 @@ describe("requests survive decode(encode(x))", () => {
     stream: false,
     messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
   };
-  test.each(extras)("%s is declared as lost", (_what, field, change) => {
+  test.each(extras)("with %s as a loss", (_what, field, change) => {
     const { losses } = openaiChat.encodeRequest(change(plain), {
       upstreamModel: "m",
       stream: false,
@@ -179,7 +179,7 @@ describe("requests survive decode(encode(x))", () => {
     expect(losses.map((loss) => loss.field)).toEqual([field]);
   });
 
-  test("a field that the upstream refuses is left out and declared", () => {
+  test("with a field that the upstream refuses omitted, as a loss", () => {
     const { body, losses } = openaiChat.encodeRequest(
       { ...plain, sampling: { seed: 1, topK: 5 } },
       {
@@ -194,7 +194,7 @@ describe("requests survive decode(encode(x))", () => {
   });
 });
 
-describe("answers survive decode(encode(x))", () => {
+describe("responses survive decode(encode(x))", () => {
   test("whole", () => {
     fc.assert(
       fc.property(chatResponse, (response) => {
@@ -208,7 +208,7 @@ describe("answers survive decode(encode(x))", () => {
     );
   });
 
-  test("as a stream, cut anywhere", () => {
+  test("as a stream, at any split", () => {
     fc.assert(
       fc.property(chatResponse, fc.nat(), (response, cut) => {
         const streamed = throughStream(response, cut);
@@ -218,7 +218,7 @@ describe("answers survive decode(encode(x))", () => {
     );
   });
 
-  test("as parts without a wire", () => {
+  test("as parts", () => {
     fc.assert(
       fc.property(chatResponse, (response) => {
         const assembler = new ResponseAssembler();

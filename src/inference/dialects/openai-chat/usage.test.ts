@@ -10,7 +10,7 @@ const details = (prompt: object, completion: object = {}): object => ({
   completion_tokens_details: completion,
 });
 
-describe("readChatUsage makes disjoint counts", () => {
+describe("readChatUsage returns disjoint counts:", () => {
   const rows: [what: string, wire: object, usage: Usage][] = [
     [
       "plain",
@@ -18,7 +18,7 @@ describe("readChatUsage makes disjoint counts", () => {
       { inputTokens: 10, outputTokens: 5 },
     ],
     [
-      "zeroes stay",
+      "zeros are kept",
       {
         prompt_tokens: 0,
         completion_tokens: 0,
@@ -27,7 +27,7 @@ describe("readChatUsage makes disjoint counts", () => {
       { inputTokens: 0, cacheReadTokens: 0, outputTokens: 0, reasoningTokens: 0 },
     ],
     [
-      "null is absent",
+      "null is ignored",
       {
         prompt_tokens: 3,
         completion_tokens: 1,
@@ -37,7 +37,7 @@ describe("readChatUsage makes disjoint counts", () => {
       { inputTokens: 3, outputTokens: 1 },
     ],
     [
-      "cached and written",
+      "cache reads and writes",
       {
         prompt_tokens: 130,
         completion_tokens: 7,
@@ -151,7 +151,7 @@ describe("readChatUsage makes disjoint counts", () => {
       { x_groq: { id: "r", usage: { prompt_tokens: 2, completion_tokens: 1, queue_time: 0.1 } } },
       { inputTokens: 2, outputTokens: 1 },
     ],
-    ["input alone", { prompt_tokens: 9, total_tokens: 9 }, { inputTokens: 9 }],
+    ["only input", { prompt_tokens: 9, total_tokens: 9 }, { inputTokens: 9 }],
   ];
   test.each(rows)("%s", (_what, wire, usage) => {
     expect(readChatUsage(wire)).toStrictEqual({ usage, estimated: false, clamped: false });
@@ -162,7 +162,7 @@ describe("readChatUsage clamps and flags", () => {
   const rows: [what: string, wire: object, usage: Usage][] = [
     ["negative", { prompt_tokens: -5, completion_tokens: -1 }, { inputTokens: 0, outputTokens: 0 }],
     [
-      "not an integer",
+      "a fraction",
       { prompt_tokens: 5.4, completion_tokens: 1 },
       { inputTokens: 5, outputTokens: 1 },
     ],
@@ -173,12 +173,12 @@ describe("readChatUsage clamps and flags", () => {
     ],
     ["not a number", { prompt_tokens: "many", completion_tokens: 1 }, { outputTokens: 1 }],
     [
-      "cached beyond prompt",
+      "more cached tokens than input",
       { prompt_tokens: 10, completion_tokens: 1, ...details({ cached_tokens: 90 }) },
       { inputTokens: 0, cacheReadTokens: 10, outputTokens: 1 },
     ],
     [
-      "written beyond what is left",
+      "more cache writes than remaining input",
       {
         prompt_tokens: 10,
         completion_tokens: 1,
@@ -187,7 +187,7 @@ describe("readChatUsage clamps and flags", () => {
       { inputTokens: 0, cacheReadTokens: 8, cacheWriteTokens: 2, outputTokens: 1 },
     ],
     [
-      "reasoning beyond completion",
+      "more reasoning than output",
       {
         prompt_tokens: 10,
         completion_tokens: 3,
@@ -197,7 +197,7 @@ describe("readChatUsage clamps and flags", () => {
       { inputTokens: 10, outputTokens: 0, reasoningTokens: 3 },
     ],
     [
-      "audio beyond prompt",
+      "more audio than input",
       { prompt_tokens: 10, completion_tokens: 3, ...details({ audio_tokens: 11 }) },
       { inputTokens: 0, inputAudioTokens: 10, outputTokens: 3 },
     ],
@@ -206,7 +206,7 @@ describe("readChatUsage clamps and flags", () => {
     expect(readChatUsage(wire)).toStrictEqual({ usage, estimated: false, clamped: true });
   });
 
-  test("whatever is sent, no count is negative, a fraction or absurd, and parts add up to the whole", () => {
+  test("readChatUsage returns plausible counts that add up, for any input", () => {
     const number = fc.oneof(
       fc.nat(500),
       fc.double(),
@@ -259,7 +259,7 @@ describe("readChatUsage clamps and flags", () => {
   });
 });
 
-describe("readChatUsage reads the provider's own figure", () => {
+describe("readChatUsage reads the provider's cost", () => {
   const plain = { prompt_tokens: 1, completion_tokens: 1 };
   const rows: [wire: object, cost: number | undefined][] = [
     [{ cost: 0.0012 }, 0.0012],
@@ -271,12 +271,12 @@ describe("readChatUsage reads the provider's own figure", () => {
     [{ cost: -1 }, undefined],
     [{}, undefined],
   ];
-  test.each(rows)("%j is %p", (wire, cost) => {
+  test.each(rows)("%j as %p", (wire, cost) => {
     expect(readChatUsage({ ...plain, ...wire })?.providerCostUsd).toBe(cost as number);
   });
 });
 
-test("what holds no usage is undefined", () => {
+test("readChatUsage returns undefined without usage", () => {
   for (const value of [
     undefined,
     null,
@@ -292,7 +292,7 @@ test("what holds no usage is undefined", () => {
   }
 });
 
-test("readUsageOf finds usage wherever a chunk has it", () => {
+test("readUsageOf finds usage in any place of a chunk", () => {
   const usage = { prompt_tokens: 2, completion_tokens: 1 };
   for (const body of [
     { usage },
@@ -305,7 +305,7 @@ test("readUsageOf finds usage wherever a chunk has it", () => {
     expect(readUsageOf(body)).toBeUndefined();
 });
 
-test("estimates are flagged, and any text is at least one token", () => {
+test("estimateUsage flags its result, and counts at least one token for any text", () => {
   expect(estimateUsage({ inputCharacters: 1, outputCharacters: 0 })).toEqual({
     usage: { inputTokens: 1, outputTokens: 0 },
     estimated: true,
@@ -317,7 +317,7 @@ test("estimates are flagged, and any text is at least one token", () => {
   });
 });
 
-test("a plain usage is read in well under a microsecond", () => {
+test("readChatUsage takes less than 5 µs for plain usage", () => {
   const wire = {
     prompt_tokens: 10,
     completion_tokens: 5,

@@ -10,14 +10,14 @@ const messages = (...input: JsonObject[]): readonly Message[] => decode({ input 
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
 
 describe("input", () => {
-  test("text is a user's message, and instructions stand before it", () => {
+  test("as text is a user message after the instructions", () => {
     expect(decode({ instructions: "Be brief." }).messages).toEqual([
       { role: "system", parts: [text("Be brief.")] },
       { role: "user", parts: [text("Hi")] },
     ]);
   });
 
-  test("the easy form needs no type", () => {
+  test("needs no type for simple messages", () => {
     expect(
       messages(
         { role: "user", content: "a" },
@@ -29,7 +29,7 @@ describe("input", () => {
     ]);
   });
 
-  test("items of the model that follow each other are one turn", () => {
+  test("merges consecutive items of the model into one turn", () => {
     expect(
       messages(
         {
@@ -127,7 +127,7 @@ describe("input", () => {
     ]);
   });
 
-  test("what the provider ran, and what nobody knows, never becomes a message", () => {
+  test("keeps hosted and unknown items out of messages", () => {
     const search = { type: "web_search_call", id: "ws_1", status: "completed" };
     const unknown = { type: "configuration_update", role: "developer", value: 1 };
     expect(messages(search, unknown, { role: "user", content: "a" })).toEqual([
@@ -142,7 +142,7 @@ describe("input", () => {
     ]);
   });
 
-  test("tools that items bring along join the others", () => {
+  test("adds the tools of its items to the others", () => {
     const { tools, messages: said } = decode({
       tools: [{ type: "function", name: "a" }],
       input: [
@@ -169,7 +169,7 @@ describe("input", () => {
     expect(said.map((message) => message.role)).toEqual(["assistant", "user"]);
   });
 
-  test("a thought that was packed comes back as its maker signed it, whatever the client shows", () => {
+  test("restores packed reasoning with its signature", () => {
     const packed = Buffer.from(
       JSON.stringify({ text: "first", signature: "s1", format: "anthropic-claude-v1" }),
     ).toString("base64url");
@@ -201,7 +201,7 @@ describe("input", () => {
 });
 
 describe("tools", () => {
-  test("of all kinds", () => {
+  test("of all kinds are decoded", () => {
     const { tools } = decode({
       tools: [
         { type: "function", name: "f", parameters: null, strict: true, x_foo: 1 },
@@ -288,12 +288,12 @@ describe("tools", () => {
       { type: "hosted", dialect: "openai-responses", value: { type: "web_search" } },
     ],
   ];
-  test.each(choices)("chosen by %j", (wire, choice) => {
+  test.each(choices)("have the choice %j decoded", (wire, choice) => {
     expect(decode({ tool_choice: wire }).toolChoice).toEqual(choice);
   });
 });
 
-test("every other field finds its place", () => {
+test("all other fields are decoded", () => {
   expect(
     decode({
       stream: true,
@@ -378,7 +378,7 @@ test("every other field finds its place", () => {
   });
 });
 
-describe("what is wrong is named", () => {
+describe("an invalid field is reported:", () => {
   const rows: [JsonObject, string][] = [
     [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]"],
     [{ input: [{ role: "robot", content: "" }] }, "input[0].role"],

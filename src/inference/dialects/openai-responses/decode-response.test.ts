@@ -17,8 +17,8 @@ const message = (content: JsonObject[], more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-describe("an upstream's response", () => {
-  test("as parts in their order", () => {
+describe("an upstream response", () => {
+  test("is decoded to parts in order", () => {
     const search = { type: "web_search_call", id: "ws_1" };
     expect(
       decodeResponse(
@@ -88,14 +88,14 @@ describe("an upstream's response", () => {
     [{ status: "incomplete", incomplete_details: { reason: "content_filter" } }, "content_filter"],
     [{ status: "incomplete" }, "length"],
   ];
-  test.each(finishes)("%j ended by %s", (more, reason) => {
+  test.each(finishes)("with %j has the finish reason %s", (more, reason) => {
     expect(
       decodeResponse(whole([message([{ type: "output_text", text: "a" }])], more)).choices[0]
         ?.finish.reason as string,
     ).toBe(reason);
   });
 
-  test("counts what was cached within the input", () => {
+  test("has disjoint counts of cached and other input", () => {
     const usage = {
       input_tokens: 130,
       input_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
@@ -118,11 +118,11 @@ describe("an upstream's response", () => {
     [whole([], { status: "in_progress" })],
     [whole([], { status: "queued" })],
   ];
-  test.each(none)("%j is none", (body) => {
+  test.each(none)("is refused if it is %j", (body) => {
     expect(() => decodeResponse(body)).toThrow(expect.objectContaining({ code: "upstream_error" }));
   });
 
-  test("that failed says why", () => {
+  test("that failed is refused with its error", () => {
     expect(() =>
       decodeResponse(
         whole([], { status: "failed", error: { code: "server_error", message: "Out of order." } }),

@@ -35,11 +35,11 @@ const done = (outputIndex: number, item: object): SseEvent =>
   event("response.output_item.done", { output_index: outputIndex, item });
 
 describe("cassettes", () => {
-  test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
+  test.each(rows)("%s decodes to the expected parts", (_name, { bytes, parts }) => {
     expect(partsOf(eventsOf([bytes]))).toEqual(parts);
   });
 
-  test.each(rows)("%s gives the same events wherever it is cut", (_name, { bytes }) => {
+  test.each(rows)("%s gives the same events at every split", (_name, { bytes }) => {
     const whole = JSON.stringify(eventsOf([bytes]));
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const events = JSON.stringify(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)]));
@@ -51,7 +51,7 @@ describe("cassettes", () => {
 
 /** The rules that every reader of parts relies on. */
 describe("every stream", () => {
-  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s starts items before their deltas and ends once", (_name, { parts }) => {
     const open = new Set<number>();
     for (const part of parts) {
       const place = "itemIndex" in part ? part.itemIndex : -1;
@@ -68,7 +68,7 @@ describe("every stream", () => {
     expect(["response-end", "error"]).toContain(parts.at(-1)?.type ?? "");
   });
 
-  test.each(rows)("%s looks whole only when its terminal event came", (name, { bytes }) => {
+  test.each(rows)("%s is complete only after its terminal event", (name, { bytes }) => {
     const events = eventsOf([bytes]);
     const terminal = events.findIndex(({ data }) =>
       /"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(data),
@@ -80,8 +80,8 @@ describe("every stream", () => {
   });
 });
 
-describe("calls", () => {
-  test("a tool that went out under another name comes back under its own", () => {
+describe("tool calls", () => {
+  test("get back the original name of a renamed tool", () => {
     const toolAliases = new Map([
       ["ns__f", { name: "f", namespace: "ns" }],
       ["patch", { name: "apply patch", unwrapsInput: true }],
@@ -140,7 +140,7 @@ describe("calls", () => {
     );
   });
 
-  test("calls without ids get different ones, the same every time", () => {
+  test("without ids get distinct, deterministic ids", () => {
     const events = [
       event("response.created", { response: { id: "resp_77" } }),
       done(3, { type: "function_call", name: "f", arguments: "{}" }),
@@ -154,8 +154,8 @@ describe("calls", () => {
   });
 });
 
-describe("what others get wrong", () => {
-  test("text that two messages speak in turns stays in its order", () => {
+describe("deviations of servers", () => {
+  test("interleaved text of two messages keeps its order", () => {
     const delta = (outputIndex: number, text: string): SseEvent =>
       event("response.output_text.delta", {
         output_index: outputIndex,
@@ -182,7 +182,7 @@ describe("what others get wrong", () => {
     ]);
   });
 
-  test("an item that its last event says differently is not said twice", () => {
+  test("a final item that differs from its deltas is not sent again", () => {
     const parts = partsOf([
       event("response.output_text.delta", {
         output_index: 0,
@@ -196,7 +196,7 @@ describe("what others get wrong", () => {
     expect(parts.filter((part) => part.type === "text-delta")).toHaveLength(1);
   });
 
-  test("an error of a chat-shaped server and a sentence under event: error are errors", () => {
+  test("an error in chat format, or plain text of an error event, is an error", () => {
     expect(partsOf([{ data: '{"error":{"message":"No.","code":400}}' }])).toEqual([
       { type: "error", fault: "reported", error: { message: "No.", code: "400", status: 400 } },
     ]);

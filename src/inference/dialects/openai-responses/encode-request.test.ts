@@ -31,7 +31,7 @@ const wireCall = (id: string): JsonObject => ({
   arguments: "{}",
 });
 
-test("nothing is stored, and thoughts are asked for as ciphertext", () => {
+test("a request stores nothing and asks for encrypted reasoning", () => {
   expect(encode({}).body).toEqual({
     model: "large-v2",
     input: [],
@@ -41,7 +41,7 @@ test("nothing is stored, and thoughts are asked for as ciphertext", () => {
 });
 
 describe("instructions", () => {
-  test("leading ones are one text, without another vendor's accounting line; later ones keep their place", () => {
+  test("at the start are one text without another vendor's accounting line; later ones stay in place", () => {
     expect(
       encode({
         messages: [
@@ -60,7 +60,7 @@ describe("instructions", () => {
     });
   });
 
-  test("they stay parts where the upstream knows cache markers", () => {
+  test("stay in parts if the upstream supports cache markers", () => {
     const { body } = encode(
       { messages: [{ role: "system", parts: [{ ...text("a"), cache: {} }, text("b")] }] },
       { cacheMarkers: "prompt_cache_breakpoint" },
@@ -79,7 +79,7 @@ describe("instructions", () => {
 });
 
 describe("calls and results", () => {
-  test("every call is answered once, right after its turn", () => {
+  test("have one result per call, right after its turn", () => {
     expect(
       input([
         { role: "assistant", parts: [text("a"), call("c1"), call("c2")] },
@@ -103,7 +103,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("a result may hold images, and is text where it is text", () => {
+  test("may have images in results, and text only as text", () => {
     expect(
       input([
         { role: "assistant", parts: [call("c1"), call("c2")] },
@@ -130,7 +130,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("long names are shortened and come back", () => {
+  test("have long names shortened and restored", () => {
     const name = `mcp__${"x".repeat(140)}`;
     const { body, toolAliases } = encode({
       tools: [{ type: "function", name, parameters: { type: "object" } }],
@@ -141,7 +141,7 @@ describe("calls and results", () => {
     expect(tool).toMatchObject({ parameters: { type: "object", properties: {} }, strict: false });
   });
 
-  test("custom tools are wrapped only where the upstream is known to lack them", () => {
+  test("wrap custom tools only if the upstream lacks them", () => {
     const tools = [
       {
         type: "custom",
@@ -171,7 +171,7 @@ describe("calls and results", () => {
     });
   });
 
-  test("namespaces are groups again, and a search in chat is a tool here", () => {
+  test("group namespaces again, and turn chat's web search into a tool", () => {
     const { body, losses } = encodeRequest(
       {
         dialect: "openai-responses",
@@ -220,7 +220,7 @@ describe("calls and results", () => {
   });
 });
 
-describe("thoughts", () => {
+describe("reasoning", () => {
   const turn = (part: AssistantPart): Message[] => [
     { role: "assistant", parts: [part, text("a")] },
   ];
@@ -231,7 +231,7 @@ describe("thoughts", () => {
     item: JsonObject | undefined,
   ][] = [
     [
-      "sealed by the provider itself",
+      "encrypted by the provider itself",
       {
         type: "reasoning",
         id: "rs_1",
@@ -248,12 +248,12 @@ describe("thoughts", () => {
       },
     ],
     [
-      "sealed by another",
+      "encrypted by another provider",
       { type: "reasoning", encrypted: "e", provenance: { providerId: "other" } },
       {},
       undefined,
     ],
-    ["sealed by nobody knows whom", { type: "reasoning", encrypted: "e" }, {}, undefined],
+    ["encrypted by an unknown provider", { type: "reasoning", encrypted: "e" }, {}, undefined],
     [
       "signed",
       { type: "reasoning", text: "t", signature: "s", provenance: { providerId: "acme" } },
@@ -261,13 +261,13 @@ describe("thoughts", () => {
       undefined,
     ],
     [
-      "readable, for those who want it",
+      "readable, if the upstream requires it",
       { type: "reasoning", id: "rs_1", text: "t" },
       { reasoningReplay: "content" },
       { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "t" }] },
     ],
     ["readable, for others", { type: "reasoning", text: "t" }, {}, undefined],
-    ["an id alone", { type: "reasoning", id: "rs_1" }, { reasoningReplay: "content" }, undefined],
+    ["only an id", { type: "reasoning", id: "rs_1" }, { reasoningReplay: "content" }, undefined],
   ];
   test.each(rows)("%s", (_what, part, deviations, item) => {
     const { body, losses } = encode({ messages: turn(part) }, deviations);
@@ -288,12 +288,12 @@ describe("thoughts", () => {
     [{ budgetTokens: 4_000 }, { effort: "medium" }],
     [{ exclude: true }, undefined],
   ];
-  test.each(efforts)("%j is asked for as %j", (reasoning, wire) => {
+  test.each(efforts)("%j is sent as %j", (reasoning, wire) => {
     expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning).toEqual(wire as JsonObject);
   });
 });
 
-describe("what would be silently wrong is refused", () => {
+describe("unsupported requests are refused:", () => {
   const rows: [Partial<CanonicalRequest>, string][] = [
     [{ choiceCount: 2 }, "n"],
     [{ modalities: ["text", "audio"] }, "modalities"],

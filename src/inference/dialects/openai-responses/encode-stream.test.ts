@@ -75,9 +75,9 @@ const whole = ["openai-responses", "openai-chat"].flatMap((dialect) =>
     .map(({ name, parts }) => [`${dialect}/${name}`, parts] as const),
 );
 
-describe("every whole stream", () => {
+describe("every complete stream", () => {
   test.each(whole)(
-    "%s: gapless numbers, constant ids, every item opened once and closed once",
+    "%s: has consecutive numbers, constant ids, and every item opened and closed once",
     (_name, parts) => {
       const told = events(parts, { id: "resp_0123456789abcdef" });
       expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, index) => index));
@@ -105,7 +105,7 @@ describe("every whole stream", () => {
     },
   );
 
-  test.each(whole)("%s: the whole answer is what the stream adds up to", (_name, parts) => {
+  test.each(whole)("%s: the whole response equals the assembled stream", (_name, parts) => {
     const assembler = new ResponseAssembler();
     for (const part of parts) assembler.add(part);
     const record = openaiResponses.encodeResponse(assembler.response());
@@ -143,7 +143,7 @@ describe("OpenAI's own stream helper", () => {
       .finalResponse() as Promise<OpenAI.Responses.Response>;
   };
 
-  test.each(whole)("%s: it puts the same answer together", async (_name, parts) => {
+  test.each(whole)("%s: assembles the same response", async (_name, parts) => {
     const final = await finalOf(parts);
     const assembler = new ResponseAssembler();
     for (const part of parts) assembler.add(part);
@@ -170,7 +170,7 @@ describe("OpenAI's own stream helper", () => {
     );
   });
 
-  test("it finds the metadata in the last event, and breaks on an event of its own", async () => {
+  test("finds the metadata in the last event, and fails on a separate metadata event", async () => {
     const parts = [
       start,
       ...text(0, "Hi"),
@@ -182,7 +182,7 @@ describe("OpenAI's own stream helper", () => {
     await expect(finalOf(parts)).rejects.toThrow("Unhandled response stream event");
   });
 
-  test("it hears a failure with its message", async () => {
+  test("raises a failure with its message", async () => {
     const error = reportError(new GatewayError("upstream_error", "The provider went away."), {
       traceId: "t",
     });
@@ -193,7 +193,7 @@ describe("OpenAI's own stream helper", () => {
 });
 
 describe("the order of events", () => {
-  test("of a thought and a text", () => {
+  test("for reasoning and text", () => {
     const told = events([
       start,
       { type: "reasoning-start", ...place(0), id: "rs_up" },
@@ -224,7 +224,7 @@ describe("the order of events", () => {
     expect(told[8]?.item?.id).toBe("msg_abc_1");
   });
 
-  test("of calls in parallel: each on its own index, and closed when it is whole", () => {
+  test("for parallel calls: each has its own index, and is closed when complete", () => {
     const told = events([
       start,
       call(0),
@@ -254,7 +254,7 @@ describe("the order of events", () => {
     expect(told.some((event) => event.item?.type === "message")).toBe(false);
   });
 
-  test("a function without arguments gets empty ones", () => {
+  test("for a call without arguments: has empty arguments", () => {
     const told = events([
       start,
       call(0),
@@ -271,7 +271,7 @@ describe("the order of events", () => {
     });
   });
 
-  test("an answer that was cut is incomplete, and so is its last item", () => {
+  test("for a truncated response: the response and its last item are incomplete", () => {
     const told = events([start, ...text(0, "Once"), finish("length"), end]);
     expect(told.at(-1)).toMatchObject({
       type: "response.incomplete",
@@ -283,7 +283,7 @@ describe("the order of events", () => {
     });
   });
 
-  test("a call's signature stands in an item before the call", () => {
+  test("for a signed call: an item with the signature comes before the call", () => {
     const told = events([
       start,
       call(0, { signature: "sig", provenance: { providerId: "google" } }),
@@ -305,7 +305,7 @@ describe("the order of events", () => {
   });
 });
 
-describe("the end", () => {
+describe("the end of a stream", () => {
   const gateway = {
     costUsd: 0.5,
     isByok: true,
@@ -318,7 +318,7 @@ describe("the end", () => {
     usage: { usage: { inputTokens: 3, outputTokens: 2 }, estimated: false, clamped: false },
   };
 
-  test("the charge stands in the terminal event, the metadata after it", () => {
+  test("has the charge in the terminal event and the metadata after it", () => {
     const told = events([start, ...text(0, "Hi"), finish(), usage, { ...end, gateway }]);
     expect(told.slice(-2)).toMatchObject([
       {
@@ -334,7 +334,7 @@ describe("the end", () => {
     expect(told.at(-2)?.response).not.toHaveProperty("service_metadata");
   });
 
-  test("every record has the keys that Open Responses wants, and repeats the request", () => {
+  test("has all keys of Open Responses in every record, and repeats the request", () => {
     const requestBody = {
       model: "m",
       input: "Hi",
@@ -364,7 +364,7 @@ describe("the end", () => {
     }
   });
 
-  test("a failure is an error and a failed response, with a code that Codex knows", () => {
+  test("is an error and a failed response with a code that Codex knows, after a failure", () => {
     const error = reportError(
       new GatewayError("rate_limit_exceeded", "Too many requests.", { retryAfterSeconds: 3 }),
       { traceId: "t" },
@@ -405,7 +405,7 @@ describe("the end", () => {
     ["upstream_error", "server_error"],
     ["service_unavailable", "server_error"],
   ] as const;
-  test.each(codes)("before the first event too: %s is %s", (code, wire) => {
+  test.each(codes)("has the code of %s as %s before the first event, too", (code, wire) => {
     const told = eventsOf(
       openaiResponses.encodeStreamError(new GatewayError(code, "No."), { traceId: "0".repeat(32) }),
     );

@@ -4,7 +4,7 @@ import { checkResponsesRequest } from "./request-schema.ts";
 const check = (fields: Record<string, unknown>) => () =>
   checkResponsesRequest({ model: "m", input: "Hi", ...fields });
 
-describe("the envelope of a Responses request", () => {
+describe("checkResponsesRequest", () => {
   const refused: [Record<string, unknown>, string][] = [
     [{ model: undefined }, "model"],
     [{ model: "" }, "model"],
@@ -42,7 +42,7 @@ describe("the envelope of a Responses request", () => {
     [{ conversation: "conv_1" }, "conversation"],
     [{ previous_response_id: 5 }, "previous_response_id"],
   ];
-  test.each(refused)("%j is refused by the name of %s", (fields, param) => {
+  test.each(refused)("refuses %j with the name of %s", (fields, param) => {
     expect(check(fields)).toThrow(expect.objectContaining({ code: "bad_request", param }));
   });
 
@@ -60,7 +60,7 @@ describe("the envelope of a Responses request", () => {
     { background: true, store: true },
     { temperature: null, tools: null, conversation: null, x_foo: 1 },
   ];
-  test.each(taken)("%j is taken", (fields) => {
+  test.each(taken)("accepts %j", (fields) => {
     expect(check(fields)).not.toThrow();
   });
 });

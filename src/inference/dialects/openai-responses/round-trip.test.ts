@@ -86,7 +86,7 @@ const withoutField = (message: Message): Message =>
       };
 
 describe("requests survive decode(encode(x))", () => {
-  test("towards the same dialect, in every field and without a loss", () => {
+  test("in the same dialect, in every field and without a loss", () => {
     fc.assert(
       fc.property(chatRequest.map(asResponses), (request) => {
         const encoded = openaiResponses.encodeRequest(request, {
@@ -108,18 +108,18 @@ describe("requests survive decode(encode(x))", () => {
 
   type Extra = [what: string, field: string, change: Partial<CanonicalRequest>];
   const extras: Extra[] = [
-    ["stop texts", "stop", { stop: ["END"] }],
+    ["stop sequences", "stop", { stop: ["END"] }],
     ["a seed", "seed", { sampling: { temperature: 1, seed: 1 } }],
-    ["a bias", "logit_bias", { sampling: { logitBias: { 1: 2 } } }],
+    ["a logit bias", "logit_bias", { sampling: { logitBias: { 1: 2 } } }],
     [
       "a thinking budget",
       "reasoning.budget_tokens",
       { reasoning: { effort: "low", budgetTokens: 2_000 } },
     ],
-    ["a bound below the least", "max_output_tokens", { maxOutputTokens: 5 }],
+    ["an output limit below the minimum", "max_output_tokens", { maxOutputTokens: 5 }],
     ["a prediction", "prediction", { prediction: { type: "content", content: "a" } }],
     [
-      "names of users",
+      "names of participants",
       "messages[0].name",
       { messages: [{ role: "user", name: "Ann", parts: [] }] },
     ],
@@ -148,7 +148,7 @@ describe("requests survive decode(encode(x))", () => {
       { extensions: { dialect: "anthropic-messages", fields: { container: "c" } } },
     ],
     [
-      "thoughts that the upstream refuses",
+      "reasoning that the upstream refuses",
       "messages[0].content[0]",
       {
         messages: [
@@ -163,7 +163,7 @@ describe("requests survive decode(encode(x))", () => {
       },
     ],
     [
-      "signed thoughts",
+      "signed reasoning",
       "messages[0].content[0]",
       {
         messages: [
@@ -184,7 +184,7 @@ describe("requests survive decode(encode(x))", () => {
     stream: false,
     messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
   };
-  test.each(extras)("%s are declared as lost", (_what, field, change) => {
+  test.each(extras)("with %s as a loss", (_what, field, change) => {
     const { losses } = openaiResponses.encodeRequest(
       { ...plain, ...change },
       { upstreamModel: "m", stream: false, providerId: "acme" },
@@ -193,7 +193,7 @@ describe("requests survive decode(encode(x))", () => {
   });
 });
 
-describe("answers survive decode(encode(x))", () => {
+describe("responses survive decode(encode(x))", () => {
   const one = chatResponse.map((response) => ({
     ...response,
     choices: response.choices.slice(0, 1),
@@ -212,7 +212,7 @@ describe("answers survive decode(encode(x))", () => {
     );
   });
 
-  test("as a stream, cut anywhere", () => {
+  test("as a stream, at any split", () => {
     fc.assert(
       fc.property(one, fc.nat(), (response, cut) => {
         expect(comparable(throughStream(response, cut))).toEqual(comparable(response));

@@ -63,14 +63,14 @@ function callsOf(
 }
 
 describe("a Responses upstream for a chat client", () => {
-  test("calls are counted from 0, whatever their output index (litellm#21331)", () => {
+  test("counts calls from 0, whatever their output index (litellm#21331)", () => {
     expect(callsOf(toChat("parallel-calls"))).toEqual([
       { id: "call_a", name: "get_weather", arguments: '{"city":"Paris"}' },
       { id: "call_b", name: "get_time", arguments: '{"zone":"CET"}' },
     ]);
   });
 
-  test("arguments that only the last event tells arrive once (litellm#25321, #20711)", () => {
+  test("sends arguments of only the last event once (litellm#25321, #20711)", () => {
     expect(callsOf(toChat("arguments-only-in-done")).map((call) => call.arguments)).toEqual([
       '{"x":1}',
       '{"y":2}',
@@ -78,13 +78,13 @@ describe("a Responses upstream for a chat client", () => {
     ]);
   });
 
-  test("arguments that are repeated in every delta are not doubled (litellm#21482)", () => {
+  test("does not double arguments that are repeated in every delta (litellm#21482)", () => {
     expect(callsOf(toChat("arguments-accumulated"))).toEqual([
       { id: "call_a", name: "f", arguments: '{"x":1}' },
     ]);
   });
 
-  test("two messages are not glued together (litellm#41109)", () => {
+  test("separates two messages (litellm#41109)", () => {
     expect(
       toChat("two-messages")
         .map(({ delta }) => delta.content ?? "")
@@ -92,7 +92,7 @@ describe("a Responses upstream for a chat client", () => {
     ).toBe("Looking.\n\nFound.");
   });
 
-  test("an incomplete answer ends with length, and keeps its usage (litellm#34351)", () => {
+  test("ends an incomplete response with length and keeps its usage (litellm#34351)", () => {
     const chunks = told(openaiChat, recorded.responses.get("incomplete") ?? []);
     expect(toChat("incomplete").at(-1)?.finish_reason).toBe("length");
     expect(chunks.at(-1)?.usage).toMatchObject({
@@ -102,13 +102,13 @@ describe("a Responses upstream for a chat client", () => {
     });
   });
 
-  test("calls end with tool_calls although the upstream says completed", () => {
+  test("ends calls with tool_calls although the upstream reports completed", () => {
     expect(toChat("parallel-calls").at(-1)?.finish_reason).toBe("tool_calls");
   });
 });
 
 describe("a chat upstream for a Responses client", () => {
-  test("thoughts are an item of their own, announced and closed before the text's (litellm#41185, sub2api#2875)", () => {
+  test("sends reasoning as an item before the text (litellm#41185, sub2api#2875)", () => {
     const events = toResponses("reasoning-content");
     const added = events.filter((event) => event.type === "response.output_item.added");
     expect(added.map((event) => [(event.item as JsonObject).type, event.output_index])).toEqual([
@@ -124,13 +124,13 @@ describe("a chat upstream for a Responses client", () => {
     );
   });
 
-  test("a chunk with thoughts and text loses neither (litellm#36327)", () => {
+  test("sends both reasoning and text of one chunk (litellm#36327)", () => {
     const events = toResponses("reasoning-and-content-in-one-chunk");
     const output = (events.at(-1)?.response as JsonObject).output as JsonObject[];
     expect(output.map((item) => item.type)).toEqual(["reasoning", "message"]);
   });
 
-  test("calls without text bring no message (litellm#37852)", () => {
+  test("sends no message item for calls without text (litellm#37852)", () => {
     const events = toResponses("all-calls-at-index-0");
     expect(events.some((event) => (event.item as JsonObject | undefined)?.type === "message")).toBe(
       false,
@@ -142,7 +142,7 @@ describe("a chat upstream for a Responses client", () => {
     ).toEqual([0, 1]);
   });
 
-  test("the first event has the model, and texts have their done (CLIProxyAPI#4479, ogx#5309)", () => {
+  test("has the model in the first event, and done events for texts (CLIProxyAPI#4479, ogx#5309)", () => {
     const events = toResponses("plain-text");
     expect(events[0]?.response).toMatchObject({
       id: "resp_1",
@@ -152,7 +152,7 @@ describe("a chat upstream for a Responses client", () => {
     expect(typesOf(events)).toContain("response.output_text.done");
   });
 
-  test("a cut stream and an error never look complete, and the message is the provider's (litellm PR#40243)", () => {
+  test("never looks complete after a cut or an error, with the provider's message (litellm PR#40243)", () => {
     for (const name of [
       "cut-stream",
       "cut-inside-a-call",
@@ -166,7 +166,7 @@ describe("a chat upstream for a Responses client", () => {
     }
   });
 
-  test("no stream has ids or a terminator", () => {
+  test("has no event ids and no terminator", () => {
     const encoder = openaiResponses.createStreamEncoder();
     const frames = (recorded.chat.get("plain-text") ?? [])
       .flatMap((part) => encoder.encode(part))
@@ -174,7 +174,7 @@ describe("a chat upstream for a Responses client", () => {
     expect(frames).not.toMatch(/^id:|\[DONE\]/m);
   });
 
-  test("a custom tool's call is one again (codex-relay#37)", () => {
+  test("restores the call of a custom tool (codex-relay#37)", () => {
     const { body, toolAliases } = openaiChat.encodeRequest(
       openaiResponses.decodeRequest({
         model: "m",
@@ -208,7 +208,7 @@ describe("a chat upstream for a Responses client", () => {
   });
 });
 
-describe("what Codex sends, to a chat upstream", () => {
+describe("a request of Codex to a chat upstream", () => {
   const codex = {
     model: "m",
     stream: true,
@@ -256,7 +256,7 @@ describe("what Codex sends, to a chat upstream", () => {
     ],
   };
 
-  test("is understood but for what no other dialect has (chatgpt-codex-proxy#9, new-api#7498)", () => {
+  test("is encoded except for fields without an equivalent (chatgpt-codex-proxy#9, new-api#7498)", () => {
     const { body, losses } = openaiChat.encodeRequest(openaiResponses.decodeRequest(codex), {
       upstreamModel: "m",
       stream: true,
@@ -284,7 +284,7 @@ describe("what Codex sends, to a chat upstream", () => {
     expect(losses.map((loss) => loss.field)).not.toContain("include");
   });
 
-  test("a turn that only its provider understands is declared as lost and leaves no empty one behind", () => {
+  test("has a loss, and no empty turn, for a turn that only its provider can read", () => {
     const input = [
       { role: "user", content: "a" },
       { type: "web_search_call", id: "ws_1" },
@@ -301,7 +301,7 @@ describe("what Codex sends, to a chat upstream", () => {
     expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[0]"]);
   });
 
-  test("a thought sealed by one provider is not shown to another (bifrost PR#5892)", () => {
+  test("does not send reasoning encrypted by one provider to another (bifrost PR#5892)", () => {
     const [event] = told(openaiResponses, [
       { type: "reasoning-start", choiceIndex: 0, itemIndex: 0 },
       { type: "reasoning-delta", choiceIndex: 0, itemIndex: 0, text: "t" },

@@ -45,8 +45,8 @@ function encode(
   return { ...(body as unknown as Wire), losses: losses.map((loss) => loss.field) };
 }
 
-describe("turns of a chat", () => {
-  test("results of parallel calls and what the user says next are one message, results first (kosong#45)", () => {
+describe("conversation turns", () => {
+  test("merge results of parallel calls and the next user text, results first (kosong#45)", () => {
     expect(
       encode([
         user("Both"),
@@ -76,7 +76,7 @@ describe("turns of a chat", () => {
     ]);
   });
 
-  test("a call without a result gets one, a result without a call becomes text (cai#157)", () => {
+  test("add a result for a call without one, and turn a result without a call into text (cai#157)", () => {
     const { messages } = encode([
       user("Hi"),
       model(call("a")),
@@ -97,7 +97,7 @@ describe("turns of a chat", () => {
     });
   });
 
-  test("ids that Anthropic refuses become the same legal one in call and result (ClawRouter#17)", () => {
+  test("replace invalid ids by the same valid id in call and result (ClawRouter#17)", () => {
     const id = `functions.read_file:0|${"x".repeat(80)}`;
     const { messages } = encode([user("Hi"), model(call(id)), result(id, "1")]);
     const [use] = messages[1]?.content as JsonObject[];
@@ -114,13 +114,13 @@ describe("turns of a chat", () => {
     ["[1]", { _raw: "[1]" }],
     ["null", { _raw: "null" }],
   ];
-  test.each(inputs)("arguments %j become %j", (args, input) => {
+  test.each(inputs)("encode arguments %j as %j", (args, input) => {
     const [use] = encode([user("Hi"), model(call("a", args)), result("a", "1")]).messages[1]
       ?.content as JsonObject[];
     expect(use?.input as unknown).toEqual(input);
   });
 
-  test("empty text is no block, empty turns are no message, and the sides alternate (Portkey#995)", () => {
+  test("omit empty text and empty turns, and alternate (Portkey#995)", () => {
     expect(
       encode([
         user("Hi"),
@@ -146,14 +146,14 @@ describe("turns of a chat", () => {
     ]);
   });
 
-  test("a turn of the model that is to be continued ends in no white space", () => {
+  test("end a prefilled assistant turn without whitespace", () => {
     expect(encode([user("Hi"), model(text("The answer is \n"))]).messages.at(-1)).toEqual({
       role: "assistant",
       content: "The answer is",
     });
   });
 
-  test("instructions alone are asked as the user's, and a conversation begins with the user", () => {
+  test("send lone instructions as the user's, and start with the user", () => {
     expect(encode([system("Be brief.")])).toMatchObject({
       messages: [{ role: "user", content: "Be brief." }],
     });
@@ -165,7 +165,7 @@ describe("turns of a chat", () => {
     ]);
   });
 
-  test("several leading instructions become blocks", () => {
+  test("turn several leading instructions into blocks", () => {
     expect(
       encode([system("a"), { ...system("b"), developer: true } as Message, user("Hi")]).system,
     ).toEqual([
@@ -174,7 +174,7 @@ describe("turns of a chat", () => {
     ]);
   });
 
-  test("a later instruction keeps its place, and the turns before it their bytes (opencodex#4148)", () => {
+  test("keep a later instruction in place, and the bytes of earlier turns (opencodex#4148)", () => {
     const turns = [
       system("Be brief."),
       user("One"),
@@ -195,7 +195,7 @@ describe("turns of a chat", () => {
     expect(new Set([3, 4, 5].map(prefixOf)).size).toBe(1);
   });
 
-  test("pictures go under the type that their bytes are of", () => {
+  test("send images with the media type of their bytes", () => {
     const image = (mediaType: string, data: string): unknown => {
       const { messages } = encode([
         { role: "user", parts: [{ type: "image", source: { type: "base64", mediaType, data } }] },
@@ -209,7 +209,7 @@ describe("turns of a chat", () => {
     ]).toEqual(["image/png", "image/png", "image/jpeg"]);
   });
 
-  test("a text file in base64 is read as text", () => {
+  test("decode base64 text files to text", () => {
     const source = {
       type: "base64",
       mediaType: "text/markdown",
@@ -227,7 +227,7 @@ describe("turns of a chat", () => {
     ]);
   });
 
-  test("results of tools keep their pictures", () => {
+  test("keep images in tool results", () => {
     const picture: Message = {
       role: "tool",
       toolCallId: "a",
@@ -243,13 +243,13 @@ describe("turns of a chat", () => {
   });
 });
 
-describe("thoughts", () => {
+describe("reasoning", () => {
   const thought = (fields: object): AssistantPart => ({ type: "reasoning", ...fields });
   const blocks = (part: AssistantPart, deviations?: DialectDeviations): unknown =>
     encode([user("Hi"), model(part, text("a")), user("b")], { ...(deviations && { deviations }) })
       .messages[1]?.content;
 
-  test("go back to their maker in their places (litellm#23047)", () => {
+  test("is returned to its provider in place (litellm#23047)", () => {
     const provenance = { providerId: "anthropic" };
     const { messages, losses } = encode([
       user("Hi"),
@@ -271,7 +271,7 @@ describe("thoughts", () => {
     expect(losses).toEqual([]);
   });
 
-  test("of another maker are left out, never altered (claude-code#63269)", () => {
+  test("of another provider is omitted, never altered (claude-code#63269)", () => {
     expect(
       blocks(thought({ text: "t", signature: "s", provenance: { providerId: "google" } })),
     ).toBe("a");
@@ -284,7 +284,7 @@ describe("thoughts", () => {
     ).toEqual(["messages[1].content[0]"]);
   });
 
-  test("without a seal go to servers that ask for them", () => {
+  test("without a signature is sent only to servers that require it", () => {
     expect(blocks(thought({ text: "t" }))).toBe("a");
     expect(blocks(thought({ summary: ["t", "u"] }), { reasoningReplay: "content" })).toEqual([
       { type: "thinking", thinking: "t\n\nu", signature: "" },
@@ -293,7 +293,7 @@ describe("thoughts", () => {
   });
 });
 
-test("a Messages client's own turns stay as they were written", () => {
+test("turns of a Messages client are kept unchanged", () => {
   const { messages } = encode(
     [user("a"), user("b"), model(text("c")), model(text("d")), system("Now rhyme.")],
     { dialect: "anthropic-messages" },
@@ -307,7 +307,7 @@ test("a Messages client's own turns stay as they were written", () => {
   ]);
 });
 
-test("citations of a web search go back with the index that their maker sealed, and not without one", () => {
+test("web search citations are returned only with their encrypted index", () => {
   const url = { type: "url", url: "https://example.com" } as const;
   const sealed = {
     ...url,

@@ -95,7 +95,7 @@ const sdkRead = (body: string): Promise<Anthropic.Message> =>
     .stream({ model: "m", max_tokens: 9, messages: [] })
     .finalMessage();
 
-describe("a whole stream", () => {
+describe("a complete stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "response-end")
     .map((cassette) => [cassette.name, cassette] as const);
@@ -131,7 +131,7 @@ describe("a whole stream", () => {
     ]);
   });
 
-  test("passes events on as they came, but for id, model, charge and metadata", async () => {
+  test("forwards events unchanged except for id, model, charge and metadata", async () => {
     const odd: SseEvent = {
       event: "content_block_delta",
       data: '{ "type":"content_block_delta", "x_foo":1e2, "index":0,"delta":{"type":"text_delta","text":"\\u0041"} }',
@@ -145,7 +145,7 @@ describe("a whole stream", () => {
     expect(await relay.accept({ event: "ping", data: '{"type": "ping"}' })).toBe(relay.pingFrame);
   });
 
-  test("tells of a fallback on the first event with usage", async () => {
+  test("reports a fallback in the first event with usage", async () => {
     const { relay } = relayFor({ fallback });
     const first = JSON.parse((await relay.accept(start)).split("data: ")[1] ?? "") as object;
     expect(first).toMatchObject({
@@ -155,7 +155,7 @@ describe("a whole stream", () => {
     });
   });
 
-  test("shows the gateway's charge and not the provider's own cost", async () => {
+  test("has the gateway's charge instead of the provider's cost", async () => {
     const { relay } = relayFor();
     const begun = event({
       type: "message_start",
@@ -175,7 +175,7 @@ describe("a whole stream", () => {
     );
   });
 
-  test("estimates where the provider reports nothing, and says so", async () => {
+  test("has estimated usage, marked as such, if the provider reports none", async () => {
     const { relay } = relayFor();
     const frames = await relayed(relay, [start, open, hello, close, ending(), stop]);
     expect(relay.metered()).toEqual({
@@ -186,7 +186,7 @@ describe("a whole stream", () => {
     expect(frames).toContain('"usage":{"input_tokens":40,"output_tokens":2,"cost":0.000005}');
   });
 
-  test("takes the estimate of the input where only the output is reported", async () => {
+  test("has an estimated input if only the output is reported", async () => {
     const { relay } = relayFor();
     await relayed(relay, [start, open, hello, close, ending({ output_tokens: 9 }), stop]);
     expect(relay.metered()).toEqual({
@@ -196,7 +196,7 @@ describe("a whole stream", () => {
     });
   });
 
-  test("cuts counts that no model can have had", async () => {
+  test("clamps impossible token counts", async () => {
     const { relay } = relayFor({ windowTokens: 1_000 });
     await relayed(relay, [
       start,
@@ -212,7 +212,7 @@ describe("a whole stream", () => {
     });
   });
 
-  test("closes the block that the upstream left open, before the ending that it left out", async () => {
+  test("gets the missing end of an open block before the missing message_delta", async () => {
     const { relay } = relayFor();
     const types = (await relayed(relay, [start, open, hello, stop])).match(/(?<=^event: ).*$/gm);
     expect(types).toEqual([
@@ -225,7 +225,7 @@ describe("a whole stream", () => {
     ]);
   });
 
-  test("takes an empty answer that was cut or refused for an answer", async () => {
+  test("is accepted without content if it was cut off or refused", async () => {
     const { relay } = relayFor();
     expect(
       await relayed(relay, [start, ending({ input_tokens: 5, output_tokens: 0 }, "refusal"), stop]),
@@ -233,12 +233,12 @@ describe("a whole stream", () => {
   });
 });
 
-describe("a stream that breaks", () => {
+describe("an interrupted stream", () => {
   const rows = cassettes
     .filter(({ parts }) => parts.at(-1)?.type === "error")
     .map((cassette) => [cassette.name, cassette] as const);
 
-  test.each(rows)("%s is a fault and never looks complete", async (_name, { bytes }) => {
+  test.each(rows)("%s is a failure and never looks complete", async (_name, { bytes }) => {
     const { relay, settled } = relayFor();
     const failure = await faultOf(relayed(relay, eventsOf(bytes)));
     expect(settled()).toBe(0);
@@ -250,7 +250,7 @@ describe("a stream that breaks", () => {
     expect(relay.ended).toBe(true);
   });
 
-  test("without content is an empty answer, whether it ends or is cut", async () => {
+  test("without content is an empty stream, whether it ends or is cut", async () => {
     expect(
       await faultOf(relayed(relayFor().relay, [start, ending({ output_tokens: 0 }), stop])),
     ).toMatchObject({ code: "empty_stream" });
@@ -259,7 +259,7 @@ describe("a stream that breaks", () => {
     });
   });
 
-  test("after its content, without a reason, is cut", async () => {
+  test("after content without a stop reason is cut", async () => {
     const { relay } = relayFor();
     expect(await faultOf(relayed(relay, [start, open, hello]))).toMatchObject({
       code: "bad_gateway",
@@ -277,7 +277,7 @@ describe("a stream that breaks", () => {
     ["authentication_error", "upstream_401"],
     ["api_error", "upstream_error"],
   ];
-  test.each(reported)("with the event of an %s is judged as %s", async (type, code) => {
+  test.each(reported)("with the error event %s has the code %s", async (type, code) => {
     const failure = event({ type: "error", error: { type, message: "Words." } });
     expect(await faultOf(relayed(relayFor().relay, [start, failure]))).toMatchObject({
       code,
@@ -285,14 +285,14 @@ describe("a stream that breaks", () => {
     });
   });
 
-  test("with a sentence for an error keeps the sentence", async () => {
+  test("with a plain text error keeps the text", async () => {
     expect(
       await faultOf(relayed(relayFor().relay, [start, { event: "error", data: "gone" }])),
     ).toMatchObject({ upstreamMessage: "gone" });
   });
 });
 
-test("a stream that is ended at its cap closes its block and says max_tokens, with the charge", async () => {
+test("a stream ended at its output cap closes its block with max_tokens and the charge", async () => {
   const { relay, settled } = relayFor();
   let frames = "";
   for (const each of [start, open, hello]) frames += await relay.accept(each);
@@ -305,7 +305,7 @@ test("a stream that is ended at its cap closes its block and says max_tokens, wi
   ]);
 });
 
-describe("an imitation of Anthropic's stream reads as one of theirs", () => {
+describe("a deviating Messages stream is corrected:", () => {
   const usage = { input_tokens: 9, output_tokens: 2 };
   const call = event({
     type: "content_block_start",
@@ -313,12 +313,12 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     content_block: { type: "tool_use", id: "a", name: "f", input: {} },
   });
   const rows: [what: string, block: SseEvent[], reason: string, seen: string][] = [
-    ["a turn that calls tools", [call, close], "end_turn", "tool_use"],
-    ["a turn that calls tools, said rightly", [call, close], "tool_use", "tool_use"],
-    ["a cut call", [call, close], "max_tokens", "max_tokens"],
-    ["a turn that calls none", [open, hello, close], "tool_use", "end_turn"],
-    ["a turn without a reason", [open, hello, close], "", "end_turn"],
-    ["a reason of later years", [open, hello, close], "weariness", "weariness"],
+    ["a turn with calls and end_turn", [call, close], "end_turn", "tool_use"],
+    ["a turn with calls and tool_use", [call, close], "tool_use", "tool_use"],
+    ["a truncated call", [call, close], "max_tokens", "max_tokens"],
+    ["a turn with tool_use and no call", [open, hello, close], "tool_use", "end_turn"],
+    ["a turn without a stop reason", [open, hello, close], "", "end_turn"],
+    ["an unknown stop reason", [open, hello, close], "weariness", "weariness"],
   ];
 
   test.each(rows)("%s", async (_, block, reason, seen) => {
@@ -334,11 +334,11 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
   });
 
   test.each<[what: string, events: SseEvent[]]>([
-    ["the start", [open, hello, close, ending(usage), stop]],
-    ["the starts of blocks", [start, hello, ending(usage), stop]],
-    ["all of them", [event({ type: "vendor_news" }), hello, close, ending(usage), stop]],
+    ["message_start", [open, hello, close, ending(usage), stop]],
+    ["content_block_start", [start, hello, ending(usage), stop]],
+    ["any start event", [event({ type: "vendor_news" }), hello, close, ending(usage), stop]],
     [
-      "the members of the start",
+      "the fields of message_start",
       [
         event({ type: "message_start", message: { id: "msg_1" } }),
         open,
@@ -348,7 +348,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
         stop,
       ],
     ],
-  ])("where it leaves out %s", async (_, events) => {
+  ])("without %s", async (_, events) => {
     const { relay } = relayFor();
     const frames = await relayed(relay, events);
     expect(await sdkRead(frames)).toMatchObject({
@@ -363,7 +363,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     expect(frames.split("event: content_block_stop")).toHaveLength(2);
   });
 
-  test("a block that was never opened is not closed, and another that is filled closes the one before", async () => {
+  test("a block that was never opened is not closed, and a delta for another closes the previous one", async () => {
     const thought = event({
       type: "content_block_delta",
       index: 0,
@@ -384,7 +384,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     expect(frames.split("event: content_block_stop")).toHaveLength(3);
   });
 
-  test("a start that comes late is the start, after events of no message", async () => {
+  test("a late message_start is used, and unknown events before it are forwarded", async () => {
     const { relay } = relayFor();
     const begun = event({
       type: "message_start",
@@ -397,7 +397,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
 
   test.each<[what: string, last: object, seen: object]>([
     [
-      "repeats what stood at the start alone",
+      "repeats the counts of message_start",
       { output_tokens: 2 },
       { input_tokens: 9, cache_read_input_tokens: 4, cache_creation_input_tokens: 0 },
     ],
@@ -427,7 +427,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
     });
   });
 
-  test("a second start is dropped, and its usage with it", async () => {
+  test("a second message_start is dropped with its usage", async () => {
     const counted = (tokens: number): SseEvent =>
       event({
         type: "message_start",
@@ -452,7 +452,7 @@ describe("an imitation of Anthropic's stream reads as one of theirs", () => {
   });
 });
 
-test("a whole answer in place of a stream tells of its input at the start, where some clients read it", () => {
+test("a whole response in place of a stream has its input usage in message_start", () => {
   const { answerDeviations } = adaptIn("anthropic-messages", {
     body: { model: "acme/large", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
     route: routeIn("anthropic-messages"),

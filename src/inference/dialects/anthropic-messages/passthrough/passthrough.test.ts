@@ -13,8 +13,8 @@ const sent = (text: string): ReturnType<typeof requestText> =>
     route,
   );
 
-describe("the body for a native upstream", () => {
-  test("is the client's text with another model", () => {
+describe("the passthrough body", () => {
+  test("is the client's text with the upstream model", () => {
     const text =
       '{ "model" : "anthropic/claude-opus-4.7","max_tokens":1e3, "x_foo":{"b":[1,{"c":"\\u00e9"}]},\n' +
       '"messages":[{"role":"user","content":"Hi"}] }';
@@ -26,7 +26,7 @@ describe("the body for a native upstream", () => {
     expect(parts.join("")).toBe(told.text);
   });
 
-  test("asks for no more than the route allows, and names what it lowered", () => {
+  test("is limited to the route's maximum, and lists lowered fields as losses", () => {
     const allowed = { ...route, route: { ...route.route, maxCompletionTokens: 8_192 } };
     const thinking = { type: "enabled", budget_tokens: 10_000 };
     const of = (fields: object): [unknown, unknown] => {
@@ -54,7 +54,7 @@ describe("the body for a native upstream", () => {
     ]);
   });
 
-  test("holds nothing that is the gateway's own", () => {
+  test("omits the gateway's own fields", () => {
     const text = JSON.stringify({
       model: "m",
       models: ["n"],
@@ -75,7 +75,7 @@ describe("the body for a native upstream", () => {
     });
   });
 
-  describe("leaves out thoughts that nobody sealed", () => {
+  describe("omits thinking without a signature", () => {
     const thought = { type: "thinking", thinking: "t", signature: "" };
     const said = { type: "text", text: "a" };
     const use = { type: "tool_use", id: "c", name: "f", input: {} };
@@ -103,13 +103,13 @@ describe("the body for a native upstream", () => {
       expect(losses).toEqual(["messages[1].content[0]"]);
     });
 
-    test("and a turn that was nothing else", () => {
+    test("omits a turn with nothing else", () => {
       expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({
         messages: [user, user],
       });
     });
 
-    test("and a thinking budget where calls under way have lost theirs", () => {
+    test("omits a thinking budget if open tool calls lose their thinking", () => {
       const thinking = { type: "enabled", budget_tokens: 1_024 };
       const called = (...blocks: object[]): object => ({
         role: "assistant",
@@ -127,7 +127,7 @@ describe("the body for a native upstream", () => {
       expect(of([user, called(thought), result], adaptive)[0]).toMatchObject(adaptive);
     });
 
-    test("but for a server that wants them", () => {
+    test("but keeps thinking for a server that requires it", () => {
       const text = JSON.stringify({
         model: "m",
         messages: [user, { role: "assistant", content: [thought, said] }],
@@ -145,7 +145,7 @@ describe("the body for a native upstream", () => {
     });
   });
 
-  test("brings the upstream's own seals back as it made them, and leaves out those of others", () => {
+  test("restores the provider's own signatures and omits those of others", () => {
     const thinking = (signature: string): object => ({
       type: "thinking",
       thinking: "t",
@@ -184,8 +184,8 @@ describe("the body for a native upstream", () => {
   });
 });
 
-describe("the headers for a native upstream", () => {
-  test("name a version where the client names none", () => {
+describe("the passthrough headers", () => {
+  test("add a version if the client sends none", () => {
     expect(requestHeaders({})).toEqual({ "anthropic-version": "2023-06-01" });
   });
 
@@ -231,7 +231,7 @@ describe("a whole message", () => {
     });
   });
 
-  test("goes on as it came, with the gateway's id, model and charge", () => {
+  test("is forwarded unchanged except for the gateway's id, model and charge", () => {
     const text =
       '{"type":"message","role":"assistant","id":"msg_1", "x_foo" : [1e2],"model":"m",' +
       '"content":[{"type":"text","text":"\\u0041"}],' +
@@ -243,7 +243,7 @@ describe("a whole message", () => {
     );
   });
 
-  test("shows our count where the provider's cannot be true, and tells of a fallback", () => {
+  test("has the gateway's count if the provider's is impossible, and reports a fallback", () => {
     const fallback = { requestedModel: "acme/large", reason: "timeout", attempts: [] };
     const answer = read({ ...message, usage: { input_tokens: -1, output_tokens: 2 } })?.render({
       ...shown,
@@ -258,16 +258,16 @@ describe("a whole message", () => {
   });
 
   const contents: [what: string, body: object, content: boolean, spent: boolean][] = [
-    ["nothing", { content: [] }, false, false],
-    ["nothing, refused", { content: [], stop_reason: "refusal" }, true, false],
+    ["no content", { content: [] }, false, false],
+    ["no content, refused", { content: [], stop_reason: "refusal" }, true, false],
     [
-      "thoughts alone, cut",
+      "only thinking, cut",
       { content: [{ type: "thinking", thinking: "t" }], stop_reason: "max_tokens" },
       true,
       true,
     ],
     [
-      "thoughts that only usage tells of, cut",
+      "thinking only in the usage, cut",
       {
         content: [],
         stop_reason: "max_tokens",
@@ -276,7 +276,7 @@ describe("a whole message", () => {
       true,
       true,
     ],
-    ["thoughts alone, ended", { content: [{ type: "thinking", thinking: "t" }] }, false, false],
+    ["only thinking, ended", { content: [{ type: "thinking", thinking: "t" }] }, false, false],
     [
       "a call",
       { content: [{ type: "tool_use", id: "a", name: "f", input: {} }], stop_reason: "tool_use" },
@@ -284,7 +284,7 @@ describe("a whole message", () => {
       false,
     ],
     [
-      "a search under way",
+      "a web search in progress",
       {
         content: [{ type: "server_tool_use", id: "a", name: "f", input: {} }],
         stop_reason: "pause_turn",
@@ -304,20 +304,20 @@ describe("a whole message", () => {
     [undefined, "text", "end_turn"],
     ["pause_turn", "tool_use", "pause_turn"],
     ["weariness", "text", "weariness"],
-  ])("ended by %p, with a block of %s, ends by %s", (reason, type, seen) => {
+  ])("with stop_reason %p and a block of %s gets %s", (reason, type, seen) => {
     const content = [{ type, text: "Hi", id: "a", name: "f", input: {} }];
     const answer = read({ ...message, content, stop_reason: reason });
     expect(answer?.finishReason).toBe(seen);
     expect(JSON.parse(answer?.render(shown) ?? "")).toMatchObject({ stop_reason: seen });
   });
 
-  test("has a type and a role, where its provider left them out", () => {
+  test("gets a missing type and role", () => {
     const { type: _type, role: _role, ...bare } = message;
     const answer = JSON.parse(read(bare)?.render(shown) ?? "") as object;
     expect(answer).toMatchObject({ type: "message", role: "assistant" });
   });
 
-  test("is none without content", () => {
+  test("is refused without content", () => {
     expect(read({ type: "error", error: {} })).toBeUndefined();
   });
 });

@@ -23,8 +23,8 @@ function learned(data: string): AlikeEvents {
   return alike;
 }
 
-describe("events that differ in their text alone", () => {
-  test("are known once one of them was read, with what is counted of them", () => {
+describe("events that differ only in their text", () => {
+  test("are recognized after one was read, with their counts", () => {
     const alike = learned(saying("Hello", 3));
     expect(alike.find(saying(" wörld 👋", 3))).toEqual({
       frames: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`,
@@ -33,14 +33,14 @@ describe("events that differ in their text alone", () => {
     });
   });
 
-  test("may have escapes, which count as what they stand for", () => {
+  test("may contain escapes, which count as their characters", () => {
     expect(learned(saying("Hello")).find(saying('\\n\\"\\\\\\u00E9 end'))?.characters).toBe(8);
   });
 
   test.each([
     ["punctuation", ",", "\\n"],
-    ["another member", "assistant", "user"],
-  ])("no text is looked for where %s stood", (_, text, other) => {
+    ["another field", "assistant", "user"],
+  ])("are not recognized by text in the place of %s", (_, text, other) => {
     const bare = { from: '{"id":1,"model":2,', to: '{"id":3,"model":4,' };
     const saying = (role: string, content: string): string =>
       `${bare.from}"choices":[{"index":0,"delta":{"role":"${role}","content":"${content}"}}]}`;
@@ -53,7 +53,7 @@ describe("events that differ in their text alone", () => {
     ]);
   });
 
-  test("are no lines that make one event only together", () => {
+  test("are not recognized over several lines", () => {
     const data = eventOf('{"index":0,"delta":\n{"content":"a"}}');
     const text = `data: ${data}\n\n`;
     const alike = learned(data);
@@ -63,7 +63,7 @@ describe("events that differ in their text alone", () => {
     ]);
   });
 
-  test("are taken in a row, as they stand in a stream", () => {
+  test("are taken in a row from a stream", () => {
     const wire = ["a", "\\n", "wörld"].map((text) => `data: ${saying(text)}\n\n`).join("");
     const finish = `data: ${saying("x").replace("null", '"stop"')}\n\n`;
     const events = { text: `: ping\n${wire}${finish}`, position: 7, isBetween: true };
@@ -79,24 +79,24 @@ describe("events that differ in their text alone", () => {
   test.each([
     ["in the middle of an event", { text: `data: ${saying("a")}\n\n`, isBetween: false }],
     ["at a comment", { text: `: ping\ndata: ${saying("a")}\n\n` }],
-    ["at one without its blank line", { text: `data: ${saying("a")}\n` }],
-    ["at one that has another line", { text: `data: ${saying("a")}\ndata: \n\n` }],
-  ])("%s none is taken", (_, stands) => {
+    ["at one without a blank line", { text: `data: ${saying("a")}\n` }],
+    ["at one with another line", { text: `data: ${saying("a")}\ndata: \n\n` }],
+  ])("are not taken %s", (_, stands) => {
     const events = { position: 0, isBetween: true, ...stands };
     expect([learned(saying("Hello")).take(events), events.position]).toEqual([undefined, 0]);
   });
 
   test.each([
-    ["of another choice", saying("x", 1)],
-    ["with an escape that JSON does not have", saying("line\\x")],
-    ["with half an escape", saying("\\u00e")],
-    ["with a quote, and a member behind it", saying('x","refusal":"no')],
-    ["with a character that no JSON text may have", saying("tab\there")],
+    ["for another choice", saying("x", 1)],
+    ["with an invalid escape", saying("line\\x")],
+    ["with an incomplete escape", saying("\\u00e")],
+    ["with a quote and another field", saying('x","refusal":"no')],
+    ["with an invalid character", saying("tab\there")],
     ["without text", saying("")],
-    ["that is shorter than the form", `${prefix.from}"choices":[]}`],
-    ["that is cut", saying("x").slice(0, -1)],
-    ["that finishes", saying("x").replace("null", '"stop"')],
-  ])("%s is read", (_, data) => {
+    ["shorter than the form", `${prefix.from}"choices":[]}`],
+    ["if truncated", saying("x").slice(0, -1)],
+    ["with a finish reason", saying("x").replace("null", '"stop"')],
+  ])("are not recognized %s", (_, data) => {
     expect(learned(saying("Hello")).find(data)).toBeUndefined();
   });
 
@@ -110,18 +110,18 @@ describe("events that differ in their text alone", () => {
     ],
     ["usage", saying("a").replace("]}", '],"usage":{"prompt_tokens":1}}')],
     [
-      "usage as Groq gives it",
+      "usage in Groq's wrapper",
       saying("a").replace("]}", '],"x_groq":{"usage":{"prompt_tokens":1}}}'),
     ],
-    ["its text as another member's first", saying("index")],
-  ])("an event with %s teaches no form", (_, data) => {
+    ["the text at another field", saying("index")],
+  ])("are not learned from an event with %s", (_, data) => {
     const alike = learned(data);
     expect(
       alike.find(data.replace('"a"', '"x"').replace('"content":"index"', '"content":"x"')),
     ).toBeUndefined();
   });
 
-  test("are shown as the one that was read was shown", () => {
+  test("are rendered like the event that was learned", () => {
     const bare = (text: string): string => eventOf(`{"index":0,"delta":{"content":"${text}"}}`);
     const alike = new AlikeEvents();
     const shown = saying("Hello").replace(prefix.from, prefix.to);
@@ -131,7 +131,7 @@ describe("events that differ in their text alone", () => {
     );
   });
 
-  test("are read where the client is not shown their text", () => {
+  test("are not recognized if the client does not receive their text", () => {
     const alike = new AlikeEvents();
     const shown = eventOf('{"index":0,"delta":{},"finish_reason":null}');
     alike.learn(saying("Hello"), {
@@ -142,7 +142,7 @@ describe("events that differ in their text alone", () => {
     expect(alike.find(saying("Hello"))).toBeUndefined();
   });
 
-  test("thoughts are known as well, under either name", () => {
+  test("include reasoning, in either field", () => {
     for (const name of ["reasoning", "reasoning_content"]) {
       const thinking = (text: string): string =>
         eventOf(`{"index":0,"delta":{"content":null,"${name}":"${text}"}}`);
@@ -150,7 +150,7 @@ describe("events that differ in their text alone", () => {
     }
   });
 
-  test("after four forms that fitted nothing no more are learned", () => {
+  test("are not learned after four forms without a match", () => {
     const alike = new AlikeEvents();
     const padded = (pad: number): string =>
       saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
@@ -162,7 +162,7 @@ describe("events that differ in their text alone", () => {
   });
 });
 
-test("a relay tells and counts the same, whether it knows an event's form or reads it", () => {
+test("a relay writes and counts the same for recognized and parsed events", () => {
   const pieces = ["Once", " upon", "\\n", ' a \\"time\\"', "é", " there", "\\u00e9", " was", "<>&"];
   const relayOf = (): ChatRelay =>
     new ChatRelay({
@@ -198,7 +198,7 @@ const shown = { id: '"shown"', model: '"acme/large"' };
 const edits = new Map(Object.entries(shown));
 
 describe("an event with the client's id and model", () => {
-  test("shares its start with those like it", () => {
+  test("shares its prefix with similar events", () => {
     const event =
       '{"id":"up","object":"x","model":"large","choices":[{"delta":{"content":"a"}}],"created":1}';
     const { text, prefix } = swapped(event, shown);
@@ -212,10 +212,10 @@ describe("an event with the client's id and model", () => {
   });
 
   test.each([
-    ["model stands behind the choices", '{"id":"up","choices":[],"model":"large"}'],
+    ["model comes after choices", '{"id":"up","choices":[],"model":"large"}'],
     ["there are no choices", '{"id":"up","model":"large"}'],
     ["there is no id", '{"model":"large","choices":[]}'],
-  ])("shares no start where %s", (_, data) => {
+  ])("has no shared prefix if %s", (_, data) => {
     expect(swapped(data, shown)).toEqual({ text: editMembers(data, edits), prefix: undefined });
   });
 
@@ -231,7 +231,7 @@ describe("an event with the client's id and model", () => {
   const members = fc.tuple(fc.array(member, { maxLength: 6 }), fc.constantFrom("", " ", "\n"));
   const data = members.map(([each, space]) => `{${space}${each.join(`,${space}`)}${space}}`);
 
-  test("whatever members there are, twice or spelled otherwise", () => {
+  test("is edited correctly for any fields, also duplicate or escaped ones", () => {
     fc.assert(
       fc.property(data, (text) => {
         const { text: edited, prefix } = swapped(text, shown);

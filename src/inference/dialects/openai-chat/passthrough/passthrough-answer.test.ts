@@ -33,7 +33,7 @@ const rendered = (changes: Record<string, unknown>): unknown => {
   return JSON.parse(answer?.render(shownAnswer) ?? "null");
 };
 
-describe("what every completion has (contract: chat completions, response)", () => {
+describe("object and created (contract: chat completions, response)", () => {
   const whole = {
     object: "chat.completion",
     created: 7,
@@ -43,10 +43,10 @@ describe("what every completion has (contract: chat completions, response)", () 
   };
 
   test.each<[what: string, changes: Record<string, unknown>, created: number]>([
-    ["stays as it came", {}, 7],
-    ["is added where a provider leaves it out", { object: undefined, created: undefined }, 1_000],
-    ["is put right where it is something else", { object: "chat", created: "today" }, 1_000],
-    ["is an integer", { created: 7.9 }, 7],
+    ["are kept if valid", {}, 7],
+    ["are added if missing", { object: undefined, created: undefined }, 1_000],
+    ["are corrected if invalid", { object: "chat", created: "today" }, 1_000],
+    ["are rounded down", { created: 7.9 }, 7],
   ])("%s", (_, changes, created) => {
     expect(rendered(changes)).toMatchObject({ ...whole, created });
   });
@@ -72,7 +72,7 @@ const ends: readonly [word: unknown, said: Fields, seen: string][] = [
   ["", text, "stop"],
   [null, text, "stop"],
   [undefined, text, "stop"],
-  ["something else", text, "stop"],
+  ["unknown", text, "stop"],
   ["stop", calls, "tool_calls"],
   ["", calls, "tool_calls"],
   ["tool_calls", text, "stop"],
@@ -136,7 +136,7 @@ const reasonsOf = (chunks: readonly Fields[]): unknown[] =>
     .map(({ finish_reason: reason }) => reason)
     .filter((reason) => reason !== null);
 
-describe("a finish reason is one of the contract's five", () => {
+describe("the finish reason is one of five values", () => {
   test.each(ends)("whole: %p", (word, said, seen) => {
     expect(whole({ choices: [{ index: 0, message: said, finish_reason: word }] }).choices).toEqual([
       expect.objectContaining({ finish_reason: seen }),
@@ -154,14 +154,14 @@ describe("a finish reason is one of the contract's five", () => {
     ).toEqual([seen]);
   });
 
-  test("streamed twice by the provider: once", async () => {
+  test("streamed, once, if the provider sends it twice", async () => {
     const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
     expect(reasonsOf(await streamed([{ choices: [{ index: 0, delta: text }] }, end, end]))).toEqual(
       ["stop"],
     );
   });
 
-  test("the older function field keeps its own", async () => {
+  test("function_call for a legacy call", async () => {
     const said = {
       role: "assistant",
       content: null,
@@ -178,7 +178,7 @@ describe("a finish reason is one of the contract's five", () => {
   });
 
   test.each(["error", "abort", "insufficient_system_resource"])(
-    "%s stands beside an error, and breaks a stream off",
+    "%s becomes an error, and interrupts a stream",
     async (word) => {
       const answer = whole({ choices: [{ index: 0, message: text, finish_reason: word }] });
       expect(answer).toMatchObject({
@@ -195,10 +195,10 @@ describe("a finish reason is one of the contract's five", () => {
   );
 });
 
-describe("an answer is repaired to the contract's shape", () => {
+describe("a response is corrected:", () => {
   const choices = [{ index: 0, message: text, finish_reason: "stop" }];
 
-  test("one that has it stays as it is", () => {
+  test("not if it is valid", () => {
     expect(whole({ choices })).toMatchObject({ created: 7, system_fingerprint: "fp", choices });
   });
 
@@ -208,14 +208,14 @@ describe("an answer is repaired to the contract's shape", () => {
     [1_763_700_000_123, 1_763_700_000],
     ["today", 1_763_700_000],
     [undefined, 1_763_700_000],
-  ])("created %p is %p", async (created, seen) => {
+  ])("created %p becomes %p", async (created, seen) => {
     expect(whole({ created, choices }).created).toBe(seen);
     const end = { created, choices: [{ delta: {}, finish_reason: "stop" }] };
     const chunks = await streamed([{ created, choices: [{ index: 0, delta: text }] }, end]);
     expect(new Set(chunks.map((chunk) => chunk.created))).toEqual(new Set([seen]));
   });
 
-  test("created is that of the first chunk that says it, in every chunk", async () => {
+  test("created is the first valid one, in every chunk", async () => {
     const saying = (created: number, content: string): Fields => ({
       created,
       choices: [{ index: 0, delta: { content }, finish_reason: null }],
@@ -242,7 +242,7 @@ describe("an answer is repaired to the contract's shape", () => {
     ).toMatchObject([{ message: { role: "assistant", content: null } }]);
   });
 
-  test("streamed: object, one role, a finish_reason in each entry, and nothing that is null where clients want text", async () => {
+  test("streamed: object, one role, a finish_reason in each choice, and no null text", async () => {
     const bare = (delta: Fields): Fields => ({
       object: undefined,
       system_fingerprint: null,
@@ -277,10 +277,10 @@ describe("an answer is repaired to the contract's shape", () => {
   });
 
   test.each([
-    ["a total that is none", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 9 }],
+    ["a wrong total", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 9 }],
     ["no total", { prompt_tokens: 1, completion_tokens: 2 }],
-    ["a total of nothing", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 0 }],
-  ])("usage adds up: %s", async (_, told) => {
+    ["a total of 0", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 0 }],
+  ])("the total of usage: %s", async (_, told) => {
     expect(whole({ choices, usage: told }).usage).toMatchObject(usage);
     const chunks = await streamed([
       { choices: [{ index: 0, delta: text, finish_reason: "stop" }] },
@@ -290,7 +290,7 @@ describe("an answer is repaired to the contract's shape", () => {
   });
 });
 
-describe("calls can be put together and parsed by strict clients", () => {
+describe("tool calls are valid for strict clients", () => {
   const called = (id: string | undefined, said: Fields, place: Fields = {}): Fields => ({
     ...place,
     ...(id !== undefined && { id, type: "function" }),
@@ -318,7 +318,7 @@ describe("calls can be put together and parsed by strict clients", () => {
 
   test.each<[what: string, deltas: Fields[]]>([
     [
-      "left out",
+      "missing",
       [
         delta(called("a", { name: "f", arguments: '{"a"' })),
         delta(called(undefined, { arguments: ":1}" })),
@@ -326,7 +326,7 @@ describe("calls can be put together and parsed by strict clients", () => {
       ],
     ],
     [
-      "the same for all",
+      "all equal",
       [
         delta(called("a", { name: "f", arguments: '{"a":1}' }, { index: 0 })),
         delta(called("b", { name: "g", arguments: "{}" }, { index: 0 })),
@@ -342,7 +342,7 @@ describe("calls can be put together and parsed by strict clients", () => {
       ],
     ],
     [
-      "left out, with arguments that are no text",
+      "missing, with arguments as objects",
       [
         delta(
           called("a", { name: "f", arguments: { a: 1 } }),
@@ -350,7 +350,7 @@ describe("calls can be put together and parsed by strict clients", () => {
         ),
       ],
     ],
-  ])("places that are %s", async (_, deltas) => {
+  ])("with indexes that are %s", async (_, deltas) => {
     const chunks = await streamed([
       ...deltas,
       { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
@@ -359,7 +359,7 @@ describe("calls can be put together and parsed by strict clients", () => {
     expect(reasonsOf(chunks)).toEqual(["tool_calls"]);
   });
 
-  test("calls without ids get some, told once, in streams and whole", async () => {
+  test("without ids get ids, sent once, in streams and whole", async () => {
     const nameless = called(undefined, { name: "f", arguments: '{"a":1}' });
     const other = called(undefined, { name: "g", arguments: "{}" });
     const chunks = await streamed([
@@ -390,7 +390,7 @@ describe("calls can be put together and parsed by strict clients", () => {
     ).toMatchObject([{ message: { tool_calls: ids.map((id) => ({ id, type: "function" })) } }]);
   });
 
-  test("calls without ids and places are told apart by their names", async () => {
+  test("without ids and indexes are separated by their names", async () => {
     const chunks = await streamed([
       delta(
         called(undefined, { name: "f", arguments: '{"a":1}' }),
@@ -400,7 +400,7 @@ describe("calls can be put together and parsed by strict clients", () => {
     expect(addedUp(chunks)).toEqual(both);
   });
 
-  test("places that are right leave their events as they came", async () => {
+  test("with valid indexes are forwarded unchanged", async () => {
     const sent = delta(called("a", { name: "f", arguments: "{}" }, { index: 0, x: 1 }));
     const [first] = await streamed([sent]);
     expect(first?.choices).toEqual([
@@ -420,7 +420,7 @@ describe("calls can be put together and parsed by strict clients", () => {
     [{ a: 1 }, '{"a":1}'],
     ['{"a": 1}', '{"a": 1}'],
     ["{broken", "{broken"],
-  ])("arguments %p of a whole answer are %p", (came, seen) => {
+  ])("with the arguments %p have %p in a whole response", (came, seen) => {
     const message = {
       role: "assistant",
       content: null,
@@ -442,7 +442,7 @@ describe("calls can be put together and parsed by strict clients", () => {
   });
 });
 
-describe("reasoning.exclude hides thoughts", () => {
+describe("reasoning.exclude removes reasoning", () => {
   const thoughts = {
     reasoning_content: "Hm.",
     reasoning: "Hm.",
@@ -450,7 +450,7 @@ describe("reasoning.exclude hides thoughts", () => {
   };
   const asked = { reasoning: { exclude: true } };
 
-  test("whole, in each of their fields", () => {
+  test("from every field of a whole response", () => {
     const answer = whole(
       { choices: [{ index: 0, message: { ...text, ...thoughts }, finish_reason: "stop" }] },
       asked,
@@ -468,7 +468,7 @@ describe("reasoning.exclude hides thoughts", () => {
     ).toMatchObject([{ message: { content: [{ type: "text", text: "So." }] } }]);
   });
 
-  test("streamed, event by event", async () => {
+  test("from every event of a stream", async () => {
     const thinking = (word: string): Fields => ({
       choices: [{ index: 0, delta: { reasoning_content: word }, finish_reason: null }],
     });

@@ -107,9 +107,9 @@ const eventText = fc.oneof(
   },
 );
 
-describe("a stream is the same to its client, whether its events are taken in rows or each is read", () => {
+describe("a stream is the same whether its events are taken in rows or parsed one by one:", () => {
   const cassettes = readCassettes("openai-chat").map(({ name, bytes }) => [name, bytes] as const);
-  test.each(cassettes)("%s, cut anywhere", async (_, bytes) => {
+  test.each(cassettes)("%s, at any split", async (_, bytes) => {
     await fc.assert(
       fc.asyncProperty(cuts, async (places) => {
         const [inRows, each] = await bothWays(cut(bytes, places));
@@ -119,7 +119,7 @@ describe("a stream is the same to its client, whether its events are taken in ro
     );
   });
 
-  test("any events, cut anywhere, with any line ends", async () => {
+  test("any events, at any split, with any line ends", async () => {
     const ends = fc.constantFrom("\n", "\n", "\n", "\r\n", "\r");
     const stream = fc.array(fc.tuple(eventText, fc.constantFrom(2, 2, 2, 2, 2, 2, 1, 3)), {
       minLength: 2,
@@ -143,7 +143,7 @@ describe("a stream is the same to its client, whether its events are taken in ro
   });
 });
 
-describe("the chunk with the usage tells of the charge, and of the metadata where it says nothing else", () => {
+describe("the usage chunk has the charge, and the metadata if it is the last:", () => {
   const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}';
   const priced =
     '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.000016}';
@@ -183,7 +183,7 @@ describe("the chunk with the usage tells of the charge, and of the metadata wher
   });
 });
 
-test("an event over several lines of data reaches its client as one that is still JSON", async () => {
+test("an event over several data lines is sent as valid JSON", async () => {
   const event =
     'data: {"id":"up","model":"large","choices":[{"index":0,\ndata: "delta":{"content":"x"},"finish_reason":"stop"}]}\n\n';
   const { text } = await relayIn(adapter, [Buffer.from(`${event}data: [DONE]\n\n`)]);

@@ -29,14 +29,14 @@ describe("the reasoning object", () => {
     [{ exclude: true }, undefined, []],
     [{ effort: "medium", summary: "auto" }, "medium", ["reasoning.summary"]],
     [{}, undefined, []],
-  ])("%j is %p for a provider that does not know it", (reasoning, effort, losses) => {
+  ])("%j becomes %p for a provider without it", (reasoning, effort, losses) => {
     expect(sent({ reasoning })).toEqual([
       effort === undefined ? {} : { reasoning_effort: effort },
       losses,
     ]);
   });
 
-  test("a flat effort beside it wins, and what is declared bounds both", () => {
+  test("is overridden by reasoning_effort, and both are limited to the declared levels", () => {
     expect(sent({ reasoning: { effort: "low" }, reasoning_effort: "high" })[0]).toEqual({
       reasoning_effort: "high",
     });
@@ -49,7 +49,7 @@ describe("the reasoning object", () => {
     });
   });
 
-  test("goes as it is to a provider that knows it", () => {
+  test("is sent unchanged to a provider with reasoning objects", () => {
     const reasoning = { max_tokens: 1_000, exclude: true, x: 1 };
     expect(sent({ reasoning }, { deviations: { reasoningObject: true } })).toEqual([
       { reasoning },
@@ -58,7 +58,7 @@ describe("the reasoning object", () => {
   });
 });
 
-describe("the format of the answer (reasoning rule 6)", () => {
+describe("response_format (reasoning rule 6)", () => {
   const format = { response_format: { type: "json_object" } };
 
   test.each<[declared: string[] | undefined, goes: boolean]>([
@@ -67,13 +67,13 @@ describe("the format of the answer (reasoning rule 6)", () => {
     [["response_format"], true],
     [["structured_outputs"], true],
     [["tools"], false],
-  ])("with %j declared: %p", (supportedParameters, goes) => {
+  ])("is sent if the declared parameters are %j: %p", (supportedParameters, goes) => {
     expect(sent(format, supportedParameters && { supportedParameters })).toEqual(
       goes ? [format, []] : [{}, ["response_format"]],
     );
   });
 
-  test("is left out for clients of other dialects too", () => {
+  test("is omitted for clients of other dialects too", () => {
     const { model, route } = routeIn("openai-chat");
     const own = { model, route: { ...route, supportedParameters: ["tools"] } };
     const json = { type: "json_schema", name: "x", schema: { type: "object" } };

@@ -56,7 +56,7 @@ describe("a whole response", () => {
     usage,
   };
 
-  test("has arguments that can be parsed in each of its calls", () => {
+  test("has valid JSON arguments in each call", () => {
     const call = { type: "function_call", id: "fc_1", call_id: "c", name: "f", x_foo: 1 };
     const output = [message, { ...call, arguments: "" }, { ...call, arguments: '{"a": 1}' }];
     const metadata = { arguments: "" };
@@ -67,7 +67,7 @@ describe("a whole response", () => {
     });
   });
 
-  test("goes on with the client's id, model and storage, the charge, and its seals marked", () => {
+  test("gets the client's id, model and storage, the charge, and marked signatures", () => {
     const answer = read(whole, { previous_response_id: "resp_before" });
     expect(answer).toMatchObject({
       upstreamId: "resp_up",
@@ -91,7 +91,7 @@ describe("a whole response", () => {
     });
   });
 
-  test("shows our usage where the provider's cannot be true", () => {
+  test("has the gateway's usage if the provider's is impossible", () => {
     const answer = read({ ...whole, usage: { ...usage, output_tokens: -5 } });
     const rendered = JSON.parse(answer?.render(shown(answer)) ?? "") as {
       usage: { output_tokens: number; total_tokens: number };
@@ -100,7 +100,7 @@ describe("a whole response", () => {
     expect(rendered.usage.total_tokens).toBe(20 + rendered.usage.output_tokens);
   });
 
-  test("of hosted calls alone has content", () => {
+  test("with only hosted calls has content", () => {
     expect(
       read({ status: "completed", output: [{ type: "web_search_call", id: "ws_1" }] })?.hasContent,
     ).toBe(true);
@@ -108,7 +108,7 @@ describe("a whole response", () => {
     expect(read({ status: "completed", output: [thought] })?.hasContent).toBe(false);
   });
 
-  test("that was cut while thinking spent its budget on thoughts", () => {
+  test("that was cut during reasoning spent its budget on reasoning", () => {
     const cut = {
       status: "incomplete",
       incomplete_details: { reason: "max_output_tokens" },
@@ -124,7 +124,7 @@ describe("a whole response", () => {
   });
 
   test.each(["failed", "cancelled", "in_progress", "queued", undefined])(
-    "with the status %p is none",
+    "with the status %p is refused",
     (status) => {
       expect(
         read({ status, output: [], error: { code: "server_error", message: "No." } }),

@@ -77,9 +77,9 @@ const whole = [...cassettes.values()]
   .filter(({ parts }) => parts.at(-1)?.type === "response-end")
   .map(({ name }) => name);
 
-describe("every whole stream", () => {
+describe("every complete stream", () => {
   test.each(whole)(
-    "%s keeps its events, with our id, gapless numbers, the charge and the metadata",
+    "%s keeps its events, with the gateway's id, consecutive numbers, charge and metadata",
     async (name) => {
       const { frames, relay, settled } = await relayed(eventsOf(name));
       const told = parsed(frames);
@@ -103,14 +103,14 @@ describe("every whole stream", () => {
     },
   );
 
-  test("events that are nobody's business stay as they came", async () => {
+  test("forwards events without gateway fields unchanged", async () => {
     const events = eventsOf("web-search");
     const { frames } = await relayed(events);
     for (const { data } of events)
       if (!data.includes('"response":')) expect(frames).toContain(`data: ${data}\n\n`);
   });
 
-  test("sealed thoughts name their maker, in every event", async () => {
+  test("marks encrypted reasoning with its provider in every event", async () => {
     const { frames } = await relayed(eventsOf("reasoning-then-text"));
     expect(frames.match(/"encrypted_content":"[^"]+"/g)).toEqual([
       '"encrypted_content":"gw1:acme:early"',
@@ -119,7 +119,7 @@ describe("every whole stream", () => {
     ]);
   });
 
-  test("what another model serves is told in the terminal event", async () => {
+  test("reports a fallback in the terminal event", async () => {
     const fallback = { requestedModel: "a/b", reason: "rate_limited", attempts: [] };
     const told = parsed((await relayed(eventsOf("plain-text"), { more: { fallback } })).frames);
     expect(told.at(-2)?.response).toMatchObject({
@@ -148,7 +148,7 @@ describe("OpenAI's own stream helper", () => {
   // These upstreams leave out what the helper insists on; their bytes are kept all the same.
   const lax = new Set(["unannounced-item", "items-only-in-completed"]);
   test.each(whole.filter((name) => !lax.has(name)))(
-    "%s: it puts the answer together, with the metadata",
+    "%s: assembles the response, with the metadata",
     async (name) => {
       ({ frames } = await relayed(eventsOf(name), { inline: true }));
       const final = await client.responses.stream({ model: "m", input: "Hi" }).finalResponse();
@@ -161,7 +161,7 @@ describe("OpenAI's own stream helper", () => {
   );
 });
 
-describe("a stream that fails", () => {
+describe("an interrupted stream", () => {
   const rows = [
     ["cut-stream", { code: "bad_gateway" }],
     ["cut-before-completed", { code: "bad_gateway" }],
@@ -170,7 +170,7 @@ describe("a stream that fails", () => {
     ["failed-alone", { code: "context_length_exceeded", upstreamMessage: "Too long." }],
     ["error-first", { code: "bad_request", upstreamMessage: "No." }],
   ] as const;
-  test.each(rows)("%s is a fault, and never looks complete", async (name, failure) => {
+  test.each(rows)("%s is a failure and never looks complete", async (name, failure) => {
     const { frames, relay, fault, settled } = await relayed(eventsOf(name));
     expect(failureOf(fault, 200)).toMatchObject(failure);
     expect(frames).not.toContain("response.completed");
@@ -188,7 +188,7 @@ describe("a stream that fails", () => {
     ]);
   });
 
-  test("what was delivered stands in the failed response, unfinished", async () => {
+  test("has the delivered content in the failed response, as incomplete", async () => {
     const { relay } = await relayed(eventsOf("cut-stream"));
     expect(
       parsed(relay.fail(new GatewayError("upstream_error", "Gone."))).at(-1)?.response,
@@ -210,7 +210,7 @@ describe("a stream that fails", () => {
     });
   });
 
-  test("an end without content is an empty answer", async () => {
+  test("is an empty stream if it ends without content", async () => {
     const empty = {
       data: '{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}',
     };
@@ -218,7 +218,7 @@ describe("a stream that fails", () => {
     expect(failureOf((await relayed([])).fault, 200).code).toBe("empty_stream");
   });
 
-  test("what was said before a cut is metered by estimate, and reported usage is believed within the window", async () => {
+  test("has estimated usage for delivered content, and plausible reported usage", async () => {
     expect((await relayed(eventsOf("cut-stream"))).relay.metered()).toMatchObject({
       estimated: true,
       usage: { inputTokens: 5, outputTokens: 1 },
@@ -231,14 +231,14 @@ describe("a stream that fails", () => {
 });
 
 describe("content", () => {
-  test("is told apart from announcements", async () => {
+  test("is distinguished from announcements", async () => {
     const events = eventsOf("parallel-calls");
     const at = events.findIndex(({ data }) => data.includes("reasoning_summary_text.delta"));
     expect((await relayed(events.slice(0, at))).relay.hasContent).toBe(false);
     expect((await relayed(events.slice(0, at + 1))).relay.hasContent).toBe(true);
   });
 
-  test("numbers follow on where the upstream has none, or has them wrong", async () => {
+  test("has consecutive numbers if the upstream's are missing or wrong", async () => {
     const events = eventsOf("plain-text").map(({ data, event }) => ({
       event: event ?? "",
       data: data.replace(/,"sequence_number":\d+/, ""),
@@ -248,7 +248,7 @@ describe("content", () => {
   });
 });
 
-test("a stream that is ended at its cap is incomplete, with its items as far as they came and the charge", async () => {
+test("a stream ended at its output cap is incomplete, with its received items and the charge", async () => {
   const isText = ({ data }: SseEvent): boolean => data.includes('"response.output_text.delta"');
   const events = whole.map(eventsOf).find((each) => each.some(isText)) ?? [];
   const delta = events.findIndex(isText);

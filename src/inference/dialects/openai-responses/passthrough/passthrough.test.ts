@@ -12,8 +12,8 @@ const sent = (
     unknown
   >;
 
-describe("a request to a provider of the same dialect", () => {
-  test("keeps every character that need not change", () => {
+describe("the passthrough body", () => {
+  test("keeps every unchanged character", () => {
     const text =
       '{ "model":"openai/large",\t"input": [ {"role":"user","content":"H\\u00e9"} ], "x_foo":{"deep":[1.0]},"store":true }';
     const request: OriginalRequest = {
@@ -26,7 +26,7 @@ describe("a request to a provider of the same dialect", () => {
     );
   });
 
-  test("loses what speaks to the gateway, and stores nothing", () => {
+  test("omits the gateway's fields, and stores nothing", () => {
     expect(
       sent({
         model: "m",
@@ -44,7 +44,7 @@ describe("a request to a provider of the same dialect", () => {
     ).toEqual({ model: "large-v2", input: "Hi", stream: true, store: false });
   });
 
-  test("says by an effort what the gateway's own words say", () => {
+  test("converts the gateway's reasoning fields to an effort", () => {
     expect(
       sent({ model: "m", input: "", reasoning: { enabled: false, max_tokens: 5 } }).reasoning,
     ).toEqual({ effort: "none" });
@@ -66,7 +66,7 @@ describe("a request to a provider of the same dialect", () => {
     ).toEqual({ effort: "low", context: "auto" });
   });
 
-  test("clamps the effort, and asks a thinking model for its seals", () => {
+  test("limits the effort, and asks a reasoning model for encrypted reasoning", () => {
     const route = responsesRoute({ reasoning: { levels: ["low", "medium"] } }).route;
     const body = sent(
       {
@@ -83,7 +83,7 @@ describe("a request to a provider of the same dialect", () => {
   });
 });
 
-describe("thoughts of earlier turns", () => {
+describe("reasoning of earlier turns", () => {
   const input = [
     { role: "user", content: "Hi" },
     { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gw1:acme:own==" },
@@ -94,7 +94,7 @@ describe("thoughts of earlier turns", () => {
     { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
   ];
 
-  test("go back to their maker alone, and never as bare ids", () => {
+  test("is returned only to its provider, never as a bare id", () => {
     const { text, losses } = requestText(responsesRequest({ model: "m", input }), responsesRoute());
     expect((JSON.parse(text) as { input: unknown }).input).toEqual([
       input[0],
@@ -106,7 +106,7 @@ describe("thoughts of earlier turns", () => {
     expect(losses.map((loss) => loss.field)).toEqual(["input[2]", "input[4]"]);
   });
 
-  test("a reference that nobody resolved is the client's mistake", () => {
+  test("is refused as an unresolved reference", () => {
     const request = responsesRequest({
       model: "m",
       input: [{ type: "item_reference", id: "msg_1" }],
