@@ -85,7 +85,7 @@ test("auditChange refuses the change if the log cannot be written", async () => 
   expect([done, written()]).toEqual([false, []]);
 });
 
-test("auditChange writes to the log of each workspace concerned, for operators to the service's own", async () => {
+test("auditChange writes to the log of the changed workspace too, and to the service's for operators", async () => {
   const told = async (
     access: typeof endpoint.access | { managementScope: "write:llm-keys"; operator: true },
     changedIn?: string,

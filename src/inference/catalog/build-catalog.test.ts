@@ -256,7 +256,7 @@ describe("configured providers", () => {
     ["its configured price", { pricing: { prompt: "0.50", completion: 1.5 } }, 500_000n],
     ["no price by default", {}, undefined],
     ["zero if its id ends with :free", { id: "acme/large:free" }, 0n],
-  ])("price a model with %s", (_, given, expected) => {
+  ])("model price: %s", (_, given, expected) => {
     const { id = "acme/large" } = given as { id?: string };
     const catalog = build(factsOf(), [{ ...acme, models: [{ id, ...given }] }]);
     const { price } = routeOf(catalog, id, "acme");

@@ -52,7 +52,7 @@ test.each([
   ["from zero to a price", "0", "0.1", true],
   ["from a price to zero", "0.1", "0", true],
   ["not at all", "0", "0", false],
-])("compareFacts: a price that moves %s (%s -> %s)", (_, from, to, isLarge) => {
+])("compareFacts: a price that moves %s (%s -> %s), large: %p", (_, from, to, isLarge) => {
   const prices = (input: string) => ({ prices: { input, output: "1" } });
   const { priceMoves } = compareFacts(
     factsOf(row(prices(from))),

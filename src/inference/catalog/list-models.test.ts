@@ -131,7 +131,7 @@ test("counts the models that the caller can use, and the models of each provider
   ]);
 });
 
-describe("a route is usable without a BYOK key", () => {
+describe("whether a route is usable without a BYOK key", () => {
   const base = model("acme/large", one);
   const [route] = base.routes;
   if (route === undefined) throw new Error("no route");
@@ -171,7 +171,7 @@ describe("a route is usable without a BYOK key", () => {
     ["in an unsupported dialect", reach({ dialect: "openai-responses" }), false],
     ["on a surface that the provider lacks", reach({}, {}, { surface: "rerank" }), false],
     ["before the model is live", reach({}, {}, { comingSoon: true }), false],
-  ])("is checked %s", (_, reached, expected) => {
+  ])("%s: %p", (_, reached, expected) => {
     expect(reached).toBe(expected);
   });
 

@@ -206,7 +206,7 @@ describe("percentiles", () => {
 });
 
 describe("memory", () => {
-  test("of a distribution is bounded for many equal samples", () => {
+  test("of a distribution is bounded for many equal samples, and its percentiles stay correct", () => {
     const distribution = new RollingDistribution(1);
     for (let count = 0; count < 200_000; count += 1) distribution.record(100, 0);
     distribution.record(9_000, 0);
@@ -256,7 +256,7 @@ test("RetryBudget is not exhausted by a provider that serves every second reques
   expect(budget.mayRetry(0)).toBe(true);
 });
 
-test("RetryBudget allows a bounded debt for requests in progress", () => {
+test("RetryBudget counts failures of requests in progress as a bounded debt", () => {
   const budget = new RetryBudget(0);
   failTimes(budget, atOnce + 20);
   expect(budget.mayRetry(20_000 / perSecond)).toBe(false);

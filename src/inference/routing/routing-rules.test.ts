@@ -126,7 +126,7 @@ a format keeps a sort                        | JSON; sort: price                
 max_tokens on chat: only long outputs        | on chat; 2k tokens out                   | a, c
 max_tokens elsewhere: short outputs last     | on messages and responses; 2k tokens out | a, c, b
                                                because weighted by price
-also where a measure sorts them              | on messages and responses; 2k tokens out | a, c, b
+short outputs last with a sort, too          | on messages and responses; 2k tokens out | a, c, b
                                                | sort: price                              |
 short outputs keep an order                  | on messages and responses; 2k tokens out | b, a, c
                                                | order: [b]                               |

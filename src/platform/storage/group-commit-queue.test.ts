@@ -116,7 +116,7 @@ test("units are delayed for others by at most a millisecond", async () => {
   await Promise.all(commits);
 });
 
-test("a unit after which none may follow sends the delayed units at once", async () => {
+test("a unit without moreMayFollow sends the delayed units at once", async () => {
   const { writer, queue } = build({ clock: new FakeClock() });
   const commits = [queue.commit(unit("a"), { moreMayFollow: true }), queue.commit(unit("b"))];
   await new Promise<void>((resolve) => setImmediate(resolve));

@@ -56,7 +56,7 @@ test("does not require the address of a built-in provider", () => {
   expect(configuredProviderSchema.safeParse({ id: "groq" }).success).toBe(true);
 });
 
-describe("refuses, and reports the path of,", () => {
+describe("refuses and names the path for", () => {
   test.each<[string, object, string]>([
     ["an unknown key", { ...acme, base_ulr: "x" }, ""],
     ["an unknown key of a model", { ...acme, models: [{ ...large, price: 1 }] }, "models.0"],

@@ -20,7 +20,7 @@ const message = (fields: object): { messages: object[] } => ({
   messages: [...valid.messages, fields],
 });
 
-describe("checkChatRequest refuses, with the name of the field,", () => {
+describe("checkChatRequest refuses and names the field", () => {
   const rows: [param: string, change: object][] = [
     ["model", { model: undefined }],
     ["model", { model: "" }],

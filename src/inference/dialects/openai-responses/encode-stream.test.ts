@@ -364,7 +364,7 @@ describe("the end of a stream", () => {
     }
   });
 
-  test("is an error and a failed response with a code that Codex knows, after a failure", () => {
+  test("after a failure is an error and a failed response with a code that Codex knows", () => {
     const error = reportError(
       new GatewayError("rate_limit_exceeded", "Too many requests.", { retryAfterSeconds: 3 }),
       { traceId: "t" },
@@ -405,7 +405,7 @@ describe("the end of a stream", () => {
     ["upstream_error", "server_error"],
     ["service_unavailable", "server_error"],
   ] as const;
-  test.each(codes)("has the code of %s as %s before the first event, too", (code, wire) => {
+  test.each(codes)("maps the code %s to %s, also before the first event", (code, wire) => {
     const told = eventsOf(
       openaiResponses.encodeStreamError(new GatewayError(code, "No."), { traceId: "0".repeat(32) }),
     );

@@ -43,7 +43,7 @@ describe("readDecisionRequest accepts", () => {
   });
 });
 
-describe("readDecisionRequest refuses, with the path of the field,", () => {
+describe("readDecisionRequest refuses and names the field for", () => {
   test.each<[string, unknown, string]>([
     ["no model", { ...body(noul), model: "" }, "model"],
     ["no state", { ...body(noul), state: undefined }, "state"],

@@ -41,7 +41,7 @@ describe("readEmbeddingRequest accepts", () => {
   });
 });
 
-describe("readEmbeddingRequest refuses, with the path of the field,", () => {
+describe("readEmbeddingRequest refuses and names the field for", () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ["no model", { model: undefined }, "missing_required_fields", "model"],
     ["no input", { input: undefined }, "missing_required_fields", "input"],

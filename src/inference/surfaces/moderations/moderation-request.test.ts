@@ -15,7 +15,7 @@ describe("readModerationRequest accepts", () => {
   });
 });
 
-describe("readModerationRequest refuses, with the path of the field,", () => {
+describe("readModerationRequest refuses and names the field for", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["no input", {}, "input"],
     ["a number", { input: 5 }, "input"],

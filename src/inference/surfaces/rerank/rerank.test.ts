@@ -132,7 +132,7 @@ describe("billed rerank tokens", () => {
   });
 });
 
-describe("rerank requests are refused, with the path of the field, for", () => {
+describe("readRerankRequest refuses and names the field for", () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ["no model", { model: undefined }, "missing_required_fields", "model"],
     ["no query", { query: "" }, "missing_required_fields", "query"],

@@ -103,13 +103,13 @@ describe("the passthrough body", () => {
       expect(losses).toEqual(["messages[1].content[0]"]);
     });
 
-    test("omits a turn with nothing else", () => {
+    test("and a turn with nothing else", () => {
       expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({
         messages: [user, user],
       });
     });
 
-    test("omits a thinking budget if open tool calls lose their thinking", () => {
+    test("and a thinking budget if open tool calls lose their thinking", () => {
       const thinking = { type: "enabled", budget_tokens: 1_024 };
       const called = (...blocks: object[]): object => ({
         role: "assistant",
@@ -127,7 +127,7 @@ describe("the passthrough body", () => {
       expect(of([user, called(thought), result], adaptive)[0]).toMatchObject(adaptive);
     });
 
-    test("but keeps thinking for a server that requires it", () => {
+    test("except for a server that requires it", () => {
       const text = JSON.stringify({
         model: "m",
         messages: [user, { role: "assistant", content: [thought, said] }],

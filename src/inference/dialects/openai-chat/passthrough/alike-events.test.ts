@@ -39,8 +39,8 @@ describe("events that differ only in their text", () => {
 
   test.each([
     ["punctuation", ",", "\\n"],
-    ["another field", "assistant", "user"],
-  ])("are not recognized by text in the place of %s", (_, text, other) => {
+    ["another field's text", "assistant", "user"],
+  ])("are not learned if their text equals %s", (_, text, other) => {
     const bare = { from: '{"id":1,"model":2,', to: '{"id":3,"model":4,' };
     const saying = (role: string, content: string): string =>
       `${bare.from}"choices":[{"index":0,"delta":{"role":"${role}","content":"${content}"}}]}`;
@@ -93,7 +93,7 @@ describe("events that differ only in their text", () => {
     ["with a quote and another field", saying('x","refusal":"no')],
     ["with an invalid character", saying("tab\there")],
     ["without text", saying("")],
-    ["shorter than the form", `${prefix.from}"choices":[]}`],
+    ["if shorter than the form", `${prefix.from}"choices":[]}`],
     ["if truncated", saying("x").slice(0, -1)],
     ["with a finish reason", saying("x").replace("null", '"stop"')],
   ])("are not recognized %s", (_, data) => {
@@ -113,7 +113,7 @@ describe("events that differ only in their text", () => {
       "usage in Groq's wrapper",
       saying("a").replace("]}", '],"x_groq":{"usage":{"prompt_tokens":1}}}'),
     ],
-    ["the text at another field", saying("index")],
+    ["its text as a field name", saying("index")],
   ])("are not learned from an event with %s", (_, data) => {
     const alike = learned(data);
     expect(

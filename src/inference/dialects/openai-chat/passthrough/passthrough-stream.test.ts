@@ -143,7 +143,7 @@ describe("a stream is the same whether its events are taken in rows or parsed on
   });
 });
 
-describe("the usage chunk has the charge, and the metadata if it is the last:", () => {
+describe("the usage chunk has the charge, and the metadata if it has no content:", () => {
   const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}';
   const priced =
     '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.000016}';
