@@ -68,7 +68,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
       )
       .map((key) => textAt(key, "id"));
 
-  test("usage is summed up over the workspace, every count exact", async () => {
+  test("reports exact usage totals for the workspace", async () => {
     const body = await bodyOf("/analytics/usage");
     const today = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`;
     expect(body).toMatchObject({ object: "list", interval: "day" });
@@ -87,7 +87,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("it is told apart by model, key and provider, alone and together, by the hour too", async () => {
+  test("groups usage by model, key and provider, alone and combined, also by the hour", async () => {
     const rowsOf = async (query: string, names: string[]): Promise<string[]> =>
       listAt(await bodyOf(`/analytics/usage?${query}`), "data").map((row) =>
         [...names, "requests", "errors"].map((name) => String(at(row, name))).join(" "),
@@ -108,7 +108,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     );
   });
 
-  test("days are those of a time zone where one is named, and add up to the same", async () => {
+  test("cuts days in the requested time zone without changing the totals", async () => {
     for (const zone of ["Pacific/Auckland", "America/New_York", "Asia/Kolkata"]) {
       const body = await bodyOf(`/analytics/usage?time_zone=${zone}&group_by=model`);
       const [row] = listAt(body, "data");
@@ -130,12 +130,12 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     ["/analytics/usage?time_zone=Mars/Olympus", "time_zone"],
     ["/analytics/activity?time_zone=x", "time_zone"],
     ["/analytics/usage?time_zone=Europe/Berlin&from=2026-01-01&to=2026-03-01", "from"],
-  ])("%s is refused by name", async (path, param) => {
+  ])("returns 400 that names the invalid parameter of %s", async (path, param) => {
     const refused = await errorOf(await stage.own("GET", path));
     expect([refused.status, refused.param]).toEqual([400, param]);
   });
 
-  test("activity tells the day by model and key", async () => {
+  test("lists activity by day, model and key", async () => {
     const rows = listAt(await bodyOf("/analytics/activity"), "data");
     expect(rows).toHaveLength(4);
     expect(Object.keys(rows[0] as object)).toEqual([
@@ -154,7 +154,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     expect(textAt(rows, "0.date")).toBe(new Date().toISOString().slice(0, 10));
   });
 
-  test("generations come newest first in pages that neither skip nor repeat", async () => {
+  test("pages generations newest first without gaps or repeats", async () => {
     const ids: string[] = [];
     let cursor: unknown;
     for (let page = 0; page < 3; page += 1) {
@@ -189,25 +189,25 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
   });
 
   test.each(["/analytics/usage", "/analytics/activity", "/analytics/generations"])(
-    "%s shows another workspace nothing",
+    "%s returns nothing to another workspace",
     async (path) => {
       expect(listAt(await (await stage.stranger("GET", path)).json(), "data")).toEqual([]);
     },
   );
 
-  test("a cursor of one workspace shows another one nothing", async () => {
+  test("returns nothing for a cursor from another workspace", async () => {
     const [generation] = listAt(await bodyOf("/analytics/generations?limit=1"), "data");
     const after = `/analytics/generations?after=${textAt(generation, "id")}`;
     expect(listAt(await (await stage.stranger("GET", after)).json(), "data")).toEqual([]);
   });
 
-  test("the counts are the same after a restart", async () => {
+  test("reports the same counts after a restart", async () => {
     const before = await bodyOf("/analytics/usage?group_by=model,key,provider");
     await stage.restart();
     expect(await bodyOf("/analytics/usage?group_by=model,key,provider")).toEqual(before);
   }, 60_000);
 
-  test("the whole service's statistics are public, exact and may be cached for ten minutes", async () => {
+  test("publishes exact service-wide statistics, cacheable for ten minutes", async () => {
     await stage.gateway().app.insights.network.refresh();
     const response = await fetch(`${stage.gateway().baseUrl}/analytics/network`);
     expect(response.headers.get("cache-control")).toBe("public, max-age=600, s-maxage=600");
@@ -248,7 +248,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
   });
 });
 
-describe("what analytics refuses", () => {
+describe("invalid analytics parameters", () => {
   let stage: TwoWorkspaces;
   beforeEach(async () => {
     stage = await startTwoWorkspaces(async () => undefined);

@@ -7,7 +7,7 @@ import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
-test("every route that needs a scope to write is audited", () => {
+test("every route that needs a write scope is audited", () => {
   const writing = endpoints.filter(
     ({ access }) => access.managementScope?.startsWith("write:") === true,
   );
@@ -45,7 +45,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     (await workspaces.own("GET", `/security/audit${query}`)).json();
   const newest = async (): Promise<unknown> => listAt(await page("?limit=1"), "data")[0];
 
-  test("a change tells who made it, from where, what it was about, and the names of what was sent", async () => {
+  test("records the actor, the address, the target and the names of the fields sent", async () => {
     const created: unknown = await (
       await change("POST", "/keys", { name: "secret name", limit: 5 })
     ).json();
@@ -86,7 +86,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     });
   });
 
-  test("a conversation is in the log when it is created, renamed and deleted, without what was said", async () => {
+  test("records that a conversation was created, renamed or deleted, without its messages", async () => {
     const said = { messages: [{ role: "user", content: "a private word" }] };
     const created: unknown = await (await change("POST", "/conversations", said)).json();
     const target = textAt(created, "id");
@@ -112,7 +112,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     expect(await newest()).toMatchObject({ action: "DELETE /conversations/:id", target });
   });
 
-  test("what was refused is told as refused; reading and what never came to be are not told", async () => {
+  test("records refused changes, but no reads, invalid creations or requests with the wrong credential", async () => {
     await change("DELETE", "/presets/none");
     const refused = await newest();
     expect(refused).toMatchObject({
@@ -127,7 +127,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     expect(await newest()).toEqual(refused);
   });
 
-  test("a table has what the list has, and names a format that there is not", async () => {
+  test("exports the same entries as CSV and rejects an unknown format", async () => {
     const response = await workspaces.own(
       "GET",
       "/security/audit?format=csv&action=DELETE%20/keys/:hash",
@@ -148,7 +148,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     });
   });
 
-  test("pages follow each other without gaps, and an actor can be asked for", async () => {
+  test("pages entries without gaps and filters them by actor", async () => {
     for (const slug of ["one", "two", "three"])
       await change("POST", "/presets", { slug, name: slug, config: {} });
     const all = listAt(await page("?limit=200"), "data");
@@ -178,7 +178,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     });
   });
 
-  test("entries are found by action, by what was changed, and by their time", async () => {
+  test("filters entries by action, target and time", async () => {
     const entry = await newest();
     const [action, target, moment] = [
       textAt(entry, "action"),
@@ -207,13 +207,13 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     }
   });
 
-  test("another workspace sees nothing of it", async () => {
+  test("shows each workspace only its own entries", async () => {
     await workspaces.stranger("DELETE", "/presets/none");
     const seen = listAt(await (await workspaces.stranger("GET", "/security/audit")).json(), "data");
     expect(seen.map((entry) => at(entry, "action"))).toEqual(["DELETE /presets/:slug"]);
   });
 
-  test("the database itself refuses to change or delete an entry, and a new process shows the same", async () => {
+  test("is append-only in the database and unchanged after a restart", async () => {
     const { database } = workspaces.gateway().app.storage;
     const before = await page("?limit=200");
     for (const table of ["audit_log", "audit_outcomes"]) {

@@ -45,7 +45,7 @@ afterAll(async () => {
 const signUp = (email: string, password: string): Promise<Response> =>
   people.stranger().ask("POST", "/api/auth/sign-up", { name: "N", email, password });
 
-test("a password of a breach is refused at sign-up, by five digits of its hash alone", async () => {
+test("sign-up refuses a breached password and sends only five digits of its hash to the service", async () => {
   asked.length = 0;
   const refused = await signUp("a@example.com", known);
   const answer: unknown = await refused.json();
@@ -58,7 +58,7 @@ test("a password of a breach is refused at sign-up, by five digits of its hash a
   expect((await signUp("a@example.com", padded)).status).toBe(200);
 });
 
-test("it is refused as a new password, too", async () => {
+test("changing a password refuses a breached one too", async () => {
   const change = (password: string): Promise<Response> =>
     people.owner.ask("POST", "/api/auth/change-password", {
       current_password: ownersPassword,
@@ -68,7 +68,7 @@ test("it is refused as a new password, too", async () => {
   expect((await change("another long password")).status).toBe(200);
 });
 
-test("an outage of the list locks nobody out, and is logged", async () => {
+test("an outage of the breach service blocks no sign-up and is logged", async () => {
   isDown = true;
   expect((await signUp("b@example.com", known)).status).toBe(200);
   isDown = false;

@@ -4,7 +4,7 @@ import { isSigned, startMailServer, startWebhook } from "./receivers.ts";
 import { startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
 
-describe.each(engines)("alerts of all budgets on %s", (_, freshUrl) => {
+describe.each(engines)("budget alerts on %s", (_, freshUrl) => {
   const [mail, webhook] = [startMailServer(), startWebhook()];
   let people: PeopledGateway;
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe.each(engines)("alerts of all budgets on %s", (_, freshUrl) => {
     webhook.stop();
   });
 
-  test("a test goes to every receiver, signed, raises no alert, and tells what became of each", async () => {
+  test("a test alert goes to every receiver, signed, reports each delivery and is not listed as an alert", async () => {
     const made = await people.owner.json("POST", "/budgets", {
       name: "Everything",
       limit: 10,
@@ -58,7 +58,7 @@ describe.each(engines)("alerts of all budgets on %s", (_, freshUrl) => {
     expect(await people.owner.json("GET", "/budgets/alerts")).toEqual({ object: "list", data: [] });
   });
 
-  test("one list has those of every budget of the workspace, and of no other", async () => {
+  test("lists the alerts of every budget in the workspace and of no other workspace", async () => {
     const made = await people.owner.json("POST", "/budgets", {
       name: "Small",
       limit: 0.000_001,

@@ -81,7 +81,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     clock.advance(40 * dayMs);
   };
 
-  test("tell each threshold once a period, by mail and by a signed webhook, and begin anew with the next", async () => {
+  test("send each threshold once per period, by mail and signed webhook, and again in the next period", async () => {
     await cleared();
     const made = await created({
       limit: 4 * cost,
@@ -154,7 +154,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     expect(newest && [isSigned(newest, rotated), isSigned(newest, secret)]).toEqual([true, false]);
   });
 
-  test("count what a workspace, a key with its children, a user, a model or a provider costs", async () => {
+  test("count the cost of a workspace, a key with its child keys, a user, a model or a provider", async () => {
     await cleared();
     const key = await scene.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
     const child = await (
@@ -183,7 +183,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     expect(spent).toEqual([3, 2, 1, 2, 3, 3, 0].map((times) => (times * cost * 1e9) / 1e9));
   });
 
-  test("try a webhook again with growing waits, give up in the end, and log every try", async () => {
+  test("retry a webhook with growing delays, give up after the last one and log every attempt", async () => {
     await cleared();
     const id = textAt(await created({ limit: cost, webhook_url: webhook.url }), "data.id");
     webhook.answerWith(500);
@@ -215,7 +215,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     expect(JSON.stringify(await alerts(id))).not.toContain("a secret of the network");
   });
 
-  test("follow no redirects, and arrive after a while where the webhook comes back", async () => {
+  test("follow no redirects and deliver once the webhook recovers", async () => {
     await cleared();
     const id = textAt(await created({ limit: cost, webhook_url: webhook.url }), "data.id");
     webhook.answerWith(302, { location: `http://127.0.0.1:${upstream.port}/internal` });
@@ -247,7 +247,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     return at(await answer.json(), "error.metadata");
   };
 
-  test("that block bound every scope, name themselves in the refusal, and let go of what they bound when they are changed", async () => {
+  test("with action block enforce every scope, name the budget in the error and release it when changed", async () => {
     const userId = textAt(await scene.owner.json("GET", "/session"), "user.id");
     const key = await scene.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
     const secret = textAt(key, "key");
@@ -293,7 +293,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     }
   });
 
-  test("that block are never passed by requests at once, and count what was spent before they were made", async () => {
+  test("with action block hold under parallel requests and count spending from before their creation", async () => {
     await cleared();
     await ask();
     const id = textAt(await created({ limit: 6 * cost, action: "block" }), "data.id");
@@ -326,11 +326,11 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     [{ limit: 1, webhook_url: "file:///etc/passwd" }, "webhook_url"],
     [{ limit: 1, period: "hourly" }, "period"],
     [{ limit: 1, more: true }, "more"],
-  ])("%j is refused", async (body, param) => {
+  ])("creating one with %j returns 400", async (body, param) => {
     expect(await errorOf(await create(body))).toMatchObject({ status: 400, param });
   });
 
-  test("are out of reach of other workspaces, and of members", async () => {
+  test("are not accessible to other workspaces, and members cannot create them", async () => {
     await cleared();
     const id = textAt(await created({ limit: 1 }), "data.id");
     const { browser } = await scene.person("sara");
@@ -352,7 +352,7 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
   });
 });
 
-test("mail is refused where none can be sent", async () => {
+test("creating a budget with emails returns 501 when no mail server is configured", async () => {
   const scene = await startOperatorScene(undefined);
   const refused = await errorOf(
     await scene.owner.api("POST", "/budgets", {

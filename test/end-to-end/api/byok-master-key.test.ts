@@ -13,7 +13,7 @@ import { engines } from "./two-workspaces.ts";
 const secret = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
 
 describe.each(engines)("the master key of provider keys, on %s", (_, freshUrl) => {
-  test("is rotated with a restart, after which the old one opens nothing", async () => {
+  test("can be rotated with a restart, after which the old key decrypts nothing", async () => {
     const upstream = await startFaultUpstream();
     const storage = await seedStorage({ workspaces: [{ id: "ws_own" }] }, await freshUrl());
     const solo = provider({

@@ -54,7 +54,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   const show = async (id: string): Promise<unknown> =>
     (await groups()).flatMap((group) => listAt(group, "keys")).find((key) => at(key, "id") === id);
 
-  test("a new key has the contract's record with a masked preview, and the key itself is in no answer", async () => {
+  test("creating a key returns its documented record with a masked preview and never the key itself", async () => {
     const apiKey = freshKey();
     const response = await create({ api_key: apiKey, source: "cli" });
     expect(response.status).toBe(200);
@@ -79,7 +79,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(JSON.stringify([record, await groups()])).not.toContain(apiKey);
   });
 
-  test("keys are listed by provider, each provider's in the order in which they were made", async () => {
+  test("keys are grouped by provider, in order of creation", async () => {
     const made = [
       await make({ provider_id: "beta" }),
       await make(),
@@ -93,7 +93,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(listAt(listed[1], "keys").map((key) => at(key, "id"))).toEqual([made[0], made[2]]);
   });
 
-  test("source is api and the label the provider's name unless they are said", async () => {
+  test("source defaults to api and label to the provider's name", async () => {
     expect(await show(await make({ label: undefined }))).toMatchObject({
       source: "api",
       label: "acme Inference",
@@ -117,7 +117,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     [{ quota: { limit: -1 } }, "quota.limit", "quota.limit"],
     [{ quota: { limit: 1, reset: "hourly" } }, "quota.reset", "quota.reset"],
     [{ base_url: "http://169.254.169.254/" }, "base_url", "the provider's own address"],
-  ])("a creation with %j is refused", async (fields, param, message) => {
+  ])("creating a key with %j returns 400", async (fields, param, message) => {
     const before = (await groups()).flatMap((group) => listAt(group, "keys")).length;
     const error = await errorOf(await create(fields));
     expect(error).toMatchObject({
@@ -130,7 +130,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect((await groups()).flatMap((group) => listAt(group, "keys")).length).toBe(before);
   });
 
-  test("the same key twice is a conflict, at one provider alone", async () => {
+  test("the same key twice at one provider returns 409, but is accepted at another provider", async () => {
     const apiKey = freshKey();
     const id = await make({ api_key: apiKey });
     const error = await errorOf(await create({ api_key: apiKey }));
@@ -153,7 +153,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect((await change(id, { api_key: apiKey })).status).toBe(200);
   });
 
-  test("fields are changed one by one, and a rotation keeps id, source and donation", async () => {
+  test("fields can be changed one at a time, and a rotation keeps the id, source and donation", async () => {
     const id = await make({ source: "cli" });
     expect(await (await change(id, { label: "other", enabled: false })).json()).toMatchObject({
       id,
@@ -189,7 +189,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     [{ api_key: "x" }, "api_key"],
     [{ base_url: "http://10.0.0.1" }, "base_url"],
     [{ quota: 7 }, "quota"],
-  ])("a change to %j is refused", async (fields, param) => {
+  ])("changing a key to %j returns 400", async (fields, param) => {
     expect(await errorOf(await change(await make(), fields))).toMatchObject({
       status: 400,
       code: "bad_request",
@@ -197,7 +197,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     });
   });
 
-  test("a deleted key is gone, from the database too, and its donation with it", async () => {
+  test("deleting a key removes it and its donation, from the database too", async () => {
     const id = await make();
     await donate(id);
     const response = await workspaces.own("DELETE", `/auth/byok/keys/${id}`);
@@ -211,7 +211,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(workspaces.gateway().app.catalog().providers.has("acme")).toBe(true);
   });
 
-  test("donating needs consent in so many words", async () => {
+  test("donating a key requires consent: true", async () => {
     const id = await make();
     for (const consent of [undefined, false, null, "true", 1]) {
       expect(await errorOf(await donate(id, { consent }))).toMatchObject({
@@ -229,7 +229,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(await show(id)).toMatchObject({ kind: "byok", donation: null });
   });
 
-  test("a key is donated, paused, resumed, limited and withdrawn", async () => {
+  test("a key can be donated, paused, resumed, limited and withdrawn", async () => {
     const id = await make();
     const byDonation = (method: string, body?: unknown): Promise<Response> =>
       workspaces.own(method, `/byok/donated/${id}`, body);
@@ -279,7 +279,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(probedSecrets).toEqual([]);
   });
 
-  test("a key that its provider refused is asked about before it serves others again", async () => {
+  test("a donated key that its provider refused is tested before it serves others again", async () => {
     const apiKey = freshKey();
     const id = await make({ api_key: apiKey });
     await donate(id);
@@ -327,7 +327,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(probedSecrets.slice(2)).toEqual(["sk-still-not-accepted", "sk-accepted-at-last"]);
   });
 
-  test("another workspace finds none of it", async () => {
+  test("another workspace cannot see or change a key", async () => {
     const apiKey = freshKey();
     const id = await make({ api_key: apiKey });
     await donate(id);
@@ -361,7 +361,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     ).toBe(200);
   });
 
-  test("everything is there after a restart", async () => {
+  test("keys, quotas and donations survive a restart", async () => {
     const id = await make({ quota: { limit: 3, reset: "daily" }, enabled: false });
     await donate(id, { consent: true, daily_limit: 0.5 });
     const before = await groups();
@@ -369,7 +369,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(await groups()).toEqual(before);
   });
 
-  test("no key is in the database or in the log, in whatever form a search would find", async () => {
+  test("no key appears in the database or the log in plain or encoded form", async () => {
     const apiKey = freshKey();
     const id = await make({ api_key: apiKey });
     await change(id, { api_key: `${apiKey}-rotated` });

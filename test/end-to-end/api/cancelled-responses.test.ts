@@ -64,7 +64,7 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
   }
 
   test.each(wires.map((wire) => [wire.dialect, wire] as const))(
-    "%s: it keeps what was delivered and charged",
+    "%s: keeps the output that was delivered and its charge",
     async (_name, wire) => {
       const { id, leave } = await begin(wire);
       const cancelled = await ask("POST", `/responses/${id}/cancel`);
@@ -96,7 +96,7 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
     },
   );
 
-  test("a whole background response is found by its id and its trace id, too", async () => {
+  test("a completed background response is found by its response id and its trace id", async () => {
     const response = await ask("POST", "/responses", {
       model: "acme/openai-chat",
       input: "Hello",

@@ -68,7 +68,7 @@ const ask = (fields: Record<string, unknown> = {}): Promise<Response> =>
 const tokens = 18;
 
 describe("prices", () => {
-  test("of a refresh hold from then on, and an old charge is still explained by its own", async () => {
+  test("a refresh applies new prices to later requests, and old charges keep the price they were made at", async () => {
     const before = await ask();
     const first = await explained(before);
     expect(first).toMatchObject({
@@ -100,14 +100,14 @@ describe("prices", () => {
     ]);
   });
 
-  test("have the same version when they come back", async () => {
+  test("get their earlier version again when the earlier price returns", async () => {
     const { version } = await explained(await ask());
     refresh([model("acme/large", "30")]);
     refresh([model("acme/large", "10")]);
     expect((await explained(await ask())).version).toBe(version);
   });
 
-  test("of a stream under way are those that it began with, whatever becomes of its model", async () => {
+  test("of a running stream stay those at its start, even if its model is removed", async () => {
     const gate = upstream.gate();
     const [first, content, ...later] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
     if (first === undefined || content === undefined)
@@ -126,7 +126,7 @@ describe("prices", () => {
   });
 });
 
-test("routes have their new address, credential and wire name from the next request on", async () => {
+test("a refresh applies a route's new address, credential and upstream model to the next request", async () => {
   await (await ask()).text();
   refresh([model("acme/large", "10", { upstream_model: "large-v3" })], {
     baseUrl: other.baseUrl,
@@ -143,7 +143,7 @@ test("routes have their new address, credential and wire name from the next requ
   expect(answer.headers.get("x-service-upstream-model")).toBe("large-v3");
 });
 
-test("under load no request is dropped while the catalog changes a hundred times", async () => {
+test("no request fails under load while the catalog is refreshed a hundred times", async () => {
   const statuses: number[] = [];
   let asking = true;
   const askOn = async (): Promise<void> => {
@@ -166,7 +166,7 @@ test("under load no request is dropped while the catalog changes a hundred times
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
 });
 
-test("models come and go, and those that stay keep the date on which they were added", async () => {
+test("a refresh adds and removes models, and models that remain keep their created date", async () => {
   const created = async (id: string): Promise<unknown> =>
     at(await (await gateway.get(`/models/${id}`)).json(), "created");
   const before = await created("acme/large");
@@ -184,7 +184,7 @@ test("models come and go, and those that stay keep the date on which they were a
   expect(await errorOf(await gateway.get("/models/acme/large"))).toMatchObject({ status: 404 });
 });
 
-test("the lists of models and providers, and routing presets, follow", async () => {
+test("a refresh updates the lists of models and providers and the routing presets", async () => {
   const providers = async (): Promise<unknown[]> =>
     listAt(await (await gateway.get("/providers")).json(), "data");
   const countOf = async (): Promise<unknown> =>
@@ -200,7 +200,7 @@ test("the lists of models and providers, and routing presets, follow", async () 
   ]);
 });
 
-test("the sandbox goes when a provider with a credential comes, and is back without one", async () => {
+test("sandbox: auto turns the sandbox off when a provider with a credential is added, and on without one", async () => {
   const simulated = await startGateway({ sandbox: "auto" });
   try {
     const status = async (): Promise<number> => {
@@ -247,7 +247,7 @@ describe("a facts file", () => {
     ],
   });
 
-  test("of an operator's own takes the place of the one that ships with the project, with its date as the version of prices", async () => {
+  test("of the operator replaces the bundled one, and its date is the price version", async () => {
     const factsPath = join(directory, "facts.json");
     writeFileSync(factsPath, factsText(facts("2026-11-01", "1")));
     gateway.app.refreshCatalog({ providers: [], factsPath });
@@ -267,13 +267,10 @@ describe("a facts file", () => {
   });
 
   test.each([
-    ["is no JSON", "{"],
-    [
-      "has a field that facts do not have",
-      JSON.stringify({ ...facts("2026-11-01", "1"), extra: 1 }),
-    ],
-    ["has a price below zero", JSON.stringify(facts("2026-11-01", "-1"))],
-  ])("that %s changes nothing", async (_, text) => {
+    ["is not JSON", "{"],
+    ["has an unknown field", JSON.stringify({ ...facts("2026-11-01", "1"), extra: 1 })],
+    ["has a negative price", JSON.stringify(facts("2026-11-01", "-1"))],
+  ])("that %s is rejected and leaves the catalog unchanged", async (_, text) => {
     const before = gateway.app.catalog();
     const factsPath = join(directory, "facts.json");
     writeFileSync(factsPath, text);

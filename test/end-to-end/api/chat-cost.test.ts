@@ -134,7 +134,7 @@ for (const form of ["whole", "finish", "after"] as const) {
   );
 }
 
-test("what was used and what is left add up to what was there, to six decimals", async () => {
+test("the charges of these requests and the remaining balance add up to the starting credits", async () => {
   const credits: unknown = await (await gateway.get("/credits")).json();
   const used = Math.round(chargedNano / 1000) / 1e6;
   expect(credits).toMatchObject({ used, today_cost: used, currency: "usd", monthly_balance: 0 });

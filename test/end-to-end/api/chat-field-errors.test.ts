@@ -123,7 +123,7 @@ const wrong: readonly [fields: Record<string, unknown>, param: string][] = [
   [{ trace: "abc" }, "trace"],
 ];
 
-test.each(wrong)("%j is refused, and the error names %s", async (fields, param) => {
+test.each(wrong)("%j returns 400 with param %s", async (fields, param) => {
   const sentBefore = upstream.requests.length;
   const error = await errorOf(await gateway.post("/chat/completions", chatRequest(fields)));
   expect(error).toMatchObject({
@@ -189,7 +189,7 @@ test.each(right.map((fields) => [fields]))("%j is accepted", async (fields) => {
   await response.text();
 });
 
-test("x-session-id has the limit of session_id, which wins over it", async () => {
+test("x-session-id has the same length limit as session_id, and session_id takes precedence", async () => {
   const send = (fields: Record<string, unknown>): Promise<Response> =>
     gateway.post("/chat/completions", chatRequest(fields), {
       headers: { "x-session-id": "s".repeat(257) },

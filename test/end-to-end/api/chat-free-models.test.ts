@@ -40,7 +40,7 @@ describe.each(["acme/tiny:free", "acme/gift:free", "acme/zero"])(
   "%s, with an empty balance",
   (model) => {
     test.each([false, true])(
-      "serves at a cost of 0 and tells nothing of money (stream: %p)",
+      "serves at a cost of 0 without billing headers (stream: %p)",
       async (stream) => {
         const response = await gateway.post("/chat/completions", chatRequest({ model, stream }), {
           headers: { "x-service-balance-after-debit": "true" },
@@ -66,7 +66,7 @@ describe.each(["acme/tiny:free", "acme/gift:free", "acme/zero"])(
   },
 );
 
-test("what was used stays 0, and so does the key's usage", async () => {
+test("usage stays 0 for the credits and for the key", async () => {
   expect(await (await gateway.get("/credits")).json()).toEqual({
     balance: 0,
     monthly_balance: 0,
@@ -79,7 +79,7 @@ test("what was used stays 0, and so does the key's usage", async () => {
   expect(at(await (await gateway.get("/auth/key")).json(), "key.usage")).toBe(0);
 });
 
-test("a paid model asks for credits, also behind a paid model with a free fallback", async () => {
+test("a paid model returns 402, also with a free fallback model", async () => {
   expect(await errorOf(await gateway.post("/chat/completions", chatRequest()))).toMatchObject({
     status: 402,
     code: "insufficient_balance",

@@ -46,7 +46,7 @@ const chat = (
 for (const stream of [false, true]) {
   const kind = stream ? "streamed" : "whole";
 
-  test(`${kind}: who served, under which name, with whose credential`, async () => {
+  test(`${kind}: name the model, the provider and the credential that served the request`, async () => {
     const response = await chat({ stream, model: "acme/LARGE:floor" });
     expect(Object.fromEntries(response.headers)).toMatchObject({
       "x-service-model": "acme/large",
@@ -65,7 +65,7 @@ for (const stream of [false, true]) {
     await response.text();
   });
 
-  test(`${kind}: the chain names every backend that was tried, in order`, async () => {
+  test(`${kind}: the provider chain names every backend that was tried, in order`, async () => {
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     const response = await chat({ stream });
     expect(response.headers.get("x-service-provider-chain")).toBe("acme->backup");
@@ -76,7 +76,7 @@ for (const stream of [false, true]) {
     await response.text();
   });
 
-  test(`${kind}: one trace id, in both headers, in the id of the answer and in its generation record`, async () => {
+  test(`${kind}: the trace id is the same in both headers, the response id and the generation record`, async () => {
     const response = await chat({ stream });
     const traceId = response.headers.get("x-service-trace-id") ?? "";
     expect(traceId).toMatch(/^[0-9a-f]{32}$/);
@@ -87,7 +87,7 @@ for (const stream of [false, true]) {
     expect((await chat()).headers.get("x-service-trace-id")).not.toBe(traceId);
   });
 
-  test(`${kind}: the balance at admission is the one before the debit, and absent where nothing is paid`, async () => {
+  test(`${kind}: the balance at admission is the one before the debit, and absent for a free model`, async () => {
     const before = (await gateway.get("/credits")).headers.get("x-service-credits-balance");
     const response = await chat({ stream });
     expect(response.headers.get("x-service-credits-balance-at-admission")).toBe(before);
@@ -97,7 +97,7 @@ for (const stream of [false, true]) {
     await free.text();
   });
 
-  test(`${kind}: names that no header can carry are percent-encoded in it`, async () => {
+  test(`${kind}: names with non-ASCII characters are percent-encoded`, async () => {
     const response = await chat({ stream, model: "acme/große-日本" });
     expect(response.status).toBe(200);
     expect(decodeURIComponent(response.headers.get("x-service-model") ?? "")).toBe(
@@ -110,7 +110,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test("whole: charge and balance after it, when asked for", async () => {
+test("whole: the charge and the balance after it are present on request", async () => {
   const response = await chat({}, { "x-service-balance-after-debit": "true" });
   expect(response.headers.get("x-service-credits-charged")).toBe("0.000016");
   const after = (await gateway.get("/credits")).headers.get("x-service-credits-balance");
@@ -119,14 +119,14 @@ test("whole: charge and balance after it, when asked for", async () => {
   expect(before - Number(after)).toBeCloseTo(0.000016, 9);
 });
 
-test("whole: a charge below a millionth is written without an exponent", async () => {
+test("whole: a charge below a millionth of a dollar is written without an exponent", async () => {
   const response = await chat({ model: "acme/penny" }, { "x-service-balance-after-debit": "true" });
   expect(plainUsage).toMatchObject({ prompt_tokens: 11, completion_tokens: 7 });
   expect(response.headers.get("x-service-credits-charged")).toBe("0.00000005");
 });
 
 test.each(["false", "1", ""])(
-  "whole: X-Service-Balance-After-Debit: %p asks for nothing",
+  "whole: X-Service-Balance-After-Debit: %p adds no headers",
   async (value) => {
     const response = await chat({}, { "x-service-balance-after-debit": value });
     expect(response.headers.get("x-service-credits-charged")).toBeNull();
@@ -142,7 +142,7 @@ function timingOf(response: Response): { parts: number[]; total: number } {
 }
 
 test.each([false, true])(
-  "Server-Timing: own work, each attempt and the rest make the total, streamed: %p",
+  "Server-Timing: the gateway's own time and each attempt add up to the total, streamed: %p",
   async (stream) => {
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     const response = await chat({ stream });
@@ -153,7 +153,7 @@ test.each([false, true])(
   },
 );
 
-test("streams forbid buffering on their way", async () => {
+test("streams forbid buffering by intermediaries", async () => {
   const response = await chat({ stream: true });
   expect(response.headers.get("x-accel-buffering")).toBe("no");
   expect(response.headers.get("cache-control")).toContain("no-cache");

@@ -57,12 +57,12 @@ const reasons: readonly [string, Script, string, number | null][] = [
   ["403", failed(403), "credential_error", 403],
   ["500", failed(500), "upstream_error", 500],
   ["503", failed(503), "upstream_error", 503],
-  ["an answer that breaks off", [raw("HTTP/1.1 2"), cut()], "upstream_error", null],
+  ["a truncated response", [raw("HTTP/1.1 2"), cut()], "upstream_error", null],
 ];
 
 describe.each([[false], [true]])("stream: %p", (stream) => {
   test.each(reasons)(
-    "the first model fails with %s: the second serves, and the reason is told everywhere",
+    "the first model fails with %s: the second serves, and headers, body and record give the reason",
     async (_, script, reason, status) => {
       upstream.enqueue(script);
       const response = await send({ stream });
@@ -90,7 +90,7 @@ describe.each([[false], [true]])("stream: %p", (stream) => {
     },
   );
 
-  test("a first model whose routes are all filtered out was not attempted", async () => {
+  test("a first model without an eligible route is reported as not_attempted", async () => {
     const response = await send({ stream, max_tokens: 51, model: "acme/first:floor" });
     expect(response.headers.get("x-service-fallback-reason")).toBe("not_attempted");
     expect(response.headers.get("x-service-requested-model")).toBe("acme/first");
@@ -100,7 +100,7 @@ describe.each([[false], [true]])("stream: %p", (stream) => {
   });
 
   test.each([[{}], [{ models: ["acme/first"] }], [{ model: "acme/shared" }]])(
-    "no word of a fallback where the model itself serves: %j",
+    "reports no fallback when the requested model serves: %j",
     async (fields) => {
       if ("model" in fields) upstream.enqueue(failed(503));
       const response = await send({ stream, ...fields });
@@ -117,7 +117,7 @@ test.each([
   ["finish", -2],
   ["every", 0],
 ] as const)(
-  "streamed, usage on %s: the block stands on the first chunk that carries usage, and on no other",
+  "streamed, usage on %s: the fallback block is only on the first chunk that carries usage",
   async (usageOn, index) => {
     const served: StreamedChatAnswer = { usageOn };
     upstream.enqueue(failed(500), (sent) => chatAnswer(sent, served));
@@ -130,14 +130,14 @@ test.each([
   },
 );
 
-test("streamed without usage from upstream: the headers tell it", async () => {
+test("streamed without usage from upstream: the headers report the fallback", async () => {
   upstream.enqueue(failed(500), (sent) => chatAnswer(sent, { usageOn: "never" }));
   const response = await send({ stream: true });
   expect(response.headers.get("x-service-fallback-reason")).toBe("upstream_error");
   await response.text();
 });
 
-test("a fallback model that nobody knows is named by its place", async () => {
+test("an unknown fallback model returns 404 that names its position", async () => {
   const error = await errorOf(await send({ models: ["acme/second", "acme/nobody-knows"] }));
   expect(error).toMatchObject({ status: 404, code: "model_unavailable", param: "models[1]" });
   const messages = await gateway.post("/messages", {
@@ -151,7 +151,7 @@ test("a fallback model that nobody knows is named by its place", async () => {
   });
 });
 
-test("all models fail: 502 with every attempt, and no advice to retry", async () => {
+test("when all models fail, returns 502 with every attempt and x-should-retry: false", async () => {
   upstream.enqueue(failed(500), failed(429));
   const error = await errorOf(await send());
   expect(error).toMatchObject({ status: 502, code: "upstream_exhausted", type: "upstream_error" });
@@ -162,7 +162,7 @@ test("all models fail: 502 with every attempt, and no advice to retry", async ()
   ]);
 });
 
-test("a request that the provider calls wrong is not tried elsewhere", async () => {
+test("a request that the provider rejects as invalid is not tried at another provider", async () => {
   const before = upstream.requests.length;
   upstream.enqueue(failed(400));
   expect(await errorOf(await send())).toMatchObject({ status: 400, code: "bad_request" });
@@ -173,39 +173,42 @@ test("a request that the provider calls wrong is not tried elsewhere", async () 
  * How providers say that a request is too long, and where it goes on: a streamed request as any
  * other.
  */
-describe.each([[false], [true]])("a request that is too long, stream: %p", (stream) => {
-  const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
-    status: 400,
-  });
-  const sendLong = (...models: string[]): Promise<Response> =>
-    gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
-
-  test("goes on to the model with a larger window, and to none as short", async () => {
-    upstream.enqueue(tooLong);
-    const response = await sendLong("acme/also-short", "acme/long");
-    expect(response.status).toBe(200);
-    expect(response.headers.get("x-service-provider-chain")).toBe("narrow->wide");
-    expect(response.headers.get("x-service-model")).toBe("acme/long");
-    await response.text();
-  });
-
-  test("is answered with the overflow where none is larger, or the larger one is too short", async () => {
-    upstream.enqueue(tooLong);
-    expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({
+describe.each([[false], [true]])(
+  "a request that exceeds the context window, stream: %p",
+  (stream) => {
+    const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
       status: 400,
-      code: "context_length_exceeded",
     });
-    upstream.enqueue(tooLong, tooLong);
-    const error = await errorOf(await sendLong("acme/long"));
-    expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
-    expect(at(error.metadata, "upstream_attempts")).toMatchObject([
-      { backend: "narrow" },
-      { backend: "wide" },
-    ]);
-  });
-});
+    const sendLong = (...models: string[]): Promise<Response> =>
+      gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
 
-test("allow_fallbacks: false leaves one candidate, whatever models are named", async () => {
+    test("falls back to a model with a larger window and skips those that are as small", async () => {
+      upstream.enqueue(tooLong);
+      const response = await sendLong("acme/also-short", "acme/long");
+      expect(response.status).toBe(200);
+      expect(response.headers.get("x-service-provider-chain")).toBe("narrow->wide");
+      expect(response.headers.get("x-service-model")).toBe("acme/long");
+      await response.text();
+    });
+
+    test("returns context_length_exceeded when no larger model exists or the larger one is too small as well", async () => {
+      upstream.enqueue(tooLong);
+      expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({
+        status: 400,
+        code: "context_length_exceeded",
+      });
+      upstream.enqueue(tooLong, tooLong);
+      const error = await errorOf(await sendLong("acme/long"));
+      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
+      expect(at(error.metadata, "upstream_attempts")).toMatchObject([
+        { backend: "narrow" },
+        { backend: "wide" },
+      ]);
+    });
+  },
+);
+
+test("allow_fallbacks: false limits the request to one candidate, whatever models it names", async () => {
   upstream.enqueue(failed(500));
   const error = await errorOf(await send({ provider: { allow_fallbacks: false } }));
   expect(error.metadata).toMatchObject({ upstream_backend: "one" });
@@ -214,7 +217,7 @@ test("allow_fallbacks: false leaves one candidate, whatever models are named", a
 test.each([
   ["model", "one"],
   ["none", "two"],
-])("partition %s: the first to serve is %s", async (partition, first) => {
+])("partition %s: the first provider to serve is %s", async (partition, first) => {
   const response = await send({ provider: { sort: { by: "price", partition } } });
   expect(response.headers.get("x-service-provider-chain")).toBe(first);
   await response.text();

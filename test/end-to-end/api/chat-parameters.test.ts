@@ -29,7 +29,7 @@ const tool = {
   },
 };
 
-test("a whole answer has every field that the contract lists", async () => {
+test("a whole response has every documented field", async () => {
   expect(await whole("Hello")).toMatchObject({
     id: expect.stringMatching(/^chatcmpl-[0-9a-f]{32}$/),
     object: "chat.completion",
@@ -51,7 +51,7 @@ test("a whole answer has every field that the contract lists", async () => {
   });
 });
 
-test("finish_reason: stop, length and tool_calls", async () => {
+test("finish_reason is stop, length or tool_calls", async () => {
   expect(at(await whole("Hello"), "choices.0.finish_reason")).toBe("stop");
   expect(at(await whole("Hello", { max_tokens: 2 }), "choices.0.finish_reason")).toBe("length");
   expect(at(await whole("Weather?", { tools: [tool] }), "choices.0.finish_reason")).toBe(
@@ -59,7 +59,7 @@ test("finish_reason: stop, length and tool_calls", async () => {
   );
 });
 
-test("n: 2 gives two answers, whole and streamed", async () => {
+test("n: 2 returns two choices, whole and streamed", async () => {
   expect(
     listAt(await whole("Hello", { n: 2 }), "choices").map((choice) => at(choice, "index")),
   ).toEqual([0, 1]);
@@ -70,7 +70,7 @@ test("n: 2 gives two answers, whole and streamed", async () => {
   expect(finished.map((choice) => at(choice, "index")).sort()).toEqual([0, 1]);
 });
 
-test("log probabilities come through, whole and streamed", async () => {
+test("log probabilities are returned, whole and streamed", async () => {
   const fields = { logprobs: true, top_logprobs: 2 };
   expect(
     listAt(await whole("Hello", fields), "choices.0.logprobs.content.0.top_logprobs"),
@@ -105,7 +105,7 @@ test("parallel tool calls keep their ids, names and arguments, whole and streame
   ]);
 });
 
-test("a tool's result is answered", async () => {
+test("a tool result is accepted and answered", async () => {
   const answered = await gateway.post("/chat/completions", {
     model: "sandbox/chat:free",
     tools: [tool],
@@ -128,7 +128,7 @@ test("a tool's result is answered", async () => {
   expect(at(await answered.json(), "choices.0.message.content")).toContain("22 degrees");
 });
 
-test("reasoning comes through in the field that the provider uses", async () => {
+test("reasoning is returned in the field that the provider uses", async () => {
   expect(
     at(await whole("Hello", { reasoning_effort: "high" }), "choices.0.message.reasoning_content"),
   ).toBeString();
@@ -138,7 +138,7 @@ test("reasoning comes through in the field that the provider uses", async () => 
   ).toBe(true);
 });
 
-test("an output budget that reasoning used up alone: 400 max_tokens_too_small, or a stream that says length", async () => {
+test("an output limit spent entirely on reasoning: 400 max_tokens_too_small, or finish_reason length", async () => {
   const fields = { reasoning_effort: "high", max_tokens: 1 };
   const refused = await ask("Hello", fields);
   expect(refused.status).toBe(400);
@@ -153,7 +153,7 @@ test("an output budget that reasoning used up alone: 400 max_tokens_too_small, o
   ).toEqual(["length"]);
 });
 
-test("session, trace and attribution stand in the generation record; the body's session wins", async () => {
+test("session, trace and attribution are stored in the generation record, and session_id overrides the header", async () => {
   const trace = {
     trace_id: "t",
     trace_name: "n",

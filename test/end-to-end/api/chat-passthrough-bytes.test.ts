@@ -25,7 +25,7 @@ async function forwarded(body: string): Promise<string> {
 const messages =
   '"messages": [ {"role":"user","content":"Grüße \\ud83d\\ude00 \\"😀\\" \\/ \\t"} ]';
 
-describe("requests go upstream byte for byte, but for the model", () => {
+describe("requests are forwarded byte for byte, except for the model", () => {
   const members: readonly string[][] = [
     ['"x_number":1.0', '"x_exponent":1.50e+2', '"x_big":12345678901234567890', '"x_negative":-0'],
     ['"x_tiny":0.1000000000000000055511151231257827'],
@@ -61,7 +61,7 @@ describe("requests go upstream byte for byte, but for the model", () => {
     expect(await forwarded(body(sent))).toBe(body(got).replace('"acme/large"', '"large-v2"'));
   });
 
-  test("streamed without stream_options, they are appended", async () => {
+  test("streamed without stream_options: they are appended", async () => {
     const body = `{"model":"acme/large",${messages},"stream":true}`;
     expect(await forwarded(body)).toBe(
       `{"model":"large-v2",${messages},"stream":true,"stream_options":{"include_usage":true}}`,
@@ -69,7 +69,7 @@ describe("requests go upstream byte for byte, but for the model", () => {
   });
 });
 
-describe("what speaks to the gateway stays with it", () => {
+describe("members that are meant for the gateway are not forwarded", () => {
   const gatewayOnly = [
     '"models":["acme/large"]',
     '"provider":{"order":["acme"]}',
@@ -79,7 +79,7 @@ describe("what speaks to the gateway stays with it", () => {
     '"min_context":1',
   ];
 
-  test.each(gatewayOnly)("%s, wherever it stands", async (member) => {
+  test.each(gatewayOnly)("%s, at any position", async (member) => {
     const clean = `{"model":"large-v2",${messages},"x":1.0}`;
     expect(await forwarded(`{"model":"acme/large",${messages},${member},"x":1.0}`)).toBe(clean);
     expect(await forwarded(`{${member},"model":"acme/large",${messages},"x":1.0}`)).toBe(clean);
@@ -89,13 +89,13 @@ describe("what speaks to the gateway stays with it", () => {
     );
   });
 
-  test("a name that is written with escapes is the same name", async () => {
+  test("a member name with escapes is recognised", async () => {
     expect(await forwarded(`{"mod\\u0065l":"acme/large",${messages},"provid\\u0065r":{}}`)).toBe(
       `{"mod\\u0065l":"large-v2",${messages}}`,
     );
   });
 
-  test("a model that is named twice is replaced twice, and the rest is still added", async () => {
+  test("a model member that occurs twice is replaced twice, and stream_options are still appended", async () => {
     const body = await forwarded(
       `{"model":"acme/other","model":"acme/large",${messages},"stream":true}`,
     );
@@ -105,7 +105,7 @@ describe("what speaks to the gateway stays with it", () => {
     );
   });
 
-  test("neither the caller's key nor its headers go upstream", async () => {
+  test("neither the caller's key nor the caller's headers are forwarded", async () => {
     await forwarded(`{"model":"acme/large",${messages}}`);
     const headers = Object.fromEntries(upstream.requests.at(-1)?.headers ?? []);
     expect(headers["authorization"]).toBe("Bearer upstream-secret");
@@ -120,7 +120,7 @@ describe("what speaks to the gateway stays with it", () => {
   });
 });
 
-describe("answers come back byte for byte, but for id, model, cost and what every answer has to have", () => {
+describe("responses are relayed byte for byte, except for id, model, cost and required members", () => {
   const choices = [
     '"choices":[ {"index":0',
     '"message":{"role":"assistant","content":"\\u00e9 😀","x_big":12345678901234567890}',

@@ -153,7 +153,7 @@ test.each(rows)("provider %j with %j tries %j", async (preferences, fields, trie
   expect(await chain({ provider: preferences, ...fields })).toEqual(tried);
 });
 
-test("without sort and order the load is balanced: every provider is tried, whichever comes first", async () => {
+test("without sort and order the load is balanced and every provider is tried", async () => {
   for (let count = 0; count < 5; count += 1) expect((await chain({})).sort()).toEqual(all);
 });
 
@@ -168,7 +168,7 @@ describe("X-Service-Provider", () => {
     expect(await chain(fields, { "x-service-provider": value })).toEqual(tried);
   });
 
-  test("a backend that nobody knows: 404 unknown_provider", async () => {
+  test("an unknown backend returns 404 unknown_provider", async () => {
     const response = await gateway.post("/chat/completions", chatRequest(), {
       headers: { "x-service-provider": "nobody" },
     });
@@ -180,7 +180,7 @@ describe("X-Service-Provider", () => {
   });
 });
 
-test("latency and throughput: measured providers come before those without a measurement, by suffix or sort", async () => {
+test("sorting by latency or throughput puts measured providers before unmeasured ones, by suffix or sort", async () => {
   upstream.script(healthyChat);
   await (
     await gateway.post(
@@ -199,7 +199,7 @@ test("latency and throughput: measured providers come before those without a mea
     expect((await chain(fields))[0]).toBe("middle");
 });
 
-describe("allowed_models of the key", () => {
+describe("allowed_models of a key", () => {
   async function keyFor(allowedModels: string[]): Promise<Record<string, string>> {
     const created = await gateway.post(
       "/keys",
@@ -209,13 +209,13 @@ describe("allowed_models of the key", () => {
     return { authorization: `Bearer ${textAt(await created.json(), "key")}` };
   }
 
-  test("ids are matched whatever their case, also with a suffix", async () => {
+  test("match ids in any case, also with a suffix", async () => {
     const headers = await keyFor(["ACME/Large"]);
     expect(await chain({ provider: byPrice }, headers)).toEqual(all);
     expect(await chain({ model: "acme/LARGE:floor" }, headers)).toEqual(all);
   });
 
-  test("a fallback model outside the list is refused as the model itself would be", async () => {
+  test("a request for a model outside the list returns 403, whatever its fallback models", async () => {
     const headers = await keyFor(["acme/other"]);
     const response = await gateway.post("/chat/completions", chatRequest(), { headers });
     expect(await errorOf(response)).toMatchObject({ status: 403, code: "forbidden" });

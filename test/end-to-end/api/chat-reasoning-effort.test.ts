@@ -92,7 +92,7 @@ const switchedOff: readonly [path: string, body: Record<string, unknown>][] = [
 ];
 
 test.each(switchedOff)(
-  "%s: thinking that is switched off is `none` beside an effort",
+  "%s: disabled thinking is sent as `none` even with an effort",
   async (path, body) => {
     const response = await gateway.post(path, { model: "acme/three", ...body });
     expect(response.status).toBe(200);
@@ -101,7 +101,7 @@ test.each(switchedOff)(
   },
 );
 
-test("each branch of a fallback is clamped to its own model's levels", async () => {
+test("each fallback attempt is clamped to the levels of its own model", async () => {
   upstream.enqueue(json({}, { status: 503 }), json({}, { status: 503 }));
   const before = upstream.requests.length;
   const response = await gateway.post(

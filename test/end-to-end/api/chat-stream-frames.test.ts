@@ -64,8 +64,8 @@ const relayed = (chunk: Record<string, unknown>, traceId: string): Record<string
   model: "acme/large",
 });
 
-describe("usage in a chunk of its own after the finish", () => {
-  test("no chunk is added or reordered, and the last one carries usage, cost and metadata", async () => {
+describe("usage in a separate chunk after the finish chunk", () => {
+  test("adds and reorders no chunk, and puts usage, cost and metadata on the last one", async () => {
     const { chunks, done, traceId } = await ask({ usageOn: "after" });
     const sent = chatChunks({ usageOn: "after" });
     expect(chunks).toHaveLength(sent.length);
@@ -81,7 +81,7 @@ describe("usage in a chunk of its own after the finish", () => {
 });
 
 describe("usage on the finish chunk", () => {
-  test("cost stands there, and one chunk without choices follows with the metadata", async () => {
+  test("puts the cost on that chunk and the metadata on an added last chunk without choices", async () => {
     const { chunks, done, traceId } = await ask({ usageOn: "finish" });
     const sent = chatChunks({ usageOn: "finish" });
     expect(chunks).toHaveLength(sent.length + 1);
@@ -100,7 +100,7 @@ describe("usage on the finish chunk", () => {
 });
 
 describe("usage repeated on every chunk", () => {
-  test("only the finish chunk shows the cost", async () => {
+  test("puts the cost only on the finish chunk", async () => {
     const { chunks } = await ask({ usageOn: "every" });
     const costs = chunks.map((chunk) => at(usageOf(chunk), "cost"));
     expect(costs.filter((cost) => cost !== undefined)).toEqual([0.000016]);
@@ -110,7 +110,7 @@ describe("usage repeated on every chunk", () => {
 });
 
 describe("no usage at all", () => {
-  test("one last chunk carries metadata and the estimate that is charged", async () => {
+  test("adds a last chunk with the metadata and the estimated, charged usage", async () => {
     const { chunks, traceId } = await ask(
       { usageOn: "never" },
       { headers: { "x-service-balance-after-debit": "true" } },
@@ -139,19 +139,16 @@ test.each([
     { include_obfuscation: false, x_new: 1, include_usage: true },
   ],
   [null, { include_usage: true }],
-])(
-  "usage is asked for upstream whatever the caller asks: stream_options %j",
-  async (asked, sent) => {
-    const { chunks } = await ask(
-      {},
-      { fields: asked === undefined ? {} : { stream_options: asked } },
-    );
-    expect(at(upstream.requests.at(-1)?.json(), "stream_options")).toEqual(sent);
-    expect(usageOf(chunks.at(-1))).toEqual(priced);
-  },
-);
+])("requests usage from upstream for any stream_options of the caller: %j", async (asked, sent) => {
+  const { chunks } = await ask(
+    {},
+    { fields: asked === undefined ? {} : { stream_options: asked } },
+  );
+  expect(at(upstream.requests.at(-1)?.json(), "stream_options")).toEqual(sent);
+  expect(usageOf(chunks.at(-1))).toEqual(priced);
+});
 
-test("the metadata names who served and where the time went", async () => {
+test("the metadata names the provider that served the request and the time of each step", async () => {
   const { chunks, traceId } = await ask({});
   expect(at(chunks.at(-1), "service_metadata")).toEqual({
     requestId: traceId,
@@ -166,7 +163,7 @@ test("the metadata names who served and where the time went", async () => {
   });
 });
 
-test("charge and balance stand in the metadata when they are asked for", async () => {
+test("the metadata has the charge and the balance on request", async () => {
   const { chunks } = await ask({}, { headers: { "x-service-balance-after-debit": "true" } });
   const balance = Number((await gateway.get("/credits")).headers.get("x-service-credits-balance"));
   expect(at(chunks.at(-1), "service_metadata")).toMatchObject({
@@ -175,7 +172,7 @@ test("charge and balance stand in the metadata when they are asked for", async (
   });
 });
 
-test("a free request has nothing to tell of charge or balance, asked for or not", async () => {
+test("the metadata of a free request has no charge or balance, even on request", async () => {
   const { chunks } = await ask(
     {},
     { fields: { model: "acme/tiny:free" }, headers: { "x-service-balance-after-debit": "true" } },

@@ -20,8 +20,8 @@ afterAll(async () => {
 /** Usage in other words than OpenAI's, all of them 11 tokens in and 7 out. */
 const forms: Record<string, Record<string, unknown>> = {
   "without a total": { prompt_tokens: 11, completion_tokens: 7 },
-  "in Anthropic's words": { input_tokens: 11, output_tokens: 7 },
-  "with the total alone missing, spaced": {
+  "in Anthropic's format": { input_tokens: 11, output_tokens: 7 },
+  "with only the total missing, with spaces": {
     completion_tokens: 7,
     prompt_tokens: 11,
     x: { total: 18 },
@@ -29,7 +29,7 @@ const forms: Record<string, Record<string, unknown>> = {
 };
 
 test.each(Object.keys(forms))(
-  "usage %s reaches the client with the three counts of chat",
+  "usage %s reaches the client with the three token counts of chat",
   async (name) => {
     const usage = forms[name] ?? {};
     upstream.enqueue(

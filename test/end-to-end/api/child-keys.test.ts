@@ -20,7 +20,7 @@ interface Made {
   secret: string;
 }
 
-describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
+describe.each(engines)("child keys on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
   const show = async ({ hash }: Made): Promise<unknown> =>
     (await workspaces.own("GET", `/keys/${hash}`)).json();
 
-  test("a child has what its parent has, and names it", async () => {
+  test("a child inherits its parent's limits and names its parent", async () => {
     const expiry = "2031-01-31T00:00:00.000Z";
     const bounds = {
       limit: 5,
@@ -85,7 +85,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     });
   });
 
-  test("a child may have less", async () => {
+  test("a child can have lower limits than its parent", async () => {
     const parent = await make({
       limit: 5,
       rate_limit: 30,
@@ -115,23 +115,26 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     [{ allowed_endpoints: [] }, "allowed_endpoints"],
     [{ name: "" }, "name"],
     [{ limit: -1 }, "limit"],
-  ])("%j goes beyond its parent, or is wrong, and is refused by name", async (fields, param) => {
-    const parent = await make({
-      limit: 5,
-      rate_limit: 30,
-      tpm: 1_000,
-      expires_at: "2031-01-31T00:00:00Z",
-      allowed_models: ["acme/large"],
-      allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
-    });
-    expect(await errorOf(await ask(parent, fields))).toMatchObject({
-      status: 400,
-      code: "bad_request",
-      param,
-    });
-  });
+  ])(
+    "%j exceeds the parent's limits or is invalid, and returns 400 that names the field",
+    async (fields, param) => {
+      const parent = await make({
+        limit: 5,
+        rate_limit: 30,
+        tpm: 1_000,
+        expires_at: "2031-01-31T00:00:00Z",
+        allowed_models: ["acme/large"],
+        allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
+      });
+      expect(await errorOf(await ask(parent, fields))).toMatchObject({
+        status: 400,
+        code: "bad_request",
+        param,
+      });
+    },
+  );
 
-  test("children make none, and keys whose endpoints omit the route neither", async () => {
+  test("a child key, or a key whose endpoints omit the route, cannot create child keys", async () => {
     const child = await makeChild(await make());
     expect(await errorOf(await ask(child))).toMatchObject({ status: 403, code: "forbidden" });
     const inferenceOnly = await make({ allowed_endpoints: ["/chat/completions"] });
@@ -141,7 +144,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     });
   });
 
-  test("what a child spends is spent by its parent, whose limit holds for both", async () => {
+  test("a child's spending counts towards its parent, and the parent's limit applies to both", async () => {
     const parent = await make({ limit: chargeUsd + oneUsd, limit_reset: "daily" });
     const [first, second] = [await makeChild(parent), await makeChild(parent)];
     expect([await chat(first), await chat(second)]).toEqual([200, 200]);
@@ -153,13 +156,13 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     expect(await show(first)).toMatchObject({ real_usage: chargeUsd, limit_remaining: oneUsd });
   });
 
-  test("a child's own limit ends it alone", async () => {
+  test("reaching a child's own limit blocks only that child", async () => {
     const parent = await make({ limit: 1 });
     const child = await makeChild(parent, { limit: oneUsd });
     expect([await chat(child), await chat(child), await chat(parent)]).toEqual([200, 402, 200]);
   });
 
-  test("children side by side do not pass their parent's limit together", async () => {
+  test("parallel children cannot exceed their parent's limit together", async () => {
     const parent = await make({ limit: oneUsd });
     const children = await Promise.all(Array.from({ length: 8 }, () => makeChild(parent)));
     const statuses = await Promise.all(children.map(chat));
@@ -167,7 +170,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     expect(statuses.filter((status) => status === 402)).toHaveLength(7);
   });
 
-  test("requests and tokens of a minute count for both", async () => {
+  test("requests and tokens per minute count for the child and its parent", async () => {
     const parent = await make({ rate_limit: 3 });
     const [first, second] = [await makeChild(parent), await makeChild(parent, { rate_limit: 1 })];
     expect([await chat(first), await chat(second), await chat(second)]).toEqual([200, 200, 429]);
@@ -179,7 +182,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  test("a child ends with its parent: disabled, expired or deleted, and lives on through a rotation", async () => {
+  test("a child stops working when its parent is disabled, expired or deleted, and survives a rotation", async () => {
     const parent = await make();
     const child = await makeChild(parent);
     await workspaces.own("PATCH", `/keys/${parent.hash}`, { disabled: true });
@@ -205,7 +208,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     expect(listed.map((key) => at(key, "id"))).not.toContain(child.id);
   });
 
-  test("a parent deletes its own children, and no other key", async () => {
+  test("a parent can delete its own children and no other key", async () => {
     const [parent, other] = [await make(), await make()];
     const [child, foreign] = [await makeChild(parent), await makeChild(other)];
     const remove = (hash: string): Promise<Response> =>
@@ -216,7 +219,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     expect([await chat(child), await chat(foreign), await chat(parent)]).toEqual([401, 200, 200]);
   });
 
-  test("a new start knows whose child a key is, and what children spent, the deleted ones too", async () => {
+  test("parents and the spending of children, deleted ones too, survive a restart", async () => {
     const parent = await make({ limit: 2 * chargeUsd + oneUsd });
     const [kept, gone] = [await makeChild(parent), await makeChild(parent)];
     expect([await chat(kept), await chat(gone)]).toEqual([200, 200]);

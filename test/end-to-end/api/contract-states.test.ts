@@ -10,7 +10,7 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
  * of the table "LLM API key record" are in `key-creation.test.ts`, "Credential families" in
  * `credentials.test.ts`, "Scopes" in `scope-matrix.test.ts`.
  */
-describe.each(engines)("the contract's states of keys on %s", (_, freshUrl) => {
+describe.each(engines)("the documented key states on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
@@ -138,7 +138,7 @@ describe.each(engines)("the contract's states of keys on %s", (_, freshUrl) => {
     });
   });
 
-  test("an LLM key's expiry time passes: 401", async () => {
+  test("an LLM key whose expiry time has passed returns 401", async () => {
     const answer = await json("POST", "/keys", {
       name: "k",
       expires_at: new Date(clock.nowMs() + dayMs).toISOString(),

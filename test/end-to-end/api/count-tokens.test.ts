@@ -45,7 +45,7 @@ const count = (model: string, changes = {}) =>
     { headers: { "anthropic-beta": "some-beta" } },
   );
 
-test("a provider that counts is asked, with the client's own body and betas", async () => {
+test("forwards the client's body and betas to a provider that counts tokens", async () => {
   native.enqueue(json({ input_tokens: 17 }));
   const response = await count("native/large", { provider: { sort: "price" } });
   expect(await response.json()).toEqual({ input_tokens: 17 });
@@ -59,7 +59,7 @@ test("a provider that counts is asked, with the client's own body and betas", as
   expect(sent?.json()).toEqual({ model: "large", ...prompt });
 });
 
-test("what a provider cannot tell is estimated", async () => {
+test("estimates the count when the provider cannot count", async () => {
   native.enqueue(
     json(
       { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
@@ -75,7 +75,7 @@ test("what a provider cannot tell is estimated", async () => {
   }
 });
 
-test("what a provider calls wrong is wrong", async () => {
+test("relays the provider's 400 for an invalid request", async () => {
   native.enqueue(
     json(
       {
@@ -98,7 +98,7 @@ test("what a provider calls wrong is wrong", async () => {
   expect(response.headers.get("server-timing")).toContain("dur=");
 });
 
-test("nothing is charged, recorded or held", async () => {
+test("charges, records and holds nothing", async () => {
   expect(
     await gateway.app.storage.database.selectFrom("generations").selectAll().execute(),
   ).toEqual([]);
@@ -117,7 +117,7 @@ describe("OpenAI's client counts the input of a response", () => {
     return data.input_tokens;
   };
 
-  test("with instructions and tools, without asking or charging", async () => {
+  test("with instructions and tools, without a provider request or a charge", async () => {
     const asked = native.requests.length;
     const bare = await counted({ input: "How many tokens is this?" });
     expect(bare).toBeGreaterThan(5);
@@ -130,7 +130,7 @@ describe("OpenAI's client counts the input of a response", () => {
     expect(credits).toMatchObject({ used: 0 });
   });
 
-  test("with the conversation that it continues", async () => {
+  test("with the previous response that it continues", async () => {
     native.enqueue((request) => chatAnswer(request, { text: "A long answer. ".repeat(40) }));
     const { id } = await client().responses.create({ model: "acme/large", input: "Tell me." });
     expect(await counted({ previous_response_id: id, input: "And then?" })).toBeGreaterThan(100);
@@ -145,7 +145,7 @@ describe("OpenAI's client counts the input of a response", () => {
       404,
       "previous_response_not_found",
     ],
-  ])("and is refused as a response would be: %p", async (body, status, code) => {
+  ])("and gets the same errors as for a response: %p", async (body, status, code) => {
     const response = await gateway.post("/responses/input_tokens", body);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ error: { code } });

@@ -205,7 +205,7 @@ async function ask(
   };
 }
 
-test("every endpoint of the table has a row here, and every row an endpoint", () => {
+test("every endpoint has a row in this table, and every row an endpoint", () => {
   const table = endpoints.map(({ method, path }) => `${method} ${path}`);
   expect(Object.keys(contract).sort()).toEqual([...new Set(table)].sort());
 });
@@ -214,7 +214,7 @@ for (const [name, row] of Object.entries(contract)) {
   describe(name, () => {
     for (const [family, { header, answer }] of Object.entries(families)) {
       test.each(row.base === "root" ? [""] : ["/api/v1", "/v1"])(
-        `${family} under %p`,
+        `${family} with %p`,
         async (base) => {
           const wanted = inDialect(row, answer(row));
           const authorization = header(row);
@@ -229,7 +229,7 @@ for (const [name, row] of Object.entries(contract)) {
     }
     for (const [family, { cookie, answer }] of Object.entries(sessionFamilies)) {
       test.each(row.base === "root" ? [""] : ["/api/v1", "/v1"])(
-        `${family} under %p`,
+        `${family} with %p`,
         async (base) => {
           const wanted = inDialect(row, answer(row));
           const got = await ask(name, row, {
@@ -246,7 +246,7 @@ for (const [name, row] of Object.entries(contract)) {
   });
 }
 
-test("every endpoint for management keys takes sessions too, as the contract has it", () => {
+test("every endpoint that accepts management keys also accepts sessions", () => {
   const without = endpoints.filter(
     ({ access }) => access.managementScope !== undefined && access.session === undefined,
   );

@@ -16,7 +16,7 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
   const credits = async (ask = workspaces.stranger): Promise<unknown> =>
     (await ask("GET", "/credits")).json();
 
-  test("a plan's credits are there from the start, once, and stay over a restart", async () => {
+  test("a plan's credits are granted once at the start and survive a restart", async () => {
     expect(await credits(workspaces.own)).toMatchObject({
       balance: 13,
       monthly_balance: 3,
@@ -32,7 +32,7 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
     expect(await credits()).toMatchObject({ balance: 3 });
   });
 
-  test("an operator grants to any workspace, into either bucket, and the same request counts once", async () => {
+  test("an operator can grant to any workspace and bucket, and an idempotency key grants only once", async () => {
     const body = {
       workspace_id: "ws_strange",
       amount: 1.5,
@@ -76,7 +76,7 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
     });
   });
 
-  test("credits for a referral are monthly ones: spent before what was bought, and told as such", async () => {
+  test("referral credits are monthly: spent before top-ups and reported as monthly", async () => {
     const before = await credits(workspaces.own);
     const referral = {
       workspace_id: "ws_own",
@@ -101,7 +101,7 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
     });
   });
 
-  test("nobody grants themselves anything: another workspace's key with every scope is refused", async () => {
+  test("another workspace's key is refused, even with every scope", async () => {
     const before = await credits();
     const refusals = [
       await workspaces.stranger("POST", "/admin/grants", { workspace_id: "ws_strange", amount: 5 }),
@@ -121,11 +121,11 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
     [{ workspace_id: "ws_strange", amount: 1e9 }, "amount"],
     [{ workspace_id: "ws_strange", amount: 1, bucket: "mine" }, "bucket"],
     [{ workspace_id: "ws_strange", amount: 1, kind: "plan" }, "kind"],
-  ])("%j is refused", async (body, param) => {
+  ])("%j returns 400", async (body, param) => {
     expect(await errorOf(await grant(body))).toMatchObject({ status: 400, param });
   });
 
-  test("credits of no workspace are refused", async () => {
+  test("a grant to an unknown workspace returns 404", async () => {
     expect(await errorOf(await grant({ workspace_id: "ws_none", amount: 1 }))).toMatchObject({
       status: 404,
       param: "workspace_id",

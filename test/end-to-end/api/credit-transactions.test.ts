@@ -10,7 +10,7 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
 
-describe.each(engines)("the statement on %s", (_, freshUrl) => {
+describe.each(engines)("the credit statement on %s", (_, freshUrl) => {
   const clock = new FakeClock(Date.UTC(2025, 2, 3, 12));
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
@@ -49,7 +49,7 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
   const page = async (query = ""): Promise<unknown> =>
     (await workspaces.own("GET", `/credits/transactions${query}`)).json();
 
-  test("lists what came and what was charged a day, adds up to the balance, and is paged without gaps", async () => {
+  test("lists grants and daily charges, adds up to the balance and pages without gaps", async () => {
     clock.advance(minuteMs);
     await grant(1, "monthly");
     await chat();
@@ -94,7 +94,7 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     expect(pages).toEqual(all);
   });
 
-  test("monthly credits that lapse are told, and the sum stays the balance", async () => {
+  test("lists expired monthly credits, and the sum still equals the balance", async () => {
     clock.advance(40 * dayMs);
     await workspaces.restart();
     const all = listAt(await page(), "data");
@@ -107,7 +107,7 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     expect(numberAt(all[0], "balance")).toBeCloseTo(balance, 6);
   });
 
-  test("closed months are listed, and requests of them shown, as before", async () => {
+  test("lists closed months and shows their requests unchanged", async () => {
     const asked = await workspaces.as(testLlmKey)("POST", "/chat/completions", {
       model: "acme/large",
       messages: [{ role: "user", content: "Hello" }],
@@ -134,7 +134,7 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     clock.advance(-70 * dayMs);
   });
 
-  test("a workspace sees its own alone, and what is no cursor is refused by name", async () => {
+  test("shows each workspace only its own entries and rejects an invalid cursor or limit", async () => {
     const strange = listAt(
       await (await workspaces.stranger("GET", "/credits/transactions")).json(),
       "data",

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startGateway, testManagementKey } from "../../support/gateway.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 
-test("the credits record, field by field, for an LLM key and for a management key", async () => {
+test("GET /credits returns every documented field to an LLM key and to a management key", async () => {
   const gateway = await startGateway({
     bootstrap: bootstrapWith({ creditsNanoUsd: 1_234_567_891n, plan: "free" }),
   });

@@ -71,7 +71,7 @@ describe("a page of another origin", () => {
     ["/auth", "GET"],
     ["/device", "POST"],
     ["/v1/connections", "GET"],
-  ])("may not call %s by %s, where cookies count or nobody needs it", async (path, method) => {
+  ])("may not call %s by %s", async (path, method) => {
     expect(corsOf(await preflight(path, method))).toEqual([null, null]);
     expect(corsOf(await fetch(gateway.origin + path, { method, headers: { origin } }))).toEqual([
       null,
@@ -79,7 +79,7 @@ describe("a page of another origin", () => {
     ]);
   });
 
-  test("reads answers, streams and errors of inference, with all of their headers", async () => {
+  test("can read responses, streams and errors of inference with all of their headers", async () => {
     const body = { model: "acme/large", messages: [{ role: "user", content: "Hello" }] };
     for (const sent of [body, { ...body, stream: true }, { ...body, model: "no/model" }]) {
       const response = await gateway.post("/chat/completions", sent, { headers: { origin } });
@@ -111,10 +111,13 @@ test.each([
   expect(slashed.status).not.toBe(404);
 });
 
-test.each(["/healthz", "/readyz", "/metrics"])("%s carries the rate headers", async (path) => {
-  const { status, headers } = await fetch(gateway.origin + path);
-  expect(status).toBe(200);
-  expect(headers.get("x-ratelimit-window")).toBe("60");
-  expect(headers.get("ratelimit-limit")).toBe(headers.get("x-ratelimit-limit"));
-  expect(headers.get("ratelimit-policy")).toBe(`${headers.get("x-ratelimit-limit")};w=60`);
-});
+test.each(["/healthz", "/readyz", "/metrics"])(
+  "%s carries the rate limit headers",
+  async (path) => {
+    const { status, headers } = await fetch(gateway.origin + path);
+    expect(status).toBe(200);
+    expect(headers.get("x-ratelimit-window")).toBe("60");
+    expect(headers.get("ratelimit-limit")).toBe(headers.get("x-ratelimit-limit"));
+    expect(headers.get("ratelimit-policy")).toBe(`${headers.get("x-ratelimit-limit")};w=60`);
+  },
+);

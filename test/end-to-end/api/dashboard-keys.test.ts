@@ -8,7 +8,7 @@ import { endpoints } from "../../../src/endpoints/index.ts";
  */
 const accountTags = new Set(["Account", "Key minting", "MCP"]);
 
-test("a key that somebody makes begins with every endpoint that is open to LLM keys, but for those of the account", () => {
+test("new dashboard keys allow every endpoint open to LLM keys, except those of the account", () => {
   const open = endpoints
     .filter(({ access, tag }) => access.llmKey && !accountTags.has(tag))
     .map(({ path }) => path);

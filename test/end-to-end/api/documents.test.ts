@@ -79,7 +79,7 @@ const resolve = (reference: string): unknown =>
     );
 
 describe("the OpenAPI document", () => {
-  test("is 3.1 and says where the API is", () => {
+  test("is version 3.1 and names the API's base URLs", () => {
     expect(textAt(document, "openapi")).toMatch(/^3\.1\.\d+$/);
     expect(at(document, "info")).toMatchObject({ title: "Switchyard API", version: "0.0.0-test" });
     expect(listAt(document, "servers").map((server) => at(server, "url"))).toEqual([
@@ -88,7 +88,7 @@ describe("the OpenAPI document", () => {
     ]);
   });
 
-  test("names everything that an answer may be sent as", () => {
+  test("names every content type of a response", () => {
     const typesOf = (path: string, method: string): string[] =>
       Object.keys(Object(at(document, `paths.${path}.${method}.responses.200.content`)));
     expect(typesOf("/chat/completions", "post")).toEqual(["application/json", "text/event-stream"]);
@@ -96,7 +96,7 @@ describe("the OpenAPI document", () => {
     expect(typesOf("/credits", "get")).toEqual(["application/json"]);
   });
 
-  test("has every endpoint of the table, and nothing else", () => {
+  test("has every endpoint of the table and nothing else", () => {
     const table = describedEndpoints(endpoints).map(
       ({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`,
     );
@@ -107,7 +107,7 @@ describe("the OpenAPI document", () => {
     ).toEqual(table.sort());
   });
 
-  test("gives every operation an id of its own, a summary and a tag", () => {
+  test("gives every operation a unique id, a summary and a tag", () => {
     const ids = operations().map(({ body }) => textAt(body, "operationId"));
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) expect(id).toMatch(/^[a-z][a-zA-Z0-9]*$/);
@@ -128,7 +128,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("declares every parameter of a path, and each only once", () => {
+  test("declares every path parameter exactly once", () => {
     for (const { path, body } of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       const parameters = Array.isArray(at(body, "parameters")) ? listAt(body, "parameters") : [];
@@ -146,7 +146,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("names a credential for every operation, and only those that it defines", () => {
+  test("names only defined security schemes, at least one for every operation", () => {
     const schemes = Object.keys(Object(at(document, "components.securitySchemes")));
     for (const { body } of operations()) {
       const alternatives = listAt(body, "security");
@@ -159,7 +159,7 @@ describe("the OpenAPI document", () => {
     expect(at(keys?.body, "x-required-scope")).toBe("write:llm-keys");
   });
 
-  test("has an answer for success and one for errors everywhere, bodies where they are sent, and no undefined schema", () => {
+  test("has a success and an error response for every operation, request bodies and no undefined schema", () => {
     for (const { method, path, body } of operations()) {
       const statuses = Object.keys(Object(at(body, "responses")));
       expect(statuses.some((status) => /^2|^302$/.test(status))).toBe(true);
@@ -182,15 +182,15 @@ describe("the OpenAPI document", () => {
     ).toEqual(Object.keys(errorCatalog));
   });
 
-  test("is the same under both bases", async () => {
+  test("is the same under both base URLs", async () => {
     const other = await fetch(`${gateway.origin}/v1/openapi.json`);
     expect(other.headers.get("content-type")).toBe("application/json");
     expect(await other.json()).toEqual(document);
   });
 });
 
-describe("the page for people", () => {
-  test("begins with a request that works as it stands, for a model that costs nothing", async () => {
+describe("the documentation page", () => {
+  test("begins with a working curl command for a free model", async () => {
     const command =
       page.replaceAll("&quot;", '"').match(/curl [^<]*chat\/completions[^<]*/)?.[0] ?? "";
     expect(command).toContain("sandbox/chat:free");
@@ -202,7 +202,7 @@ describe("the page for people", () => {
     expect(at(await answer.json(), "usage.cost")).toBe(0);
   });
 
-  test("runs no inline script and loads nothing from elsewhere", async () => {
+  test("runs no inline script and loads nothing from other origins", async () => {
     const { headers } = await fetch(`${gateway.origin}/docs`);
     expect(headers.get("content-security-policy")).toContain(
       "default-src 'none'; script-src 'self'; style-src 'self'",

@@ -48,7 +48,7 @@ const providerKey = async (name: string): Promise<string> =>
   );
 
 test.each(Object.keys(makers))(
-  "an empty change leaves %s as it is, with the time of its last change",
+  "an empty change to %s keeps it and its updated_at",
   async (kind) => {
     const [path, record] = await (makers[kind] as (typeof makers)[string])();
     const before = at(await json("PATCH", path, {}), `${record}updated_at`);
@@ -59,7 +59,7 @@ test.each(Object.keys(makers))(
 );
 
 test.each(["/auth/byok/keys/", "/byok/donated/"])(
-  "a misspelt field of PATCH %s is refused by name",
+  "a misspelt field in PATCH %s returns 400 that names the field",
   async (path) => {
     const id = await providerKey(`misspelt-${path.length}`);
     expect(
@@ -68,7 +68,7 @@ test.each(["/auth/byok/keys/", "/byok/donated/"])(
   },
 );
 
-test("what is no donation has none to change, not even by nothing", async () => {
+test("changing the donation of a key that is not donated returns 409, even with an empty body", async () => {
   expect(
     await errorOf(await workspaces.own("PATCH", `/byok/donated/${await providerKey("own")}`, {})),
   ).toMatchObject({ status: 409 });

@@ -30,7 +30,7 @@ const chat = (fields: Record<string, unknown> = {}): Promise<Response> =>
 
 const unknownKey = "Bearer sk-svc-v1-nobodynobodynobodynobodynobody";
 test.each(["", unknownKey])(
-  "401 says what kind of credential is wanted: %p",
+  "401 for %p names the wanted scheme in www-authenticate",
   async (authorization) => {
     const response = await fetch(`${gateway.baseUrl}/chat/completions`, {
       method: "POST",
@@ -41,7 +41,7 @@ test.each(["", unknownKey])(
   },
 );
 
-test("a model that is not in the catalog: 404, naming the model", async () => {
+test("an unknown model returns 404 that names the model", async () => {
   const error = await errorOf(await chat({ model: "acme/unknown" }));
   expect(error).toMatchObject({
     status: 404,
@@ -53,26 +53,26 @@ test("a model that is not in the catalog: 404, naming the model", async () => {
   expect(error.headers.get("x-should-retry")).toBe("false");
 });
 
-test("an endless model id is refused without being repeated", async () => {
+test("a very long model id returns 404 without repeating the id", async () => {
   const error = await errorOf(await chat({ model: "x".repeat(100_000) }));
   expect(error).toMatchObject({ status: 404, code: "model_unavailable", param: "model" });
   expect(error.message.length).toBeLessThan(200);
 });
 
-test("a fallback model that is not in the catalog: 404 as well", async () => {
+test("an unknown fallback model returns 404 too", async () => {
   expect(await errorOf(await chat({ models: ["acme/unknown"] }))).toMatchObject({
     status: 404,
     code: "model_unavailable",
   });
 });
 
-test("a model whose routes are all filtered out: 404, naming the rule", async () => {
+test("a model without an eligible route returns 404 that names the rule", async () => {
   const error = await errorOf(await chat({ provider: { only: ["other"] } }));
   expect(error).toMatchObject({ status: 404, code: "no_upstream", type: "not_found_error" });
   expect(at(error.metadata, "left_out.0")).toEqual({ provider: "acme", rule: "only" });
 });
 
-test("no credits: 402, and nothing is sent", async () => {
+test("no credits returns 402, and nothing is sent upstream", async () => {
   const sentBefore = upstream.requests.length;
   const error = await errorOf(await poorGateway.post("/chat/completions", chatRequest()));
   expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "payment" });
@@ -80,7 +80,7 @@ test("no credits: 402, and nothing is sent", async () => {
   expect(upstream.requests.length).toBe(sentBefore);
 });
 
-test("a model outside the key's allow-list: 403", async () => {
+test("a model outside the key's allowed_models returns 403", async () => {
   const created = await gateway.post(
     "/keys",
     { name: "narrow", allowed_models: ["acme/other"] },
@@ -116,7 +116,7 @@ const upstreamAnswers = [
 ] as const;
 
 test.each(upstreamAnswers)(
-  "an upstream's %d, with its own words and who it was",
+  "an upstream %d is relayed with its message and the provider's name",
   async (status, wanted, retry) => {
     upstream.enqueue(json(chatError(`refused with ${status}`), { status }));
     const error = await errorOf(await chat());
@@ -132,7 +132,7 @@ test.each(upstreamAnswers)(
   },
 );
 
-test("every 429 says how long to wait: the upstream's own time where it named one", async () => {
+test("every 429 has Retry-After, from the upstream if it sent one", async () => {
   upstream.enqueue(
     json(chatError("slow down"), { status: 429, headers: { "retry-after": "7" } }),
     json(chatError("slow down"), { status: 429 }),
@@ -141,7 +141,7 @@ test("every 429 says how long to wait: the upstream's own time where it named on
   expect((await errorOf(await chat())).headers.get("retry-after")).toBe("60");
 });
 
-test("a provider whose quota is spent, not its rate, is no reason to try again", async () => {
+test("an exhausted provider quota returns 429 with x-should-retry: false", async () => {
   const spent = {
     error: {
       message: "You exceeded your current quota, please check your plan and billing details.",
@@ -156,7 +156,7 @@ test("a provider whose quota is spent, not its rate, is no reason to try again",
   expect(error.headers.get("x-should-retry")).toBe("false");
 });
 
-test("a failure of the gateway itself: 500 with the trace id, and nothing of its inside", async () => {
+test("an internal failure returns 500 with the trace id and no internal details", async () => {
   const broken = await startGateway();
   await broken.app.storage.database.schema.dropTable("llm_keys").execute();
   const response = await fetch(`${broken.baseUrl}/keys`, {

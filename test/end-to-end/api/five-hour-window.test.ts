@@ -10,8 +10,8 @@ const models = [
   { id: "acme/tiny:free" },
 ];
 
-describe.each(engines)("the window of five hours on %s", (_, freshUrl) => {
-  test("goes on over a restart, for all keys of a workspace, free models apart", async () => {
+describe.each(engines)("the five-hour window on %s", (_, freshUrl) => {
+  test("survives a restart, applies to all keys of a workspace and skips free models", async () => {
     const upstream = await startFaultUpstream();
     const workspaces = await startTwoWorkspaces(freshUrl, {
       plans: { enterprise: { fiveHour: 6 } },

@@ -44,7 +44,7 @@ const statusOf = async (ask: Ask, id: string): Promise<number> => {
   return answer.status;
 };
 
-describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
+describe.each(engines)("stored prompts and completions on %s", (engine, freshUrl) => {
   const database = `contents_${engine.toLowerCase()}`;
   let workspaces: TwoWorkspaces;
   let withKey: Ask;
@@ -75,7 +75,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     return Number(row?.["contents"]);
   };
 
-  test("are kept from when the workspace asks for it, for whole answers and streams of every dialect", async () => {
+  test("are stored only after the workspace enables it, for whole and streamed responses of every dialect", async () => {
     const privacy = await workspaces.own("GET", "/security/privacy");
     expect(await privacy.json()).toEqual({
       zdr: false,
@@ -121,7 +121,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     expect(workspaces.gateway().logLines.join()).not.toContain(secretWord);
   }, 60_000);
 
-  test("are read by their own workspace, and with a key that asked itself", async () => {
+  test("can be read by their own workspace and by the key that sent the request", async () => {
     await demand(workspaces, { keep_contents: true });
     const id = await chat();
     const created: unknown = await (
@@ -135,7 +135,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     expect(await statusOf(workspaces.own, id)).toBe(200);
   }, 60_000);
 
-  test("are cut where they are long", async () => {
+  test("are cut when they are too long", async () => {
     await demand(workspaces, { keep_contents: true });
     const id = await chat({ messages: [{ role: "user", content: "\u{1F600}".repeat(150_000) }] });
     const content: unknown = await (
@@ -146,7 +146,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     expect(at(content, "data.output_cut")).toBe(false);
   }, 60_000);
 
-  test("are never kept under zero data retention, nor where the caller forbids it", async () => {
+  test("are never stored under zero data retention or when the caller forbids it", async () => {
     await demand(workspaces, { keep_contents: true });
     const created: unknown = await (
       await workspaces.own("POST", "/keys", { name: "private" })
@@ -174,7 +174,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
     ]);
   }, 60_000);
 
-  test("are deleted when the workspace does not ask for them any more", async () => {
+  test("are deleted when the workspace turns the setting off", async () => {
     await demand(workspaces, { keep_contents: true });
     const id = await chat();
     expect(await archived()).toBeGreaterThan(0);
@@ -188,7 +188,7 @@ describe.each(engines)("prompts and answers on %s", (engine, freshUrl) => {
   }, 60_000);
 });
 
-test("prompts and answers of a closed workspace are deleted", async () => {
+test("prompts and completions of a closed workspace are deleted", async () => {
   const databaseUrl = await freshDatabase();
   const archive = { url: clickhouse.urlOf("closed"), reads: "older", keepDays: undefined } as const;
   const workspaces = await startTwoWorkspaces(() => Promise.resolve(databaseUrl), {
@@ -216,7 +216,7 @@ test("prompts and answers of a closed workspace are deleted", async () => {
   }
 }, 60_000);
 
-test("a gateway without an archive refuses to keep them", async () => {
+test("a gateway without an archive returns 409 for keep_contents", async () => {
   const workspaces = await startTwoWorkspaces(() => Promise.resolve(undefined));
   try {
     const [status, refusal] = await demand(workspaces, { keep_contents: true });

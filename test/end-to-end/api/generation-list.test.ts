@@ -21,7 +21,7 @@ const pricing = { prompt: "1", completion: "2" };
 /** One cheap answer costs 0.00014 USD; those of the dear model a hundred times as much. */
 const dear = { prompt: "100", completion: "200" };
 
-describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
+describe.each(engines)("the list of generations on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;
   let secondId: string;
@@ -95,7 +95,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
   const rowsOf = async (query: string): Promise<unknown[]> =>
     listAt(await bodyOf(`/analytics/generations?${query}`), "data");
 
-  test("a row says what the list shows", async () => {
+  test("has every documented field of a generation", async () => {
     const [failed, moved, plain, , first] = await rowsOf("");
     expect(first).toMatchObject({
       object: "generation",
@@ -158,14 +158,14 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     ["model=acme/one&app=Writer&status=completed", 1],
     ["model=acme/two&app=Writer", 0],
     ["user_id=usr_nobody", 0],
-  ])("%s finds %d", async (query, count) => {
+  ])("%s matches %d", async (query, count) => {
     expect(await rowsOf(query)).toHaveLength(count);
     const histogram = await bodyOf(`/analytics/generations/histogram?${query}`);
     expect(at(histogram, "totals.requests")).toBe(count);
     expect(at(histogram, "complete")).toBe(true);
   });
 
-  test("keys and those who made them are found, and a request by any form of its id", async () => {
+  test("filters by key, by the user who created it and by any form of the request id", async () => {
     expect(await rowsOf(`key_id=${secondId}`)).toHaveLength(3);
     const [row] = await rowsOf(`key_id=${secondId}&model=acme/one`);
     expect((await rowsOf(`user_id=${textAt(row, "user_id")}`)).length).toBeGreaterThanOrEqual(3);
@@ -178,7 +178,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     ).toEqual([]);
   });
 
-  test("requests by a preset are found and added up by it, and say so on their own", async () => {
+  test("filters and counts by preset, and shows the preset on a single record", async () => {
     const [row, ...others] = await rowsOf(`preset_id=prs_other,${presetId}`);
     expect([at(row, "preset_id"), others]).toEqual([presetId, []]);
     const own = await bodyOf(`/generation/${textAt(row, "id")}`, secondKey);
@@ -197,12 +197,12 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     ["model=", "model"],
     ["app=", "app"],
     ["format=xml", "format"],
-  ])("%s is refused by name", async (query, param) => {
+  ])("%s returns 400 that names the parameter", async (query, param) => {
     const error = await errorOf(await stage.own("GET", `/analytics/generations?${query}`));
     expect([error.status, error.param]).toEqual([400, param]);
   });
 
-  test("the table has what the filtered list has, with names that are no formulas", async () => {
+  test("exports the filtered list as CSV, with key names escaped so that they are not formulas", async () => {
     const response = await stage.own("GET", `/analytics/generations?format=csv&key_id=${secondId}`);
     expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     const lines = (await response.text()).split("\r\n");
@@ -211,7 +211,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     for (const line of lines.slice(1, 4)) expect(line).toContain('"\'=second, ""quoted"""');
   });
 
-  test("errors are told by code, provider and model; what limits refused is counted", async () => {
+  test("groups errors by code, provider and model, and counts requests that limits refused", async () => {
     const tight: unknown = await (
       await stage.own("POST", "/keys", { name: "tight", limit: 0.000001 })
     ).json();
@@ -243,7 +243,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     );
   });
 
-  test("latencies are told in percentiles", async () => {
+  test("reports latency percentiles", async () => {
     const buckets = listAt(
       await bodyOf("/analytics/latency?model=acme/one,acme/two,acme/both"),
       "data",
@@ -258,7 +258,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     expect(await bodyOf("/analytics/latency?provider=none")).toMatchObject({ data: [] });
   });
 
-  test("of many records a rare one is found within the days that have it, page by page, none skipped or repeated", async () => {
+  test("finds rare records among 40,000, page by page, without gaps or repeats", async () => {
     const { commits } = stage.gateway().app.storage;
     const startMs = Date.UTC(2026, 0, 1);
     const many = Array.from({ length: 40_000 }, (_each, index) => {

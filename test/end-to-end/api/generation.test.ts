@@ -67,7 +67,7 @@ async function serve(fields: Record<string, unknown> = {}): Promise<string> {
 const find = async (id: string): Promise<unknown> =>
   at(await (await gateway.get(`/generation/${id}`, as(here))).json(), "data");
 
-test("one record, by generation id, trace id and the id of the answer, in the path or in the query", async () => {
+test("a record is found by generation id, trace id and response id, in the path or the query", async () => {
   const traceId = await serve();
   const record = await find(traceId);
   expect(at(record, "id")).toBe(`gen_${traceId}`);
@@ -78,7 +78,7 @@ test("one record, by generation id, trace id and the id of the answer, in the pa
   }
 });
 
-test("OpenRouter's fields, with the attempts, the price and the hold", async () => {
+test("a record has OpenRouter's fields, the attempts, the price and the hold", async () => {
   upstream.enqueue(json(chatError("no"), { status: 500 }), (request) =>
     chatAnswer(request, { id: "up-1", usage: usageFixtures.cached }),
   );
@@ -131,7 +131,7 @@ test("OpenRouter's fields, with the attempts, the price and the hold", async () 
   );
 });
 
-describe("the lines of a price explain its charge to the nano-dollar", () => {
+describe("the price lines explain a charge to the nano-dollar", () => {
   test.each(["plain", "cached", "reasoning", "audio", "zero"] as const)(
     "usage %s",
     async (name) => {
@@ -156,7 +156,7 @@ describe("the lines of a price explain its charge to the nano-dollar", () => {
   );
 });
 
-test("latency and time to the first token of a stream add up", async () => {
+test("latency and generation time of a stream add up to the total time", async () => {
   const record = await find(await serve({ stream: true }));
   expect(at(record, "streamed")).toBe(true);
   expect(numberAt(record, "latency") + numberAt(record, "generation_time")).toBe(
@@ -164,7 +164,7 @@ test("latency and time to the first token of a stream add up", async () => {
   );
 });
 
-test("another workspace's record is not there: 404, as one that never was", async () => {
+test("another workspace's record returns 404, the same as an unknown one", async () => {
   const traceId = await serve();
   for (const path of [
     `/generation/gen_${traceId}`,
@@ -179,7 +179,7 @@ test("another workspace's record is not there: 404, as one that never was", asyn
 });
 
 test.each(["/generation", "/generation?id="])(
-  "GET %s without an id: 400 that names it",
+  "GET %s without an id returns 400 that names it",
   async (path) => {
     expect(await errorOf(await gateway.get(path, as(here)))).toMatchObject({
       status: 400,

@@ -61,7 +61,7 @@ const ask = async (gateway: TestGateway, model: string, times: number): Promise<
     await (await gateway.post("/chat/completions", chatRequest({ model }))).text();
 };
 
-test("it is public, 200, and may be cached as the contract says; every component has the contract's members", async () => {
+test("GET /health is public and cacheable, and every component has the documented members", async () => {
   const { gateway } = await open({ providers: [from("well", (await upstreamThatEnds()).baseUrl)] });
   await ask(gateway, "acme/well", 5);
   const response = await fetch(`${gateway.baseUrl}/health`);
@@ -124,7 +124,7 @@ test("it is public, 200, and may be cached as the contract says; every component
   ]);
 });
 
-test("an outage counts as an error, and a refused credential, a refused request and rationing do not", async () => {
+test("outages count as errors; refused credentials, invalid requests and rate limits do not", async () => {
   const upstream = await upstreamThatEnds();
   const { gateway, clock } = await open({ providers: [from("sick", upstream.baseUrl)] });
   const rateAfter = async (status: number): Promise<number> => {
@@ -150,7 +150,7 @@ test("an outage counts as an error, and a refused credential, a refused request 
   });
 });
 
-test("a provider that is gone is quarantined, told of in events, and back after its time; an hour later all is forgotten", async () => {
+test("an unreachable provider is quarantined, listed in events, restored later and forgotten after an hour", async () => {
   const upstream = await upstreamThatEnds();
   const { gateway, clock } = await open({
     providers: [from("well", upstream.baseUrl), from("gone", refusingBaseUrl())],
@@ -187,8 +187,8 @@ test("a provider that is gone is quarantined, told of in events, and back after 
   expect(textAt(later, "components.api.status")).toBe("no_signal");
 });
 
-describe.each(engines)("on %s", (engine, freshUrl) => {
-  test("it answers without the database, and Postgres is a component that moves nothing", async () => {
+describe.each(engines)("GET /health on %s", (engine, freshUrl) => {
+  test("answers without the database, and the state of Postgres does not affect the overall status", async () => {
     const url = await freshUrl();
     const { gateway } = await open(url === undefined ? {} : { url });
     await gateway.app.insights.health.check();
@@ -204,7 +204,7 @@ describe.each(engines)("on %s", (engine, freshUrl) => {
   });
 });
 
-test("a spent budget shows as a state until the next day", async () => {
+test("reports a spent provider budget until the next day", async () => {
   const upstream = await upstreamThatEnds();
   const { gateway, clock } = await open({
     providers: [from("paid", upstream.baseUrl, { budget_usd_per_day: 0.000_02 })],
@@ -223,7 +223,7 @@ test("a spent budget shows as a state until the next day", async () => {
   expect(gateway.app.insights.stateOf("paid")).toBeUndefined();
 });
 
-test("smoke tests run when their hour has come, through the port that asks, and a failed one excludes", async () => {
+test("smoke tests run at their scheduled hour, and a failed one excludes the provider", async () => {
   const clock = new FakeClock(Date.UTC(2026, 10, 21, 4, 16));
   const asked: string[] = [];
   const gateway = await startGateway(
@@ -268,7 +268,7 @@ test("smoke tests run when their hour has come, through the port that asks, and 
   expect(JSON.stringify(at(body, "components.workflows"))).toContain("smoke_tests");
 });
 
-test("the gateway asks each provider that chats by its cheapest model, charges nobody, and blames none for a refused request", async () => {
+test("smoke tests use each provider's cheapest model, charge nobody and ignore refused requests", async () => {
   const clock = new FakeClock(Date.UTC(2026, 10, 21, 4, 16));
   const upstream = await upstreamThatEnds();
   const models = [
@@ -318,7 +318,7 @@ test("the gateway asks each provider that chats by its cheapest model, charges n
   expect(at(body, "components.api.data.requests_1h")).toBe(0);
 });
 
-test("after 300 requests of one address within a minute it answers 429", async () => {
+test("GET /health returns 429 after 300 requests from one address within a minute", async () => {
   const { gateway } = await open({});
   const statuses = new Map<number, number>();
   let refusal: Response | undefined;

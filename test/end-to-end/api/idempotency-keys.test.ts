@@ -41,7 +41,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
       (each) => at(each, "name") === name,
     ).length;
 
-  test("a repeated creation makes one key and answers the same, secret and all, marked as given again", async () => {
+  test("a repeated creation makes one key and replays the same response, marked as replayed", async () => {
     const first = await send("/keys", { name: "once" });
     const again = await send("/keys", { name: "once" });
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([200, null]);
@@ -57,7 +57,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await keysNamed("once")).toBe(1);
   });
 
-  test("both bases of the API are the same request", async () => {
+  test("a repetition under the other base URL is the same request", async () => {
     const first: unknown = await (await send("/keys", { name: "bases" })).json();
     const other = await fetch(`${stage.gateway().baseUrl.replace("/api/v1", "/v1")}/keys`, {
       method: "POST",
@@ -70,14 +70,14 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
   test.each([
     ["/keys", { name: "another body" }],
     ["/management-keys", { name: "one", scopes: ["read:credits"] }],
-  ])("the same key for %s %j is 409, and nothing is made", async (path, body) => {
+  ])("reusing a key for %s %j returns 409 and creates nothing", async (path, body) => {
     expect((await send("/keys", { name: "one" })).status).toBe(200);
     const refused = await errorOf(await send(path, body));
     expect(refused).toMatchObject({ status: 409, code: "conflict", param: "Idempotency-Key" });
     expect(await keysNamed("another body")).toBe(0);
   });
 
-  test("of a hundred at once one acts, and all are told the same", async () => {
+  test("a hundred parallel requests act once and all get the same response", async () => {
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => send("/keys", { name: "hundred" })),
     );
@@ -89,7 +89,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await keysNamed("hundred")).toBe(1);
   });
 
-  test("a grant is given once", async () => {
+  test("a repeated grant is made once", async () => {
     const workspaceId = textAt(
       await (await stage.own("GET", "/admin/workspaces?search=ws_strange")).json(),
       "data.0.id",
@@ -112,7 +112,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await balance()).toBeCloseTo(before + 2);
   });
 
-  test("a repeated request that is not audited, and one without a body, are done once", async () => {
+  test("requests that are not audited and requests without a body are done once too", async () => {
     const conversation = { messages: [{ role: "user", content: "Once." }] };
     const first = await (await send("/conversations", conversation)).text();
     expect(await (await send("/conversations", conversation)).text()).toBe(first);
@@ -141,7 +141,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     }
   });
 
-  test("each credential has its own keys", async () => {
+  test("each credential has its own idempotency keys", async () => {
     const mine = await send("/keys", { name: "mine" });
     const theirs = await send("/keys", { name: "mine" }, strangersKey);
     expect([mine.status, theirs.status, theirs.headers.get("idempotent-replayed")]).toEqual([
@@ -154,14 +154,14 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await keysNamed("mine", stage.stranger)).toBe(1);
   });
 
-  test("a refused request leaves its key free", async () => {
+  test("a refused request does not use up its idempotency key", async () => {
     expect((await send("/keys", { name: "" })).status).toBe(400);
     expect((await send("/keys", { name: "k", allowed_endpoints: ["/nowhere"] })).status).toBe(400);
     const answer = await send("/keys", { name: "at last" });
     expect([answer.status, answer.headers.get("idempotent-replayed")]).toEqual([200, null]);
   });
 
-  test("an answer is given again after a restart, and forgotten after 24 hours", async () => {
+  test("a response is replayed after a restart and forgotten after 24 hours", async () => {
     const first = await (await send("/keys", { name: "for a day" })).text();
     await stage.restart();
     clock.advance(dayMs - 1_000);
@@ -172,7 +172,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await keysNamed("for a day")).toBe(2);
   });
 
-  test("neither the key, nor the request, nor the secret of the answer is in the database in clear", async () => {
+  test("neither the key, the request nor the response's secret is stored in plain text", async () => {
     const secret = textAt(await (await send("/keys", { name: "sealed-name" })).json(), "key");
     const rows = await stage
       .gateway()
@@ -185,7 +185,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
       expect(text).not.toContain(clear);
   });
 
-  test("a request that was cut off is not done again: 409 says so", async () => {
+  test("an interrupted request is not repeated and returns 409", async () => {
     await send("/keys", { name: "cut" });
     await stage
       .gateway()
@@ -204,7 +204,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await keysNamed("cut")).toBe(1);
   });
 
-  test.each([" ", "x".repeat(256), "ü"])("the key %j is refused", async (name) => {
+  test.each([" ", "x".repeat(256), "ü"])("the idempotency key %j returns 400", async (name) => {
     const refused = await fetch(`${stage.gateway().baseUrl}/keys`, {
       method: "POST",
       headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": name },
@@ -229,7 +229,7 @@ const discarding = ["/v1/metrics", "/v1/logs", "/v1/traces"];
 /** Routes that answer a question and change nothing. */
 const asking = ["/routing/explain"];
 
-test("every route that makes or moves something takes an idempotency key", () => {
+test("every route that creates or moves something accepts an idempotency key", () => {
   const unaudited = endpoints.filter(
     (endpoint) => endpoint.unaudited && endpoint.method === "POST",
   );

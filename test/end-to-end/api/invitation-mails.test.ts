@@ -6,7 +6,7 @@ import { startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { linkIn, startMailServer } from "./receivers.ts";
 import { engines } from "./two-workspaces.ts";
 
-describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
+describe.each(engines)("invitation mails on %s", (_, freshUrl) => {
   const [mail, clock] = [startMailServer(), new FakeClock(Date.now())];
   let scene: PeopledGateway;
   let organizationId: string;
@@ -37,7 +37,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
   const mailsTo = (email: string): string[] =>
     mail.mails.filter(({ to }) => to === email).map(({ text }) => text);
 
-  test("the link arrives, works, and is in the answer as well", async () => {
+  test("the link is mailed, works and is also in the response", async () => {
     const answer = await invite("anna@example.com");
     expect(answer).toMatchObject({
       mail: "sent",
@@ -56,7 +56,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     expect((await scene.stranger().ask("POST", "/api/auth/sign-up", person)).status).toBe(200);
   });
 
-  test("what a stranger called the organisation is no link and no header", async () => {
+  test("an organization's name cannot add a link or a header to the mail", async () => {
     await invite("bert@example.com");
     const [text = ""] = mailsTo("bert@example.com");
     expect(text).not.toContain("https://evil.example");
@@ -64,7 +64,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     expect(text.match(/https?:\/\//g)).toHaveLength(1);
   });
 
-  test("an address gets few mails within an hour, and the link is there all the same", async () => {
+  test("an address gets at most five mails an hour, and the response still has the link", async () => {
     const outcomes: unknown[] = [];
     for (let times = 0; times < 7; times += 1)
       outcomes.push(at(await invite("carl@example.com"), "mail"));
@@ -77,7 +77,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     });
   });
 
-  test("one person sends few within an hour", async () => {
+  test("one person can send at most 30 mails an hour", async () => {
     clock.advance(2 * hourMs);
     const outcomes: unknown[] = [];
     for (let index = 0; index < 32; index += 1)
@@ -85,7 +85,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     expect(outcomes).toEqual([...Array(30).fill("sent"), "limited", "limited"]);
   });
 
-  test("inviting is in the audit log of the organisation and of who invited, without the address", async () => {
+  test("an invitation is in the audit logs of the organization and the inviter, without the address", async () => {
     clock.advance(1);
     const answer = await invite("dora@example.com");
     const expected = {
@@ -104,7 +104,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     await scene.owner.json("PATCH", "/session", { workspace_id: home });
   });
 
-  test("a mail server that refuses or is gone costs nobody the invitation", async () => {
+  test("an invitation is still created when the mail server refuses or is unreachable", async () => {
     clock.advance(2 * hourMs);
     mail.stop();
     expect(await invite("emil@example.com")).toMatchObject({
@@ -114,7 +114,7 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
   });
 });
 
-test("where no mail is configured the answer says so, and has the link", async () => {
+test("without a mail server the response reports not_configured and has the link", async () => {
   const scene = await startPeopled(undefined);
   const { id } = (await scene.owner.json("POST", "/organizations", { name: "Acme" })) as {
     id: string;

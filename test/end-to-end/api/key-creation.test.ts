@@ -16,7 +16,7 @@ const list = async (query = ""): Promise<unknown[]> =>
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-test("a key with nothing but a name has the contract's record, field by field", async () => {
+test("creating a key with only a name returns every documented field", async () => {
   const response = await create({ name: "plain" });
   expect(response.status).toBe(200);
   expect(response.headers.get("cache-control")).toBe("no-store");
@@ -72,7 +72,7 @@ test("every field that is sent is in the record", async () => {
   });
 });
 
-test("null means the default, wherever it is allowed", async () => {
+test("null means the default for every nullable field", async () => {
   const nulls = {
     expires_at: null,
     limit: null,
@@ -94,13 +94,13 @@ test.each([
   "2030-01-31T00:00:00",
   "2030-01-31T00:00",
   "2030-01-31",
-])("an expiry is kept as the moment that it is: %s", async (expiry) => {
+])("an expiry is converted to UTC: %s", async (expiry) => {
   expect(
     at(await (await create({ name: "zone", expires_at: expiry })).json(), "data.expires_at"),
   ).toBe("2030-01-31T00:00:00.000Z");
 });
 
-describe("wrong fields are refused by name", () => {
+describe("invalid fields return 400 that names the field", () => {
   test.each([
     [{}, "name"],
     [{ name: "" }, "name"],
@@ -151,7 +151,7 @@ describe("wrong fields are refused by name", () => {
   });
 });
 
-test("a limit that is too small to be counted is nothing, and not no limit", async () => {
+test("a limit below one nano-dollar is stored as 0, not as no limit", async () => {
   for (const limit of [1e-10, 1e-100, Number.MIN_VALUE]) {
     expect(await (await create({ name: "tiny", limit })).json()).toMatchObject({
       data: { limit: 0, limit_remaining: 0 },
@@ -159,14 +159,14 @@ test("a limit that is too small to be counted is nothing, and not no limit", asy
   }
 });
 
-describe("the list", () => {
-  test.each(["1", "TRUE", "yes", ""])("include_disabled=%s is refused", async (text) => {
+describe("the list of keys", () => {
+  test.each(["1", "TRUE", "yes", ""])("include_disabled=%s returns 400", async (text) => {
     expect(
       await errorOf(await gateway.get(`/keys?include_disabled=${text}`, headers)),
     ).toMatchObject({ status: 400, code: "bad_request", param: "include_disabled" });
   });
 
-  test("has the newest first, disabled ones only on demand, and never a secret", async () => {
+  test("is newest first, has disabled keys only on request and never a secret", async () => {
     const secrets: string[] = [];
     for (const body of [{ name: "list 1" }, { name: "list 2", disabled: true }, { name: "list 3" }])
       secrets.push(textAt(await (await create(body)).json(), "key"));
@@ -182,7 +182,7 @@ describe("the list", () => {
     expect(JSON.parse(text)).toMatchObject({ object: "list" });
   });
 
-  test("has the same record as the answer to the creation", async () => {
+  test("has the same record as the response to the creation", async () => {
     const created = at(await (await create({ name: "same", limit: 1 })).json(), "data");
     expect((await list()).find((key) => at(key, "name") === "same")).toEqual(created);
   });

@@ -57,7 +57,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
       at(key, "id"),
     );
 
-  test("one key is shown with the record that the list has", async () => {
+  test("a single key has the same record as in the list", async () => {
     const key = await make({ limit: 3, allowed_models: ["ACME/Large"], tpm: 100 });
     const shown = await show(key);
     const list = listAt(await (await workspaces.own("GET", "/keys")).json(), "data");
@@ -67,7 +67,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(JSON.stringify(shown)).not.toContain(key.secret);
   });
 
-  test("PATCH changes what is sent, keeps the rest, and null takes a limit away", async () => {
+  test("PATCH changes only the fields that are sent, and null removes a limit", async () => {
     const key = await make({
       limit: 5,
       limit_reset: "daily",
@@ -132,18 +132,21 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     [{ tpm: 0 }, "tpm"],
     [{ hash: "f" }, "hash"],
     [{ nonsense: 1 }, "nonsense"],
-  ])("PATCH refuses %j by name and changes nothing", async (fields, param) => {
-    const key = await make({ name: "untouched" });
-    const before = await show(key);
-    expect(await errorOf(await change(key, fields))).toMatchObject({
-      status: 400,
-      code: "bad_request",
-      param,
-    });
-    expect(await show(key)).toEqual(before);
-  });
+  ])(
+    "PATCH with %j returns 400 that names the field and changes nothing",
+    async (fields, param) => {
+      const key = await make({ name: "untouched" });
+      const before = await show(key);
+      expect(await errorOf(await change(key, fields))).toMatchObject({
+        status: 400,
+        code: "bad_request",
+        param,
+      });
+      expect(await show(key)).toEqual(before);
+    },
+  );
 
-  test("a disabled key is refused from the next request on, and serves again when it is enabled", async () => {
+  test("a disabled key is refused from the next request on and works again once it is enabled", async () => {
     const key = await make();
     expect(await chat(key)).toBe(200);
     expect((await change(key, { disabled: true })).status).toBe(200);
@@ -154,7 +157,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(await chat(key)).toBe(200);
   });
 
-  test("a lower limit and an expiry hold for the next request", async () => {
+  test("a lower limit and an expiry apply to the next request", async () => {
     const key = await make({ limit: 1 });
     expect(await chat(key)).toBe(200);
     await change(key, { limit: chargeUsd });
@@ -163,7 +166,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(await chat(key)).toBe(401);
   });
 
-  test("a rotation kills the old secret at once, and spend, windows and everything else go on", async () => {
+  test("a rotation invalidates the old secret at once and keeps the key's spending and rate windows", async () => {
     const key = await make({ name: "rotated", limit: chargeUsd + oneUsd, limit_reset: "daily" });
     expect(await chat(key)).toBe(200);
     const before = Object(await show(key));
@@ -192,7 +195,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     });
   });
 
-  test("of rotations at the same time one is answered and the others are 409", async () => {
+  test("one of several parallel rotations succeeds and the others return 409", async () => {
     const key = await make();
     const answers = await Promise.all(
       [1, 2, 3].map(() => workspaces.own("POST", `/keys/${key.hash}/rotate`)),
@@ -206,7 +209,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(await chat(key)).toBe(401);
   });
 
-  test("a deleted key is gone for everybody, and its row stays", async () => {
+  test("a deleted key is refused and not found, but its row is kept", async () => {
     const key = await make();
     expect(await chat(key)).toBe(200);
     expect(await (await workspaces.own("DELETE", `/keys/${key.hash}`)).json()).toEqual({
@@ -237,7 +240,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(row.deleted_at_ms).toBeNumber();
   });
 
-  test("no write that runs beside a deletion brings the key back", async () => {
+  test("a change in parallel to a deletion does not restore the key", async () => {
     const key = await make();
     const writes = [0, 1, 2, 3].map((count) => change(key, { name: `n${count}` }));
     const deletion = workspaces.own("DELETE", `/keys/${key.hash}`);
@@ -249,7 +252,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(await listed()).not.toContain(key.id);
   });
 
-  test("another workspace finds none of the keys, and changes none", async () => {
+  test("another workspace cannot see or change a key", async () => {
     const key = await make({ name: "mine" });
     const before = await show(key);
     for (const [method, path] of [
@@ -273,7 +276,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect(await chat(key)).toBe(200);
   });
 
-  test("an LLM key is told which credential these routes need", async () => {
+  test("an LLM key gets 401 that names the required credential", async () => {
     const key = await make();
     for (const [method, path] of [
       ["GET", ""],
@@ -292,7 +295,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     }
   });
 
-  test("a new start knows what was changed, rotated, deleted and used", async () => {
+  test("changes, rotations, deletions and last use survive a restart", async () => {
     const [changed, rotated, deleted, unused] = [
       await make(),
       await make(),

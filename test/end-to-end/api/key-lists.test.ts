@@ -22,7 +22,7 @@ describe.each(engines)("lists of keys on %s", (_, freshUrl) => {
   const names = async (query: string): Promise<unknown[]> =>
     listAt(await people.owner.json("GET", `/keys?${query}`), "data").map((key) => at(key, "name"));
 
-  test("a person makes a child of a key without its secret, within its bounds", async () => {
+  test("a session can create a child of a key within the key's limits", async () => {
     const path = `/keys/${textAt(parent, "hash")}/children`;
     const refused = await errorOf(
       await people.owner.api("POST", path, { name: "Child", limit: 6 }),
@@ -42,7 +42,7 @@ describe.each(engines)("lists of keys on %s", (_, freshUrl) => {
     );
   });
 
-  test("are narrowed by text, maker and parent, and ordered", async () => {
+  test("can be filtered by text, creator and parent, and sorted", async () => {
     expect(await names("search=ALP")).toEqual(["alpha"]);
     expect(await names("search=%25")).toEqual([]);
     expect(await names("sort=name&creator=usr_none")).toEqual([]);
@@ -64,7 +64,7 @@ describe.each(engines)("lists of keys on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("come in pages, and whole where no limit is given", async () => {
+  test("are paged when a limit is given, and complete otherwise", async () => {
     const all = await names("");
     const pages: unknown[] = [];
     for (let query = "limit=2"; query !== ""; ) {
@@ -80,7 +80,7 @@ describe.each(engines)("lists of keys on %s", (_, freshUrl) => {
   });
 
   test.each(["limit=0", "limit=x", "sort=colour", "cursor=none", "colour=red"])(
-    "%s is refused by name",
+    "%s returns 400 that names the parameter",
     async (query) => {
       const refused = await errorOf(await people.owner.api("GET", `/keys?${query}`));
       expect([refused.status, refused.param]).toEqual([400, query.split("=")[0] ?? ""]);

@@ -10,7 +10,7 @@ interface Made {
   hash: string;
 }
 
-describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
+describe.each(engines)("key rotations with a grace period on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
@@ -29,7 +29,7 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
   const status = async ({ secret }: Pick<Made, "secret">): Promise<number> =>
     (await workspaces.as(secret)("GET", "/key")).status;
 
-  test("the old secret is accepted for as long, over a restart, and not a moment longer", async () => {
+  test("accept the old secret until the period ends, across a restart", async () => {
     const old = await make();
     const answer: unknown = await (await rotate(old, { grace_seconds: 3_600 })).json();
     const fresh = made(answer);
@@ -53,7 +53,7 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
     expect([await status(old), await status(fresh)]).toEqual([401, 200]);
   });
 
-  test("another rotation ends the one before, and without a grace both", async () => {
+  test("invalidate the secret before the previous one, or all old secrets without a grace period", async () => {
     const first = await make();
     const second = made(await (await rotate(first, { grace_seconds: 60 })).json());
     const third = made(await (await rotate(second, { grace_seconds: 60 })).json());
@@ -67,7 +67,7 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("disabling and deleting the key ends both, and children go on under the new secret", async () => {
+  test("disabling or deleting the key invalidates both secrets, and children continue under the new one", async () => {
     const old = await make();
     const child: unknown = await (
       await workspaces.as(old.secret)("POST", "/key/children", { name: "child" })
@@ -92,7 +92,7 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
     { grace_seconds: 1.5 },
     { grace: 1 },
   ];
-  test.each(wrong.map((body) => [body]))("%j is refused", async (body) => {
+  test.each(wrong.map((body) => [body]))("%j returns 400", async (body) => {
     const refused = await errorOf(await rotate(await make(), body));
     expect([refused.status, refused.param]).toEqual([400, Object.keys(body)[0] ?? ""]);
   });

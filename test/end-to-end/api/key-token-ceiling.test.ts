@@ -42,7 +42,7 @@ async function use(
 }
 
 describe.each([false, true])("a key's tpm (stream: %p)", (stream) => {
-  test("lets requests through until as many tokens were used, then answers 429", async () => {
+  test("admits requests until that many tokens were used, then returns 429", async () => {
     const key = await keyWith(1000);
     expect((await use(key, 600, stream)).status).toBe(200);
     expect((await use(key, 600, stream)).status).toBe(200);
@@ -57,12 +57,12 @@ describe.each([false, true])("a key's tpm (stream: %p)", (stream) => {
   });
 });
 
-test("a request that alone sends more than the ceiling is refused", async () => {
+test("a single request above the key's tpm returns 429", async () => {
   const key = await keyWith(10);
   expect((await use(key, 40)).status).toBe(429);
 });
 
-test("requests in parallel see each other", async () => {
+test("parallel requests count each other's tokens", async () => {
   const key = await keyWith(60);
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await use(key, 40)).status),
@@ -70,12 +70,12 @@ test("requests in parallel see each other", async () => {
   expect(statuses.filter((status) => status === 200).length).toBeWithin(1, 5);
 });
 
-test("keys without one, and other keys, are not touched", async () => {
+test("keys without a tpm and other keys are not limited", async () => {
   const free = await keyWith(null);
   for (let count = 0; count < 3; count += 1) expect((await use(free, 10_000)).status).toBe(200);
 });
 
-test("the balance after a debit is the one right after it, whatever else is charged", async () => {
+test("the balance after a debit is the one directly after it, whatever is charged in parallel", async () => {
   const headers = { ...(await keyWith(null)), "x-service-balance-after-debit": "true" };
   const answers = await Promise.all(Array.from({ length: 10 }, () => use(headers, 10_000)));
   const balances = answers.map((answer) =>

@@ -59,7 +59,7 @@ const chargeUsd = 0.000016;
 const oneUsd = 0.000025;
 
 describe("usage of a key", () => {
-  test("grows with each request, at once, in every place", async () => {
+  test("grows with each request immediately, in every endpoint", async () => {
     const key = await makeKey({ limit: 1 });
     const before = Date.now();
     for (const stream of [false, true]) await (await chat(key, { stream })).text();
@@ -83,7 +83,7 @@ describe("usage of a key", () => {
     });
   });
 
-  test("free requests count as requests, and cost nothing", async () => {
+  test("counts free requests as requests at no cost", async () => {
     const key = await makeKey();
     for (let count = 0; count < 3; count += 1) {
       await (await chat(key, { model: "acme/tiny:free" })).text();
@@ -98,7 +98,7 @@ describe("usage of a key", () => {
 
 describe("a key's limit", () => {
   test.each(["daily", "weekly", "monthly", null])(
-    "with the reset %p refuses paid models once it is spent, and never free ones",
+    "with reset %p refuses paid models once it is spent, and never free ones",
     async (limitReset) => {
       const key = await makeKey({ limit: oneUsd, limit_reset: limitReset });
       expect((await chat(key, { max_tokens: 7 })).status).toBe(200);
@@ -114,7 +114,7 @@ describe("a key's limit", () => {
     },
   );
 
-  test("of 0 lets only free models through", async () => {
+  test("of 0 allows only free models", async () => {
     const key = await makeKey({ limit: 0 });
     expect((await chat(key)).status).toBe(402);
     expect((await chat(key, { model: "acme/tiny:free" })).status).toBe(200);
@@ -149,8 +149,8 @@ test.each([[{ disabled: true }], [{ expires_at: "2020-01-01T00:00:00Z" }]])(
   },
 );
 
-describe("what a key tells of itself", () => {
-  test("GET /auth/key: the compact record and nothing else", async () => {
+describe("a key's own record", () => {
+  test("GET /auth/key returns exactly the compact record", async () => {
     const key = await makeKey({ name: "compact", rate_limit: 30 });
     expect(await (await gateway.get("/auth/key", key.bearer)).json()).toEqual({
       key: {
@@ -165,7 +165,7 @@ describe("what a key tells of itself", () => {
     });
   });
 
-  test("GET /key: OpenRouter's record and nothing else", async () => {
+  test("GET /key returns exactly OpenRouter's record", async () => {
     const key = await makeKey({ limit: 2, limit_reset: "weekly" });
     const { creator_user_id: creator } = (await recordOf(key)) as { creator_user_id: string };
     expect(await (await gateway.get("/key", key.bearer)).json()).toEqual({
@@ -201,7 +201,7 @@ describe("what a key tells of itself", () => {
     });
   });
 
-  test("a rate limit above the plan's is told as the plan's, which is what holds", async () => {
+  test("a rate limit above the plan's is shown as the plan's, which applies", async () => {
     const key = await makeKey({ rate_limit: 1_000_000 });
     expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({
       key: { rate_limit: 2400 },
@@ -212,7 +212,7 @@ describe("what a key tells of itself", () => {
     expect(await recordOf(key)).toMatchObject({ rate_limit: 1_000_000 });
   });
 
-  test("GET /key with a management key: the newest key that is active", async () => {
+  test("GET /key with a management key returns the newest active LLM key", async () => {
     const newest = await makeKey({ name: "newest" });
     await makeKey({ disabled: true });
     await change(await makeKey(), { expires_at: "2020-01-01T00:00:00Z" });
@@ -221,7 +221,7 @@ describe("what a key tells of itself", () => {
     });
   });
 
-  test("GET /key with a management key in a workspace without active keys: 404", async () => {
+  test("GET /key with a management key returns 404 in a workspace without active keys", async () => {
     const secret = "ak_live_lonelylonelylonelylonelylonelylonely";
     const storage = await seedStorage({
       workspaces: [{ id: "ws_first" }, { id: "ws_lonely", plan: "free" }],

@@ -20,7 +20,7 @@ const enter = (browser: Browser, { workspaceId }: Organization): Promise<unknown
 const userIdOf = async (browser: Browser): Promise<string> =>
   textAt(await browser.json("GET", "/session"), "user.id");
 
-describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
+describe.each(engines)("keys of a member who leaves, on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   let organization: Organization;
   beforeAll(async () => {
@@ -70,7 +70,7 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
       .map((key) => `${textAt(key, "object")} ${textAt(key, "name")}`)
       .sort();
 
-  test("lose management keys, those made with one too, and the answer lists what still works", async () => {
+  test("lose management keys and the keys made with them, and the response lists keys still in force", async () => {
     const { userId, inForce } = await adminWithKeys("default@example.com");
     expect(await inForce()).toEqual([true, true, true, true]);
     const answer = await removed(userId);
@@ -93,7 +93,7 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
     ).toBe(404);
   });
 
-  test("all end, or none, as the request says", async () => {
+  test("are all revoked or all kept with revoke_keys", async () => {
     const [all, none] = [
       await adminWithKeys("all@example.com"),
       await adminWithKeys("none@example.com"),
@@ -110,7 +110,7 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
     expect(await statusOf(peopled.owner.api("DELETE", path))).toBe(400);
   });
 
-  test("are not kept by leaving", async () => {
+  test("cannot be kept by a member who leaves on their own", async () => {
     const { admin, userId, inForce } = await adminWithKeys("leaves@example.com");
     const path = `/organizations/${organization.id}/members/${userId}`;
     expect(await statusOf(admin.api("DELETE", path, { revoke_keys: "none" }))).toBe(403);

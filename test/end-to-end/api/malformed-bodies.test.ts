@@ -36,14 +36,14 @@ const wrongBodies = [
   ["{", "an object that is not closed"],
   ['{"model": }', "a member without a value"],
   ["{'model': 'x'}", "single quotes"],
-  ['{"model": "x",}', "a comma too much"],
+  ['{"model": "x",}', "a trailing comma"],
   ["[]", "an array"],
   ["null", "null"],
   ["3", "a number"],
   ['"text"', "a string"],
   ['{"model":"x"} {}', "two objects"],
   ["\u0000", "a zero byte"],
-  ["[".repeat(200_000), "brackets that never close"],
+  ["[".repeat(200_000), "unclosed brackets"],
 ] as const;
 
 const compressions: Readonly<Record<string, (bytes: Buffer) => Uint8Array<ArrayBuffer>>> = {
@@ -56,15 +56,15 @@ const compressions: Readonly<Record<string, (bytes: Buffer) => Uint8Array<ArrayB
 
 const folded = new Uint8Array(gzipSync(Buffer.from("{}")));
 const unreadableEncodings = [
-  ["compress", "nobody unfolds it", folded],
-  ["gzip, gzip", "once is enough", folded],
-  ["gzip", "it is cut", folded.subarray(0, 12)],
-  ["gzip", "it is not compressed", new Uint8Array(Buffer.from("{}"))],
-  ["br", "it is in another one", folded],
+  ["compress", "not supported", folded],
+  ["gzip, gzip", "encoded twice", folded],
+  ["gzip", "truncated", folded.subarray(0, 12)],
+  ["gzip", "not compressed", new Uint8Array(Buffer.from("{}"))],
+  ["br", "another encoding", folded],
 ] as const;
 
 for (const [path, key] of routes) {
-  test.each(wrongBodies)(`POST ${path} with %p is refused: %s`, async (body) => {
+  test.each(wrongBodies)(`POST ${path} with %p returns 400: %s`, async (body) => {
     const error = await errorOf(await send(path, key, { body }));
     expect(error).toMatchObject({
       status: 400,
@@ -77,7 +77,7 @@ for (const [path, key] of routes) {
   });
 
   test.each(unreadableEncodings)(
-    `POST ${path} with a body in %s is refused: %s`,
+    `POST ${path} with a body in %s returns 400: %s`,
     async (encoding, _, body) => {
       const error = await errorOf(
         await send(path, key, { body, headers: { "content-encoding": encoding } }),
@@ -92,20 +92,25 @@ for (const [path, key] of routes) {
   );
 }
 
-test.each(Object.entries(compressions))("a body in %s is unfolded", async (encoding, compress) => {
-  const message = { role: "user", content: "ö" };
-  const body = compress(Buffer.from(JSON.stringify({ model: "nobody/none", messages: [message] })));
-  const error = await errorOf(
-    await send("/chat/completions", testLlmKey, {
-      body,
-      headers: { "content-encoding": encoding },
-    }),
-  );
-  expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
-});
+test.each(Object.entries(compressions))(
+  "a body in %s is decompressed",
+  async (encoding, compress) => {
+    const message = { role: "user", content: "ö" };
+    const body = compress(
+      Buffer.from(JSON.stringify({ model: "nobody/none", messages: [message] })),
+    );
+    const error = await errorOf(
+      await send("/chat/completions", testLlmKey, {
+        body,
+        headers: { "content-encoding": encoding },
+      }),
+    );
+    expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
+  },
+);
 
 test.each(["identity", "Identity", "GZIP"])(
-  "a coding is known however it is written: %s",
+  "a content encoding is recognised in any spelling: %s",
   async (encoding) => {
     const text = Buffer.from(
       JSON.stringify({ model: "nobody/none", messages: [{ role: "user", content: "ö" }] }),
@@ -125,7 +130,7 @@ test.each([
   ["/chat/completions", testLlmKey, 32 * 1024 * 1024],
   ["/keys", testManagementKey, 256 * 1024],
 ] as const)(
-  "POST %s takes a body up to its limit and answers a larger one with 413",
+  "POST %s accepts a body up to its limit and returns 413 for a larger one",
   async (path, key, limit) => {
     const filling = (size: number): string => `{"x":"${"a".repeat(size - 8)}"}`;
     expect(await errorOf(await send(path, key, { body: filling(limit) }))).toMatchObject({
@@ -157,7 +162,7 @@ test("a body without a declared length is cut off at the limit", async () => {
   });
 });
 
-test("the content type of a JSON body does not matter", async () => {
+test("a JSON body is accepted with any content type", async () => {
   const error = await errorOf(
     await send("/chat/completions", testLlmKey, {
       body: "{}",

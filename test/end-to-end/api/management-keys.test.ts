@@ -30,7 +30,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
   const balance = async (secret: string): Promise<number> =>
     (await workspaces.as(secret)("GET", "/credits")).status;
 
-  test("a new key has its whole record, and its secret once", async () => {
+  test("creating a key returns its whole record, and its secret only once", async () => {
     const response = await create({
       name: " reporting ",
       description: "for the books",
@@ -60,7 +60,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect(JSON.stringify(await list("?include_invalid=true"))).not.toContain(secret);
   });
 
-  test("it may do what its scopes say, write implying read, and nothing else", async () => {
+  test("a key can do what its scopes allow, where write implies read, and nothing else", async () => {
     const { id, secret } = await make({ scopes: ["write:presets"] });
     expect((await workspaces.as(secret)("GET", "/presets")).status).toBe(200);
     expect(await balance(secret)).toBe(403);
@@ -78,7 +78,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     [{ name: "m", scopes: ["read:credits"], expires_at: "never" }, "expires_at"],
     [{ name: "m", scopes: ["read:credits"], expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
     [{ name: "m", scopes: ["read:credits"], description: 7 }, "description"],
-  ])("%j is refused by name", async (fields, param) => {
+  ])("%j returns 400 that names the field", async (fields, param) => {
     const before = (await list("?include_invalid=true")).length;
     expect(await errorOf(await create(fields))).toMatchObject({
       status: 400,
@@ -88,7 +88,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect((await list("?include_invalid=true")).length).toBe(before);
   });
 
-  test("a key grants no scope that it lacks itself, and reading where it may write", async () => {
+  test("a key can grant only scopes that it has, where write implies read", async () => {
     const { secret } = await make({
       scopes: ["write:management-keys", "write:presets", "read:byok"],
     });
@@ -108,7 +108,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     }
   });
 
-  test("a revoked key is refused at its next request, and listed on demand with the reason", async () => {
+  test("a revoked key is refused at the next request and listed with its reason on request", async () => {
     const { id, secret } = await make();
     expect(await balance(secret)).toBe(200);
     const revoked = await workspaces.own("DELETE", `/management-keys/${id}`, {
@@ -129,7 +129,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect(await recordOf(id)).toMatchObject({ revocation_reason: "left the company" });
   });
 
-  test("a revocation needs no body, and refuses a reason that is none", async () => {
+  test("a revocation needs no body and rejects an invalid reason", async () => {
     const [first, second] = [await make(), await make()];
     const wrong = await workspaces.own("DELETE", `/management-keys/${first.id}`, {
       revocation_reason: 7,
@@ -140,19 +140,19 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect(await recordOf(second.id)).toMatchObject({ status: "revoked", revocation_reason: null });
   });
 
-  test("a key may revoke itself", async () => {
+  test("a key can revoke itself", async () => {
     const { id, secret } = await make({ scopes: ["write:management-keys"] });
     expect((await workspaces.as(secret)("DELETE", `/management-keys/${id}`)).status).toBe(200);
     expect((await workspaces.as(secret)("GET", "/management-keys")).status).toBe(401);
   });
 
-  test("include_invalid takes true and false, and nothing else", async () => {
+  test("include_invalid accepts only true and false", async () => {
     expect(
       await errorOf(await workspaces.own("GET", "/management-keys?include_invalid=1")),
     ).toMatchObject({ status: 400, code: "bad_request", param: "include_invalid" });
   });
 
-  test("inference takes none of them, and these routes take no LLM key", async () => {
+  test("inference rejects management keys, and these routes reject LLM keys", async () => {
     const { secret } = await make({ scopes: ["inference"] });
     const inference = await errorOf(await workspaces.as(secret)("POST", "/chat/completions", {}));
     expect(inference).toMatchObject({ status: 401, code: "unauthorized" });
@@ -164,7 +164,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect(at(refused.metadata, "hint")).toContain("write:management-keys");
   });
 
-  test("another workspace sees none of them, and revokes none", async () => {
+  test("another workspace cannot see or revoke a key", async () => {
     const { id, secret } = await make();
     const theirs = listAt(
       await (await workspaces.stranger("GET", "/management-keys?include_invalid=true")).json(),
@@ -178,7 +178,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     expect(await balance(secret)).toBe(200);
   });
 
-  test("a new start knows what was made, revoked and used", async () => {
+  test("creations, revocations and last use survive a restart", async () => {
     const [kept, gone] = [await make(), await make()];
     await balance(kept.secret);
     await workspaces.own("DELETE", `/management-keys/${gone.id}`, { revocation_reason: "tidy" });

@@ -50,14 +50,14 @@ test.each([
   ["/messages", "claude-opus-5-5", "anthropic/claude-opus-5-5", "claude-opus-5-5"],
   ["/messages", "claude-haiku-4-5", "anthropic/claude-haiku-4-5", "claude-haiku-4-5"],
   ["/chat/completions", "claude-opus-4-0", "anthropic/claude-opus-4", "claude-opus-4-0"],
-])("%s takes %s without an owner", async (path, id, catalogId, wireName) => {
+])("%s accepts %s without an owner", async (path, id, catalogId, wireName) => {
   const response = await send("refuse", path, id);
   expect([response.status, response.headers.get("x-service-model")]).toEqual([200, catalogId]);
   expect(lastModel()).toBe(wireName);
 });
 
 test.each(["/messages", "/chat/completions", "/responses"])(
-  "%s: an id newer than the catalog is 404 with the ways out",
+  "%s: an id newer than the catalog returns 404 with similar models and hints",
   async (path) => {
     const response = await gateways.refuse?.post(path, {
       ...chatRequest({ model: "claude-sonnet-5-5" }),
@@ -77,18 +77,18 @@ test.each(["/messages", "/chat/completions", "/responses"])(
   },
 );
 
-test("an id of no known maker has no hint for operators and no similar ids", async () => {
+test("an id of an unknown vendor returns 404 without operator hints or similar ids", async () => {
   const error = await errorOf(await send("refuse", "/chat/completions", "nobody/nothing"));
   expect(error.message).toEndWith("GET /models lists what is.");
   expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
 });
 
-test("GET /models/{id} knows the vendor's name, too", async () => {
+test("GET /models/{id} accepts the vendor's id too", async () => {
   const response = await gateways.refuse?.get("/models/claude-haiku-4-5");
   expect(at(await response?.json(), "id")).toBe("anthropic/claude-haiku-4-5");
 });
 
-test("an id that no catalog knows is 404, unless the operator lets it pass at a price", async () => {
+test("an id missing from the catalog returns 404, unless the operator configured a pass-through price", async () => {
   const before = upstream.requests.length;
   const refused = await errorOf(await send("refuse", "/chat/completions", "claude-opus-9-9"));
   expect(refused).toMatchObject({ status: 404, code: "model_unavailable" });

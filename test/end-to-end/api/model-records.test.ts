@@ -59,7 +59,7 @@ afterAll(() => gateway.stop());
 const model = async (path: string): Promise<unknown> =>
   (await gateway.get(`/models/${path}`)).json();
 
-test("a model has the contract's record, field by field", async () => {
+test("a model has every documented field", async () => {
   expect(await model("acme/large")).toMatchObject({
     id: "acme/large",
     object: "model",
@@ -88,7 +88,7 @@ test("a model has the contract's record, field by field", async () => {
   expect(at(acme, "billing")).toBeUndefined();
 });
 
-test("what is not declared is left out, and a cap that nobody declares is null", async () => {
+test("undeclared fields are left out, and an undeclared completion limit is null", async () => {
   const plain = await model("acme/plain");
   expect(at(plain, "reasoning")).toBeUndefined();
   expect(at(plain, "supported_parameters")).toEqual([]);
@@ -96,7 +96,7 @@ test("what is not declared is left out, and a cap that nobody declares is null",
   expect(at(plain, "top_provider.max_completion_tokens")).toBeNull();
 });
 
-test("a model that only serves callers with their own key is marked so, with the provider's rate where it is known", async () => {
+test("a model for callers with their own key is marked byok, with the provider's price if known", async () => {
   expect(at(await model("own/only"), "pricing")).toEqual({
     prompt: "0",
     completion: "0",
@@ -115,7 +115,7 @@ test("a model that only serves callers with their own key is marked so, with the
   expect(at(await model("own/only"), "per_upstream.0.billing")).toBe("byok");
 });
 
-describe("one model", () => {
+describe("a single model", () => {
   test.each(["acme/large", "acme%2Flarge", "ACME/Large", "acme%2flarge"])(
     "is found as %s",
     async (path) => {
@@ -132,7 +132,7 @@ describe("one model", () => {
   });
 
   test.each(["acme/unknown", "acme%2Funknown", "acme", "unknown"])(
-    "that does not exist, %s: 404",
+    "that does not exist, %s, returns 404",
     async (path) => {
       expect(await errorOf(await gateway.get(`/models/${path}`))).toMatchObject({
         status: 404,
@@ -144,7 +144,7 @@ describe("one model", () => {
 });
 
 describe("providers", () => {
-  test("the list is public and whole, with a logo for each that can be fetched", async () => {
+  test("the list is public and complete, and every logo can be fetched", async () => {
     const response = await fetch(`${gateway.baseUrl}/providers`);
     const body: unknown = await response.json();
     expect(at(body, "object")).toBe("list");
@@ -166,7 +166,7 @@ describe("providers", () => {
     expect(await logo.text()).toStartWith("<svg");
   });
 
-  test("the ids are those that models name", async () => {
+  test("the list contains every provider that a model names", async () => {
     const known = new Set(
       listAt(await (await gateway.get("/providers")).json(), "data").map((entry) =>
         at(entry, "id"),

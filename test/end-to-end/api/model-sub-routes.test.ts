@@ -92,18 +92,18 @@ describe.each(names)("the sub-route %s", (name) => {
     "acme/large:nitro",
     "acme%2flarge:floor",
   ];
-  test.each(spellings)("knows the model as %s", async (slug) => {
+  test.each(spellings)("finds the model as %s", async (slug) => {
     const body = await told(`/models/${slug}/${name}`);
     expect(body).toMatchObject({ object: `model.${name.replace("-", "_")}`, model: "acme/large" });
     expect(listAt(body, "data").length).toBeGreaterThan(1);
   });
 
-  test("is under both bases", async () => {
+  test("exists under both base URLs", async () => {
     const response = await fetch(`${gateway.origin}/v1/models/service/auto/${name}`);
     expect([response.status, at(await response.json(), "model")]).toEqual([200, "service/auto"]);
   });
 
-  test("has nothing to tell of a preset without members", async () => {
+  test("is empty for a preset without members", async () => {
     expect(await told(`/models/service/hermes/${name}`)).toMatchObject({
       model: "service/hermes",
       data: [],
@@ -111,7 +111,7 @@ describe.each(names)("the sub-route %s", (name) => {
   });
 
   test.each(["acme/unknown", "acme%2Funknown", "acme/large:free"])(
-    "does not know %s",
+    "returns 404 for %s",
     async (slug) => {
       expect(await errorOf(await gateway.get(`/models/${slug}/${name}`))).toMatchObject({
         status: 404,
@@ -121,7 +121,7 @@ describe.each(names)("the sub-route %s", (name) => {
   );
 });
 
-test("a model that is called like a sub-route is shown, with sub-routes of its own", async () => {
+test("a model named like a sub-route can be read and has its own sub-routes", async () => {
   expect(await told("/models/acme/metrics")).toMatchObject({ object: "model", id: "acme/metrics" });
   expect(await told("/models/acme/metrics/metrics")).toMatchObject({
     object: "model.metrics",
@@ -133,7 +133,7 @@ test("a model that is called like a sub-route is shown, with sub-routes of its o
   });
 });
 
-test("a model is found behind its suffixes; those that contradict each other are refused", async () => {
+test("a model is found with a suffix, and contradictory suffixes return 400", async () => {
   expect(at(await told("/models/acme/large:nitro"), "id")).toBe("acme/large");
   expect(at(await told("/models/service%2Fauto%5B500k%5D:exacto"), "id")).toBe("service/auto");
   expect(await errorOf(await gateway.get("/models/acme/large:nitro:floor"))).toMatchObject({
@@ -142,7 +142,7 @@ test("a model is found behind its suffixes; those that contradict each other are
   });
 });
 
-test("Anthropic's clients read one model as they read the list", async () => {
+test("Anthropic's clients read a single model in the same form as in the list", async () => {
   const model: unknown = await (
     await gateway.get("/models/acme/large", { "anthropic-version": "2023-06-01" })
   ).json();
@@ -150,7 +150,7 @@ test("Anthropic's clients read one model as they read the list", async () => {
 });
 
 describe("routing-preview", () => {
-  test("has the routes in the order in which they are tried, and none for own keys alone", async () => {
+  test("lists the routes in the order they are tried, without routes for the caller's own keys only", async () => {
     const body = await told("/models/acme/large/routing-preview");
     expect(fieldOf(body, "position")).toEqual([0, 1]);
     expect(fieldOf(body, "provider")).toEqual(["acme", "backup"]);
@@ -164,14 +164,14 @@ describe("routing-preview", () => {
     expect(at(body, "data.1.health")).toEqual({ status: "healthy", requests: 1, error_rate: 0 });
   });
 
-  test("is the same every time", async () => {
+  test("is the same on every request", async () => {
     const [first, ...others] = await Promise.all(
       Array.from({ length: 5 }, () => told("/models/acme/large/routing-preview")),
     );
     for (const other of others) expect(other).toEqual(first);
   });
 
-  test("of a preset is public, and has each member once", async () => {
+  test("of a preset is public and lists each member once", async () => {
     const body: unknown = await (await anonymously("/models/service/auto/routing-preview")).json();
     expect(fieldOf(body, "model")).toEqual(["acme/large", "acme/small"]);
     expect(textAt(body, "data.0.reason")).toStartWith("quality member; ");
@@ -193,7 +193,7 @@ describe("routing-preview", () => {
     expect(await errorOf(managed)).toMatchObject({ status: 401, code: "unauthorized" });
   });
 
-  test("is that of the key: models that it may not use are not in its chain", async () => {
+  test("contains only models that the key may use", async () => {
     const created = await gateway.post(
       "/keys",
       { name: "narrow", allowed_models: ["acme/small"] },
@@ -208,13 +208,13 @@ describe("routing-preview", () => {
     expect(await chain("acme/large")).toEqual([]);
   });
 
-  test("of what is only announced is empty", async () => {
+  test("of an announced model is empty", async () => {
     expect(fieldOf(await told("/models/acme/next/routing-preview"), "provider")).toEqual([]);
   });
 });
 
 describe("metrics", () => {
-  test("has percentiles of latency and throughput for each provider, null where nothing was measured", async () => {
+  test("has latency and throughput percentiles per provider, and null without a measurement", async () => {
     const body: unknown = await (await anonymously("/models/acme/large/metrics")).json();
     expect([at(body, "window_seconds"), fieldOf(body, "provider").sort()]).toEqual([
       300,
@@ -252,7 +252,7 @@ describe("metrics", () => {
   });
 });
 
-test("privacy has each provider's policy, with what differs for the model; null is not known", async () => {
+test("privacy has each provider's policy with the model's overrides, and null if unknown", async () => {
   const entries = listAt(await (await anonymously("/models/acme/large/privacy")).json(), "data");
   const of = (id: string) => entries.find((entry) => at(entry, "provider") === id);
   expect(of("acme")).toEqual({
@@ -269,7 +269,7 @@ test("privacy has each provider's policy, with what differs for the model; null 
 describe("uptime", () => {
   const today = (): string => new Date().toISOString().slice(0, 10);
 
-  test("has 90 days for each provider, and counts what was the provider's own fault", async () => {
+  test("has 90 days per provider and counts only failures that are the provider's fault", async () => {
     const body: unknown = await (await anonymously("/models/acme/large/uptime")).json();
     expect(at(body, "days")).toBe(90);
     const entries = listAt(body, "data");
@@ -291,18 +291,18 @@ describe("uptime", () => {
     expect(at(of("own-key"), "uptime")).toBeNull();
   });
 
-  test("of a preset is that of its members together", async () => {
+  test("of a preset combines its members", async () => {
     const body = await told("/models/service/auto/uptime");
     expect(fieldOf(body, "provider").sort()).toEqual(["acme", "backup", "own-key"]);
   });
 });
 
-test("sort=usage has the model first that served most in the last seven days", async () => {
+test("sort=usage puts the model with the most requests of the last seven days first", async () => {
   const listed = fieldOf(await told("/models?sort=usage&provider=acme"), "id");
   expect(listed).toEqual(["acme/large", "acme/zoo", "acme/metrics", "acme/next", "acme/small"]);
 });
 
-test("the document describes every route with what it answers", async () => {
+test("the OpenAPI document describes the response of every sub-route", async () => {
   const document = await told("/openapi.json");
   for (const name of names) {
     const operation = Object(at(document, "paths"))[`/models/{owner}/{model}/${name}`] as unknown;

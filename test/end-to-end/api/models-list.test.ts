@@ -66,15 +66,15 @@ const ids = async (query: string, headers?: Record<string, string>): Promise<str
 const served = ["acme/alpha", "acme/next", "acme/zebra", "other/model"];
 const anonymous = {};
 
-test("a list of what the caller can reach", async () => {
+test("GET /models lists the models that the caller can reach", async () => {
   expect(at(await body(""), "object")).toBe("list");
   expect((await ids("")).sort()).toEqual(served);
   expect((await ids("", anonymous)).sort()).toEqual(served);
 });
 
-describe("what cannot be reached", () => {
+describe("an unreachable model", () => {
   test.each(["all=1", "all=true", "all=yes", "all=YES", "include=unavailable", "include=all"])(
-    "is there with %s",
+    "is listed with %s",
     async (query) => {
       const all = await ids(`?${query}`);
       expect(all).toContain("own/only");
@@ -84,13 +84,13 @@ describe("what cannot be reached", () => {
   );
 
   test.each(["", "?all=0", "?all=no", "?all=", "?include=nothing"])(
-    "is not there with %p",
+    "is not listed with %p",
     async (query) => {
       expect(await ids(query)).not.toContain("own/only");
     },
   );
 
-  test("an anonymous caller never sees rows that only serve callers with their own key", async () => {
+  test("an anonymous caller never sees models that only serve callers with their own key", async () => {
     const models = listAt(await body("?all=1", anonymous), "data");
     expect(
       models.filter(
@@ -137,7 +137,7 @@ describe("filters", () => {
     ["?min_context=1.5", "min_context"],
     ["?sort=best", "sort"],
     ["?category=smell", "category"],
-  ])("%s is refused by name", async (query, param) => {
+  ])("%s returns 400 that names the parameter", async (query, param) => {
     expect(await errorOf(await gateway.get(`/models${query}`))).toMatchObject({
       status: 400,
       code: "bad_request",
@@ -147,16 +147,19 @@ describe("filters", () => {
 });
 
 describe("orders", () => {
-  test.each(["name", "id"])("sort=%s is by id", async (sort) => {
+  test.each(["name", "id"])("sort=%s sorts by id", async (sort) => {
     expect(await ids(`?sort=${sort}`)).toEqual(served);
   });
 
-  test.each(["added", "newest", "new", "created"])("sort=%s has the newest first", async (sort) => {
-    const created = listAt(await body(`?all=1&sort=${sort}`), "data").map(
-      (model) => at(model, "created") ?? 0,
-    ) as number[];
-    expect(created).toEqual([...created].sort((left, right) => right - left));
-  });
+  test.each(["added", "newest", "new", "created"])(
+    "sort=%s puts the newest first",
+    async (sort) => {
+      const created = listAt(await body(`?all=1&sort=${sort}`), "data").map(
+        (model) => at(model, "created") ?? 0,
+      ) as number[];
+      expect(created).toEqual([...created].sort((left, right) => right - left));
+    },
+  );
 
   test.each(["usage", "top", "top-usage", "popular"])("sort=%s is accepted", async (sort) => {
     expect((await ids(`?sort=${sort}`)).sort()).toEqual(served);
@@ -164,7 +167,7 @@ describe("orders", () => {
 });
 
 describe("presets", () => {
-  test("stand beside the models for authenticated callers only", async () => {
+  test("are listed for authenticated callers only", async () => {
     expect(at(await body(""), "presets")).toEqual([]);
     expect(at(await body("", { authorization: `Bearer ${testManagementKey}` }), "presets")).toEqual(
       [],
@@ -183,8 +186,8 @@ describe("presets", () => {
   });
 });
 
-describe("what is announced", () => {
-  test("is listed with a marker and its price, for everybody", async () => {
+describe("an announced model", () => {
+  test("is listed for everyone, with a marker and its price", async () => {
     for (const headers of [undefined, anonymous]) {
       const next = listAt(await body("", headers), "data").find(
         (model) => at(model, "id") === "acme/next",
@@ -196,7 +199,7 @@ describe("what is announced", () => {
     }
   });
 
-  test("answers 404 when it is called", async () => {
+  test("returns 404 when it is called", async () => {
     const answer = await gateway.post("/chat/completions", {
       model: "acme/next",
       messages: [{ role: "user", content: "?" }],
@@ -227,7 +230,7 @@ test("a key that may use a member of a routing preset sees the preset", async ()
   expect([await seenWith("acme/alpha"), await seenWith("own/only")]).toEqual([true, false]);
 });
 
-test("a key's allow-list narrows what it sees, and all=1 shows the rest", async () => {
+test("a key's allowed_models limit its list, and all=1 shows the rest", async () => {
   const created = await gateway.post(
     "/keys",
     { name: "narrow", allowed_models: ["ACME/Alpha"] },
@@ -238,7 +241,7 @@ test("a key's allow-list narrows what it sees, and all=1 shows the rest", async 
   expect(await ids("?all=1", narrow)).toContain("acme/zebra");
 });
 
-test("pages of a list follow each other, and say how many models there are in all", async () => {
+test("pages follow each other and report the total count", async () => {
   const all = listAt(await body("", anonymous), "data").map((model) => textAt(model, "id"));
   const paged: string[] = [];
   let query = "?limit=2&sort=name";
@@ -258,7 +261,7 @@ test("pages of a list follow each other, and say how many models there are in al
   }
 });
 
-test("the count is that of the list", async () => {
+test("the count equals the length of the list", async () => {
   const count = listAt(await body("", anonymous), "data").length;
   expect(count).toBeGreaterThan(served.length);
   for (const headers of [anonymous, { authorization: `Bearer ${testManagementKey}` }])
@@ -268,7 +271,7 @@ test("the count is that of the list", async () => {
     });
 });
 
-test("anonymous callers have the tier ip", async () => {
+test("anonymous callers have the rate limit tier ip", async () => {
   const { headers } = await fetch(`${gateway.baseUrl}/models`);
   expect([headers.get("x-ratelimit-tier"), headers.get("x-ratelimit-limit")]).toEqual([
     "ip",

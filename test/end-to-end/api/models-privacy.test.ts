@@ -47,7 +47,7 @@ const chainOf = async (model: string): Promise<string[]> =>
 
 const all = ["acme/both", "acme/forgotten", "acme/kept"];
 
-test("models that only blocked providers serve are not listed, unless privacy is switched off", async () => {
+test("models served only by blocked providers are not listed, except with privacy=0", async () => {
   expect(await idsOf("")).toEqual(all);
   await demand({ blocked_providers: ["keeps"] });
   expect(await idsOf("")).toEqual(["acme/both", "acme/forgotten"]);
@@ -60,7 +60,7 @@ test("models that only blocked providers serve are not listed, unless privacy is
   expect(await chainOf("acme/both")).toHaveLength(2);
 });
 
-test("nor are those that nobody serves with zero data retention, where that is demanded", async () => {
+test("models that nobody serves with zero data retention are not listed when it is required", async () => {
   await demand({ zdr: true });
   expect(await idsOf("")).toEqual(["acme/both", "acme/forgotten"]);
   expect(await idsOf("?privacy=0")).toEqual(all);

@@ -41,7 +41,7 @@ afterAll(async () => {
 const everything = (response: Response, body: string): string =>
   JSON.stringify([...response.headers]) + body;
 
-test("a provider that repeats its credential does not give it away", async () => {
+test("an upstream error that repeats the provider credential is redacted", async () => {
   upstream.enqueue(
     json(chatError("Incorrect API key provided: upstream-secret."), { status: 401 }),
   );
@@ -52,7 +52,7 @@ test("a provider that repeats its credential does not give it away", async () =>
   );
 });
 
-test("addresses of upstreams stay inside, also when nobody answers there", async () => {
+test("upstream addresses are not exposed, even when the connection fails", async () => {
   const error = await errorOf(
     await gateway.post("/chat/completions", chatRequest({ model: "gone/model" })),
   );
@@ -65,7 +65,7 @@ test("addresses of upstreams stay inside, also when nobody answers there", async
   expect(text).not.toMatch(/127\.0\.0\.1|ECONN|localhost/);
 });
 
-test("an upstream's page of HTML is not handed on", async () => {
+test("an upstream's HTML page is not relayed", async () => {
   upstream.enqueue(
     answer("<html><body>nginx 1.2.3 at internal-host</body></html>", {
       status: 502,
@@ -77,7 +77,7 @@ test("an upstream's page of HTML is not handed on", async () => {
   expect(JSON.stringify(error)).not.toMatch(/nginx|internal-host|<html/);
 });
 
-test("headers of upstreams are not handed on", async () => {
+test("upstream headers are not relayed", async () => {
   upstream.enqueue(
     json(
       { id: "x", choices: [{ index: 0, message: { content: "x" }, finish_reason: "stop" }] },
@@ -97,7 +97,7 @@ test("headers of upstreams are not handed on", async () => {
   );
 });
 
-test("the model list tells no address and no credential", async () => {
+test("the model list exposes no upstream address or credential", async () => {
   for (const path of ["/models?all=1", "/providers", "/openapi.json"]) {
     const response = await gateway.get(path);
     expect(everything(response, await response.text())).not.toMatch(
@@ -106,7 +106,7 @@ test("the model list tells no address and no credential", async () => {
   }
 });
 
-test("logs hold neither keys nor prompts nor answers", async () => {
+test("logs contain no keys, prompts or responses", async () => {
   const created: unknown = await (
     await gateway.post(
       "/keys",

@@ -29,11 +29,11 @@ async function findings(source: string): Promise<string[]> {
   );
 }
 
-test("Redocly's recommended rules find nothing, and every example fits its schema", async () => {
+test("Redocly's recommended rules report nothing, and every example matches its schema", async () => {
   expect(await findings(text)).toEqual([]);
 }, 60_000);
 
-test("the rules would find a missing summary, a dangling reference and an example that does not fit", async () => {
+test("the rules detect a missing summary, a dangling reference and a mismatched example", async () => {
   const document = JSON.parse(text) as { paths: Record<string, Record<string, Json>> };
   const operation = document.paths["/keys"]?.["get"];
   delete operation?.["summary"];
@@ -65,7 +65,7 @@ function silentFields(value: unknown, path = ""): string[] {
   });
 }
 
-test("every field of every request and answer is described", () => {
+test("every field of every request and response has a description", () => {
   const document = JSON.parse(text) as Json;
   expect(silentFields(document)).toEqual([]);
   expect(silentFields({ type: "object", properties: { silent: { type: "string" } } })).toEqual([
@@ -73,7 +73,7 @@ test("every field of every request and answer is described", () => {
   ]);
 });
 
-test("every operation has an example of its success", () => {
+test("every operation has an example of its success response", () => {
   const { paths } = JSON.parse(text) as {
     paths: Record<string, Record<string, { responses?: Json }>>;
   };
@@ -95,7 +95,7 @@ const queries: Record<string, string> = {
   "/credits/quote": "?amount=25",
 };
 
-test("what reading routes answer is what the document says, and nothing beside it", async () => {
+test("responses of read routes match the document and have no undocumented fields", async () => {
   const said = (await (
     await gateway.post("/chat/completions", chatRequest({ model: "sandbox/echo" }))
   ).json()) as { id: string };

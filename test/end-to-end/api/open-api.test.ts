@@ -28,7 +28,7 @@ afterAll(() => gateway.stop());
 /** What only sends the browser elsewhere. */
 const withoutContent = new Set(["GET /api/auth/callback/{provider}"]);
 
-test("the document says of every endpoint what a success holds, and names each operation once", async () => {
+test("the document describes the success of every endpoint, and every operation id is unique", async () => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const found = new Map<string, z.infer<typeof operationSchema>>();
   for (const [path, item] of Object.entries(paths)) {
@@ -61,7 +61,7 @@ const pages = [
   "/verify-email",
   "/docs",
 ];
-test.each(pages)("%s is the page that the document promises", async (path) => {
+test.each(pages)("%s has the content type that the document declares", async (path) => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const { responses } = operationSchema.parse(paths[path]?.["get"]);
   const type = (await fetch(gateway.origin + path)).headers.get("content-type")?.split(";")[0];
@@ -84,7 +84,7 @@ const atPointer = (document: unknown, reference: string): unknown =>
     .split("/")
     .reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
 
-test("every tag says what it is for, and the document its licence", async () => {
+test("every tag has a description, and the document has a licence", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const tags = z
     .object({ tags: z.array(z.object({ name: z.string(), description: z.string() })) })
@@ -93,7 +93,7 @@ test("every tag says what it is for, and the document its licence", async () => 
   expect(atPointer(document, "#/info/license")).toEqual({ name: "MIT", identifier: "MIT" });
 });
 
-test("every reference leads somewhere, and records have names", async () => {
+test("every reference resolves, and records are named schemas", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const references = [...new Set(referencesIn(document))];
   expect(references.filter((reference) => atPointer(document, reference) === undefined)).toEqual(
@@ -122,7 +122,7 @@ test("every reference leads somewhere, and records have names", async () => {
   expect(references).toContain("#/components/schemas/LlmKey");
 });
 
-test("streams have typed events, errors their statuses, answers their headers, and idempotent requests their key", async () => {
+test("streams have typed events, errors statuses, responses headers and creations Idempotency-Key", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const at = (path: string): unknown =>
     path

@@ -3,8 +3,8 @@ import { startPeopled } from "./people-browser.ts";
 import { linkIn, startMailServer } from "./receivers.ts";
 import { engines } from "./two-workspaces.ts";
 
-describe.each(engines)("signing up where anybody may, on %s", (_, freshUrl) => {
-  test("is answered alike whether the address has an account or not, and ends with the link in the mail", async () => {
+describe.each(engines)("open sign-up on %s", (_, freshUrl) => {
+  test("responds alike for known and unknown addresses and completes with the mailed link", async () => {
     const mail = startMailServer();
     const people = { signUp: "open", plan: "free", oidc: [] } as const;
     const peopled = await startPeopled(await freshUrl(), {

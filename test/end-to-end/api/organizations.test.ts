@@ -24,14 +24,14 @@ const enter = (browser: Browser, { workspaceId }: Organization): Promise<unknown
 const userIdOf = async (browser: Browser): Promise<string> =>
   textAt(await browser.json("GET", "/session"), "user.id");
 
-describe.each(engines)("organisations on %s", (_, freshUrl) => {
+describe.each(engines)("organizations on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   beforeAll(async () => {
     peopled = await startPeopled(await freshUrl());
   });
   afterAll(() => peopled.stop());
 
-  test("have a workspace of their own, which their members can enter and nobody else", async () => {
+  test("have a workspace that only their members can enter", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Acme");
     expect(await owner.json("GET", `/organizations/${organization.id}`)).toMatchObject({
@@ -72,7 +72,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     ).toBe(404);
   });
 
-  test("a request of a session may name another workspace of its person, and no other one", async () => {
+  test("a session's request can name another workspace of its user, but no other", async () => {
     const { owner } = peopled;
     const [here, there] = [await found(owner, "Here"), await found(owner, "There")];
     await enter(owner, here);
@@ -93,7 +93,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
       expect([id, await named(member, id)]).toEqual([id, [403, undefined]]);
   });
 
-  test("own the keys that are made in them; personal keys are their maker's alone", async () => {
+  test("own the keys made in them, while personal keys belong to their creator", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Keys");
     const member = await peopled.invited(organization.id, {
@@ -119,7 +119,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     expect((await listed(member, "/keys")).map((key) => at(key, "name"))).toEqual(["mine"]);
   });
 
-  test("give keys that people make the inference endpoints, and those that management keys make everything", async () => {
+  test("keys made by people allow inference endpoints, those made with management keys all endpoints", async () => {
     const { owner } = peopled;
     const made = await owner.json("POST", "/keys", { name: "by hand" });
     expect(listAt(made, "data.allowed_endpoints")).toContain("/api/v1/chat/completions");
@@ -133,7 +133,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     ).toBe(200);
   });
 
-  test("let members do what the standard bundle holds, and admins everything in the workspace", async () => {
+  test("members have the standard scopes, admins every scope in the workspace, but no right to owners", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Scopes");
     const member = await peopled.invited(organization.id, {
@@ -199,7 +199,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     ).toBe(403);
   });
 
-  test("change roles at once, and keep an owner", async () => {
+  test("change roles immediately and always keep an owner", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Roles");
     const admin = await peopled.invited(organization.id, {
@@ -229,7 +229,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     expect(leaving.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
-  test("are left behind by whoever is removed, with the very next request", async () => {
+  test("end a removed member's access with the next request", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Removal");
     const member = await peopled.invited(organization.id, {
@@ -282,7 +282,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
       }),
     );
 
-  test("work once, for their address, and are not kept in clear", async () => {
+  test("work once, for their address only, and are not stored in plain text", async () => {
     const { token } = await invite("once@example.com");
     expect(await joins("other@example.com", token)).toBe(403);
     expect(await joins("once@example.com", `${token}x`)).toBe(403);
@@ -298,7 +298,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(await joins("other@example.com", token)).toBe(403);
   });
 
-  test("used by many at once make one account", async () => {
+  test("accepted many times in parallel create one account", async () => {
     const { token } = await invite("race@example.com");
     const statuses = await Promise.all(
       Array.from({ length: 5 }, () => joins("race@example.com", token)),
@@ -306,7 +306,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test("die when they are withdrawn or replaced", async () => {
+  test("become invalid when they are withdrawn or replaced", async () => {
     const first = await invite("replaced@example.com");
     const second = await invite("replaced@example.com");
     expect(await joins("replaced@example.com", first.token)).toBe(403);
@@ -320,7 +320,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(await joins("replaced@example.com", second.token)).toBe(403);
   });
 
-  test("are accepted by an account that is there already", async () => {
+  test("can be accepted with an existing account", async () => {
     const elsewhere = await found(peopled.owner, "Elsewhere");
     const guest = await peopled.invited(elsewhere.id, {
       email: "guest@example.com",
@@ -339,7 +339,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(await listed(guest, "/organizations")).toHaveLength(2);
   });
 
-  test("are accepted on their page, without a script", async () => {
+  test("can be accepted on their page without JavaScript", async () => {
     const { token } = await invite("page@example.com");
     const browser = peopled.stranger();
     const page = await browser.ask("GET", `/join?token=${token}`);
@@ -366,7 +366,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(await (await browser.ask("GET", `/join?token=${token}`)).text()).toContain("not open");
   });
 
-  test("are accepted in a browser by somebody who has an account, signed in or not", async () => {
+  test("can be accepted in a browser with an existing account, signed in or not", async () => {
     const elsewhere = await found(peopled.owner, "Elsewhere");
     const signedIn = await peopled.invited(elsewhere.id, {
       email: "here@example.com",
@@ -420,7 +420,7 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     ).toEqual(["Elsewhere", "Inviting"]);
   });
 
-  test("are accepted in a browser with a second factor", async () => {
+  test("can be accepted in a browser with a second factor", async () => {
     const elsewhere = await found(peopled.owner, "Elsewhere");
     const email = "careful@example.com";
     const guest = await peopled.invited(elsewhere.id, { email, role: "member" });

@@ -9,7 +9,7 @@ import {
 import { linkIn, startMailServer } from "./receivers.ts";
 import { engines } from "./two-workspaces.ts";
 
-describe.each(engines)("one's own account on %s", (_, freshUrl) => {
+describe.each(engines)("a user's own account on %s", (_, freshUrl) => {
   const mail = startMailServer();
   let peopled: PeopledGateway;
   let organizationId: string;
@@ -44,7 +44,7 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     );
   };
 
-  test("has another address once the link that was sent there was used, and tells nobody whose an address is", async () => {
+  test("changes its address only after confirmation and does not reveal whether an address is taken", async () => {
     const browser = await person("old@example.com");
     const password = "password of old@example.com";
     await peopled.gateway().app.people.recovery.idle();
@@ -83,7 +83,7 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     expect(mail.mails.at(-1)?.to).toBe("old@example.com");
   });
 
-  test("keeps one way to sign in at least, whatever is unlinked", async () => {
+  test("keeps at least one sign-in method when others are unlinked", async () => {
     const browser = await person("ways@example.com");
     const [way] = listAt(await browser.json("GET", "/session/sign-in-methods"), "data");
     expect(way).toMatchObject({ object: "sign_in_method", type: "password", provider: null });
@@ -117,7 +117,7 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     expect(listAt(await browser.json("GET", "/session/sign-in-methods"), "data")).toHaveLength(1);
   });
 
-  test("is deleted with its password; management keys in organisations end, LLM keys stay", async () => {
+  test("is deleted with its password; its organization management keys are revoked, its LLM keys stay", async () => {
     const [browser, gateway] = [await person("leaver@example.com"), peopled.gateway()];
     const own = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
     await browser.json("PATCH", "/session", { workspace_id: workspaceId });
@@ -155,7 +155,7 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     ).toBe(409);
   });
 
-  test("an organisation is deleted by an owner, with everything that opens it", async () => {
+  test("an organization can be deleted by an owner, along with every credential", async () => {
     const made = await peopled.owner.json("POST", "/organizations", { name: "Short-lived" });
     const [id, workspace] = [textAt(made, "id"), textAt(made, "workspace_id")];
     const admin = await peopled.invited(id, { email: "short@example.com", role: "admin" });
@@ -180,7 +180,7 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     expect(await status(peopled.owner.api("DELETE", `/organizations/${id}`))).toBe(404);
   });
 
-  test("a workspace that shut itself out is opened by an operator, from anywhere", async () => {
+  test("an operator can open a workspace that its IP allowlist locked out", async () => {
     const { owner } = peopled;
     const home = textAt(await owner.json("GET", "/session"), "workspace.id");
     await owner.json("POST", "/security/ip-allowlist", { cidr: "203.0.113.0/24", confirm: true });

@@ -42,7 +42,7 @@ test.each([
   ["/messages", { messages, max_tokens: 20 }],
   ["/responses", { input: "Hi", max_output_tokens: 20 }],
 ] as const)(
-  "on %s the output cap arrives under the name that an own server knows",
+  "%s sends the output limit under the name that the server supports",
   async (path, body) => {
     const sentTo = async (model: string): Promise<unknown> => {
       const response = await gateway.post(path, { ...body, model });
@@ -65,7 +65,7 @@ test.each([
   },
 );
 
-test("a provider whose id has a dot is named as any other", async () => {
+test("a provider id with a dot can be used like any other", async () => {
   for (const preference of [{ only: ["llama.cpp"] }, { order: ["LLAMA.CPP"] }]) {
     const response = await gateway.post("/chat/completions", {
       messages,
@@ -82,7 +82,7 @@ test("a provider whose id has a dot is named as any other", async () => {
   );
 });
 
-test("a named deviation applies to clients of other dialects", async () => {
+test("a configured deviation applies to clients of other dialects", async () => {
   const turns = [
     { role: "user", content: "Hi" },
     { role: "system", content: "Be brief." },

@@ -38,7 +38,7 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
   });
   afterAll(() => gateway.stop());
 
-  test("is nobody's before it is claimed, and nobody else has one", async () => {
+  test("does not exist before it is claimed, and no other account can be created", async () => {
     const answer = await (await fetch(`${gateway.origin}/api/auth/methods`)).json();
     expect(answer).toEqual({
       claimed: false,
@@ -54,7 +54,7 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
     expect(await rowsOf(gateway, "users")).toEqual([]);
   });
 
-  test("is claimed by the newest link alone, within a day", async () => {
+  test("can be claimed only with the newest link and within a day", async () => {
     const replaced = await tokenOf(gateway);
     const expired = await tokenOf(gateway);
     expect((await signUp(gateway, { claim_token: replaced })).status).toBe(403);
@@ -67,7 +67,7 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("is claimed once, however many hold the link, and the database does not hold it", async () => {
+  test("can be claimed once under parallel claims, and the link is not stored in plain text", async () => {
     const token = await tokenOf(gateway);
     expect(JSON.stringify(await rowsOf(gateway, "owner_claims"))).not.toContain(token);
     const claim = (index: number): Promise<Response> =>
@@ -81,14 +81,14 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
   });
 });
 
-describe("whoever claims the owner account", () => {
+describe("claiming the owner account", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startGateway();
   });
   afterAll(() => gateway.stop());
 
-  test("does so on a page without a script, and takes over the workspace of the first start", async () => {
+  test("works on a page without JavaScript and takes over the first workspace", async () => {
     const token = await tokenOf(gateway);
     const browser = new Browser(() => gateway);
     const page = await browser.ask("GET", `/claim?token=${token}`);
@@ -133,7 +133,7 @@ describe("whoever claims the owner account", () => {
   });
 });
 
-describe("afterwards", () => {
+describe("after the claim", () => {
   let stop: (() => Promise<void>) | undefined;
   afterEach(async () => {
     await stop?.();
@@ -145,7 +145,7 @@ describe("afterwards", () => {
     ["open", 200, 200],
   ];
   test.each(rows)(
-    "with sign_up %s, strangers get %d and the invited %d",
+    "with sign_up %s, strangers get %d and invited people %d",
     async (policy, alone, invited) => {
       const peopled = await startPeopled(undefined, {
         people: { signUp: policy, plan: "payg", oidc: [] },

@@ -44,7 +44,7 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
   });
   afterAll(() => peopled.stop());
 
-  test("are added by whoever is signed in, from pages of ours", async () => {
+  test("can be added by a signed-in user and only from the gateway's own origin", async () => {
     expect((await peopled.stranger().ask("GET", `${base}/generate-register-options`)).status).toBe(
       401,
     );
@@ -67,7 +67,7 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
   });
 
   test.each([
-    ["of somebody else", new Authenticator(), {}],
+    ["of another user", new Authenticator(), {}],
     ["from another origin", laptop, { origin: "https://evil.example" }],
     ["for another service", laptop, { rpId: "evil.example" }],
   ])("%s are refused", async (_name, authenticator, changes) => {
@@ -76,7 +76,7 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
     expect((await browser.api("GET", "/session")).status).toBe(401);
   });
 
-  test("answer a challenge once", async () => {
+  test("accept each challenge once", async () => {
     const browser = peopled.stranger();
     const challenge = await challengeFor(browser, "generate-authenticate-options");
     const asked = new Map(browser.cookies);
@@ -91,7 +91,7 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
     );
   });
 
-  test("are deleted, and prove nothing any more", async () => {
+  test("that were deleted no longer sign in", async () => {
     const list = await (await peopled.owner.ask("GET", `${base}/list-user-passkeys`)).json();
     const id = textAt(list, "data.0.id");
     expect((await peopled.owner.ask("POST", `${base}/delete-passkey`, { id })).status).toBe(200);

@@ -39,7 +39,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     return tokenOf(linkIn(mail.mails[0] ?? { from: "", to: "", text: "" }));
   };
 
-  test("is replaced by a link that was sent, which works once and ends every session", async () => {
+  test("is replaced through a mailed link that works once and ends every session", async () => {
     const { browser, email, password } = await scene.person("anna");
     const token = await requested(email);
     expect(mail.mails[0]).toMatchObject({ to: email, from: "noreply@example.com" });
@@ -58,7 +58,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(true);
   });
 
-  test("is taken by one of those who hold the link, however many ask at once", async () => {
+  test("is replaced by one of several parallel requests with the same link", async () => {
     const { email } = await scene.person("bella");
     const token = await requested(email);
     const answers = await Promise.all(
@@ -67,7 +67,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403]);
   });
 
-  test("is not replaced by links that are old, replaced or for something else", async () => {
+  test("is not replaced by an expired, replaced or invalid link", async () => {
     const { email } = await scene.person("carl");
     const replaced = await requested(email);
     const old = await requested(email);
@@ -78,7 +78,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
       expect([400, 403]).toContain((await reset(guess)).status);
   });
 
-  test("says nothing of who has an account, and sends strangers and the blocked nothing", async () => {
+  test("responds alike for unknown and blocked accounts and mails neither", async () => {
     const { id, email } = await scene.person("dave");
     await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true });
     await sent();
@@ -100,7 +100,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect(mail.mails.map(({ to }) => to)).toEqual(["owner@example.com"]);
   });
 
-  test("is asked for often in vain: an address gets few mails, and attempts are counted", async () => {
+  test("sends few mails to an address and rate-limits attempts", async () => {
     const { email } = await scene.person("emma");
     await sent();
     mail.mails.length = 0;
@@ -116,7 +116,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect((await request(email)).status).toBe(200);
   });
 
-  test("is chosen on a page without a script, and links name our own address whatever a request says", async () => {
+  test("is set on a page without JavaScript, and links use the configured URL, not the request's host", async () => {
     const { email, password } = await scene.person("fiona");
     await sent();
     mail.mails.length = 0;
@@ -148,7 +148,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect((await browser.signIn(email, another)).status).toBe(200);
   });
 
-  test("is replaced by a link that an operator made, and nobody else can make", async () => {
+  test("can be replaced by a link that only an operator can create", async () => {
     const { browser, id, email } = await scene.person("gregor");
     expect((await browser.api("POST", `/admin/users/${id}/password-reset`)).status).toBe(403);
     const made = await scene.owner.json("POST", `/admin/users/${id}/password-reset`);
@@ -158,7 +158,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
   });
 
-  test("and an address is confirmed by the link that was sent to it, with a button, for programs open links", async () => {
+  test("an address is confirmed with a button on the page of the mailed link", async () => {
     await sent();
     mail.mails.length = 0;
     const { browser } = await scene.person("helen");
@@ -179,7 +179,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
   });
 });
 
-test("without a mail server there is no link by mail, for whoever asks, and operators still make one", async () => {
+test("without a mail server no reset mail is offered, and operators can still create a link", async () => {
   const scene = await startOperatorScene(undefined);
   const { id, email, browser } = await scene.person("ivan");
   expect(at(await (await browser.ask("GET", "/api/auth/methods")).json(), "password_reset")).toBe(

@@ -16,7 +16,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
   const change = (body: unknown): Promise<unknown> =>
     people.owner.json("PATCH", "/session/preferences", body);
 
-  test("are kept by name, changed one by one, and taken away by null", async () => {
+  test("are stored by name, changed individually and removed with null", async () => {
     expect(await people.owner.json("GET", "/session/preferences")).toEqual({
       object: "preferences",
       preferences: {},
@@ -32,7 +32,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     expect(await preferences()).toEqual(kept);
   });
 
-  test("that two pages change at once are both kept", async () => {
+  test("that are changed in parallel are all kept", async () => {
     await Promise.all(
       Array.from({ length: 10 }, (_unused, index) => change({ [`page${index}`]: index })),
     );
@@ -41,7 +41,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     );
   });
 
-  test("are a person's own, and end with the account", async () => {
+  test("belong to one person and are deleted with the account", async () => {
     const organization = textAt(
       await people.owner.json("POST", "/organizations", { name: "Acme" }),
       "id",
@@ -72,7 +72,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     [{ "Not a name": 1 }, "Not a name"],
     [{ theme: "x".repeat(2_100) }, "theme"],
     [{ zero: "a\u0000b" }, "zero"],
-  ])("are refused by name: %#", async (body, param) => {
+  ])("invalid ones return 400 that names the field: %#", async (body, param) => {
     const refused = await errorOf(await people.owner.api("PATCH", "/session/preferences", body));
     expect([refused.status, refused.code, refused.message.includes(param)]).toEqual([
       400,
@@ -81,7 +81,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("are a hundred at most, and a change that goes beyond does nothing", async () => {
+  test("are limited to a hundred, and a change beyond that is rejected as a whole", async () => {
     const many = Object.fromEntries(
       Array.from({ length: 101 }, (_unused, index) => [`many${index}`, index]),
     );

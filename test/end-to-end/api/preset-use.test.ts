@@ -70,7 +70,7 @@ const dialects: [path: string, body: Record<string, unknown>][] = [
 ];
 
 describe.each(dialects)("presets on %s", (path, body) => {
-  test("their model, system message and settings reach the provider", async () => {
+  test("send their model, system message and settings to the provider", async () => {
     const model = await preset({
       model: "acme/large",
       system: "Be kind.",
@@ -85,13 +85,13 @@ describe.each(dialects)("presets on %s", (path, body) => {
     expect(response.headers.get("x-service-provider-chain")).toBe("acme");
   });
 
-  test("the request's own settings win", async () => {
+  test("are overridden by the request's own settings", async () => {
     const model = await preset({ model: "acme/large", temperature: 0.25, top_p: 0.5 });
     const { sent } = await sentFor(path, { model, ...body, temperature: 0.75 });
     expect(sent).toMatchObject({ temperature: 0.75, top_p: 0.5 });
   });
 
-  test("a preset of a free model is counted as one", async () => {
+  test("with a free model count as free", async () => {
     const { response } = await sentFor(path, {
       model: await preset({ model: "acme/tiny:free" }),
       ...body,
@@ -100,7 +100,7 @@ describe.each(dialects)("presets on %s", (path, body) => {
     expect(response.headers.get("x-service-credits-balance-at-admission")).toBeNull();
   });
 
-  test("an unknown one is 404, one without a model 400", async () => {
+  test("that are unknown return 404, and those without a model 400", async () => {
     const unknown = await gateway.post(path, { model: "@preset/none", ...body });
     const modelless = await gateway.post(path, {
       model: await preset({ temperature: 1 }),
@@ -112,7 +112,7 @@ describe.each(dialects)("presets on %s", (path, body) => {
   });
 });
 
-test("lists of providers intersect, and nothing left means nobody may serve", async () => {
+test("intersect provider lists with the request, and return 404 when none is left", async () => {
   const model = await preset({ model: "acme/large", provider: { only: ["other"] } });
   const both = await gateway.post("/chat/completions", {
     model,
@@ -128,7 +128,7 @@ test("lists of providers intersect, and nothing left means nobody may serve", as
   expect(await errorOf(none)).toMatchObject({ status: 404, code: "no_upstream" });
 });
 
-test("the record of a background response names it, and is found by it", async () => {
+test("are named in the record of a background response, which can be filtered by them", async () => {
   const authorization = `Bearer ${testManagementKey}`;
   const made = await gateway.post(
     "/presets",

@@ -5,7 +5,7 @@ import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
-describe.each(engines)("versions of presets on %s", (_, freshUrl) => {
+describe.each(engines)("preset versions on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe.each(engines)("versions of presets on %s", (_, freshUrl) => {
   const versions = async (slug: string): Promise<unknown[]> =>
     listAt(await json("GET", `/presets/${slug}/versions`), "data");
 
-  test("each change makes one, with who made it and what it was", async () => {
+  test("each change creates a version with its author and content", async () => {
     await json("POST", "/presets", {
       slug: "brief",
       name: "Brief",
@@ -58,7 +58,7 @@ describe.each(engines)("versions of presets on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("an older one is restored as the newest, and the next request meets it", async () => {
+  test("restoring an older version creates a new one that applies to the next request", async () => {
     await json("POST", "/presets", {
       slug: "back",
       name: "Back",
@@ -91,7 +91,7 @@ describe.each(engines)("versions of presets on %s", (_, freshUrl) => {
     });
   });
 
-  test("changes at once are versions one after the other, and go with their preset", async () => {
+  test("parallel changes create consecutive versions, and versions are deleted with their preset", async () => {
     await json("POST", "/presets", { slug: "busy", name: "Busy", config: {} });
     await Promise.all(
       [1, 2, 3, 4].map((count) =>
@@ -107,7 +107,7 @@ describe.each(engines)("versions of presets on %s", (_, freshUrl) => {
     expect(await versions("busy")).toHaveLength(1);
   });
 
-  test("no other workspace reads or restores them, and what is none is refused", async () => {
+  test("other workspaces cannot read or restore versions, and an unknown version returns 404", async () => {
     expect((await workspaces.stranger("GET", "/presets/brief/versions")).status).toBe(404);
     expect((await workspaces.stranger("POST", "/presets/brief/versions/1/restore")).status).toBe(
       404,

@@ -58,7 +58,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
   const list = async (): Promise<unknown[]> =>
     listAt(await (await workspaces.own("GET", "/presets")).json(), "data");
 
-  test("a new preset has the contract's record, with every field of its configuration", async () => {
+  test("creating a preset returns every documented field with its whole configuration", async () => {
     const slug = freshSlug();
     const response = await create({
       slug,
@@ -89,7 +89,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     });
   });
 
-  test("the list has the newest first, and a change keeps its place", async () => {
+  test("the list is newest first, and a change does not reorder it", async () => {
     const slugs = [await make(), await make(), await make()];
     await change(slugs[0] ?? "", { name: "changed" });
     expect((await list()).slice(0, 3).map((preset) => at(preset, "slug"))).toEqual(slugs.reverse());
@@ -112,7 +112,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     [{ slug: "x", name: "p", config: "{}" }, "config_required", "config"],
     [{ slug: "x", name: "p", config: {}, description: 7 }, "bad_request", "description"],
     [{ slug: "x", name: "p\u0000", config: {} }, "bad_request", "name"],
-  ])("%j is refused: %s", async (fields, code, param) => {
+  ])("%j returns 400: %s", async (fields, code, param) => {
     const before = (await list()).length;
     expect(await errorOf(await create(fields))).toMatchObject({
       status: 400,
@@ -155,7 +155,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     [{ require_params: "tools" }, "require_params"],
     [{ min_context: -1 }, "min_context"],
   ])(
-    "a configuration with %j is refused by name, when it is made and when it is changed",
+    "a configuration with %j returns 400 that names the field, for a creation and a change",
     async (config, field) => {
       const slug = await make({ config: { top_k: 5 } });
       const wrong = { status: 400, code: "bad_request", param: `config.${field}` };
@@ -167,14 +167,14 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     },
   );
 
-  test("fields that a configuration does not know, and null, are left out", async () => {
+  test("unknown fields and nulls of a configuration are left out", async () => {
     const slug = await make({
       config: { temperature: 1, seed: null, messages: [], stream: true, nonsense: { a: 1 } },
     });
     expect(at(await show(slug), "config")).toEqual({ temperature: 1 });
   });
 
-  test("a slug is unique within its workspace, and free again once its preset is deleted", async () => {
+  test("a slug is unique within its workspace and free again once its preset is deleted", async () => {
     const slug = await make();
     const [again, twice] = [await create({ slug, name: "again", config: {} }), freshSlug()];
     expect(await errorOf(again)).toMatchObject({
@@ -201,7 +201,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     });
   });
 
-  test("a description stays when it is left out, is cleared by null and set by a text", async () => {
+  test("an omitted description stays, null clears it and a string sets it", async () => {
     const slug = await make({ description: "first" });
     await change(slug, { name: "n" });
     expect(await show(slug)).toMatchObject({ name: "n", description: "first" });
@@ -211,7 +211,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect(await show(slug)).toMatchObject({ description: "second" });
   });
 
-  test("a name changes when it is given and not empty; a slug never does", async () => {
+  test("a name changes unless it is blank, and a slug cannot be changed", async () => {
     const slug = await make({ name: "first" });
     expect((await change(slug, { name: "  " })).status).toBe(200);
     expect(await show(slug)).toMatchObject({ name: "first" });
@@ -229,7 +229,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     });
   });
 
-  test("a configuration is merged at its first level; null takes a field out", async () => {
+  test("a configuration is merged at its top level, and null removes a field", async () => {
     const config = { temperature: 0.2, top_p: 0.5, provider: { only: ["acme"], zdr: true } };
     const slug = await make({ config });
     await change(slug, {
@@ -248,7 +248,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     });
   });
 
-  test("changes at the same time all stand", async () => {
+  test("parallel changes are all kept", async () => {
     const slug = await make();
     await Promise.all(
       [{ seed: 1 }, { top_k: 2 }, { temperature: 1 }, { top_p: 1 }].map((config) =>
@@ -258,7 +258,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect(at(await show(slug), "config")).toEqual({ seed: 1, top_k: 2, temperature: 1, top_p: 1 });
   });
 
-  test("what is not there is 404, for this workspace and for all others", async () => {
+  test("an unknown preset returns 404, as does one of another workspace", async () => {
     const slug = await make({ name: "mine" });
     for (const [ask, path] of [
       [workspaces.own, "/presets/none"],
@@ -274,7 +274,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect(theirs.every((preset) => at(preset, "name") === "theirs")).toBe(true);
   });
 
-  test("GET /models lists them for callers of the workspace, unless they are not wanted", async () => {
+  test("GET /models lists presets for callers of the workspace, except with presets=0", async () => {
     const slug = await make({ config: everything });
     const models = async (query: string): Promise<unknown> =>
       (await workspaces.as(testLlmKey)("GET", `/models${query}`)).json();
@@ -287,7 +287,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect(Object.keys(Object(anonymous))).not.toContain("presets");
   });
 
-  test("a new start knows them all", async () => {
+  test("changes and deletions survive a restart", async () => {
     const [changed, deleted] = [await make({ config: everything, description: "d" }), await make()];
     await change(changed, { config: { seed: 99 } });
     await workspaces.own("DELETE", `/presets/${deleted}`);

@@ -55,7 +55,7 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
     ["acme", goodKey, "accepted"],
     ["ACME", "sk-of-acme-mistyped", "refused"],
     ["gone", goodKey, "unknown"],
-  ])("%s answers a key that is not stored: %s is %s", async (id, key, outcome) => {
+  ])("%s with a key that is not stored: %s returns %s", async (id, key, outcome) => {
     const response = await tested({ provider_id: id, api_key: key });
     expect(await response.json()).toEqual({
       object: "provider_key_test",
@@ -67,7 +67,7 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
     expect(listAt(await (await workspaces.own("GET", "/auth/byok")).json(), "data")).toEqual([]);
   });
 
-  test("a wrong field is named, and the key is in no answer and no log", async () => {
+  test("an invalid field is named, and the key is in no response or log", async () => {
     expect(await errorOf(await tested({ provider_id: "nobody", api_key: goodKey }))).toMatchObject({
       status: 400,
       param: "provider_id",
@@ -79,7 +79,7 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
     expect(workspaces.gateway().logLines.join("\n")).not.toContain(goodKey);
   });
 
-  test("a stored key is tested by its id, by its own workspace alone", async () => {
+  test("a stored key can be tested by its id, but only by its own workspace", async () => {
     const stored = await (
       await workspaces.own("POST", "/auth/byok", { provider_id: "acme", api_key: goodKey })
     ).json();

@@ -25,7 +25,7 @@ async function statusesOf(
   return statuses;
 }
 
-test("a window of 600 admits 600 of 900 requests that come over 64 connections, and no more reach the provider", async () => {
+test("a window of 600 admits 600 of 900 parallel requests, and no more reach the provider", async () => {
   const upstream = await startFaultUpstream();
   const gateway = await startGateway({
     bootstrap: bootstrapWith({ plan: "payg" }),
@@ -39,7 +39,7 @@ test("a window of 600 admits 600 of 900 requests that come over 64 connections, 
   upstream.stop();
 }, 60_000);
 
-test("behind a trusted proxy each address has its 300, whatever else the header claims", async () => {
+test("behind a trusted proxy each client address has 300 requests, whatever else the header contains", async () => {
   const gateway = await startGateway({ trustProxy: ["127.0.0.0/8", "::1"] });
   const from = (forwarded: string) => () =>
     fetch(`${gateway.baseUrl}/models/count`, { headers: { "x-forwarded-for": forwarded } });

@@ -54,7 +54,7 @@ describe.each([
   ["max", 1800, "power", 2400, "free-model"],
   ["enterprise", 2400, "enterprise", 2400, "enterprise"],
 ] as const)("on the plan %s", (plan, paidLimit, paidTier, freeLimit, freeTier) => {
-  test(`paid models have the tier ${paidTier} of ${paidLimit}, free ones ${freeTier} of ${freeLimit}`, () =>
+  test(`paid models have tier ${paidTier} with ${paidLimit} requests, free ones ${freeTier} with ${freeLimit}`, () =>
     withPlan(plan, async (gateway) => {
       expect(seen(await paid(gateway))).toEqual(windowOf(paidLimit, paidTier));
       const free = await gateway.post(
@@ -70,7 +70,7 @@ describe.each([
     }));
 });
 
-test("on the plan go: 60 a minute, and what is left of 3000 in five hours, which free models do not touch", () =>
+test("on the plan go: 60 a minute and 3000 in five hours, which free models do not reduce", () =>
   withPlan("go", async (gateway) => {
     const first = await paid(gateway);
     expect(seen(first)).toMatchObject({
@@ -88,7 +88,7 @@ test("on the plan go: 60 a minute, and what is left of 3000 in five hours, which
     expect(seen(await gateway.get("/credits"))).toEqual(windowOf(60, "go"));
   }));
 
-test("beyond a tier: 429 with Retry-After 60, the window's headers and nothing sent or charged", () =>
+test("above the tier: 429 with Retry-After 60 and the window's headers, and nothing sent or charged", () =>
   withPlan(
     "pro",
     async (gateway) => {
@@ -111,7 +111,7 @@ test("beyond a tier: 429 with Retry-After 60, the window's headers and nothing s
     3,
   ));
 
-test("a key's own rate_limit narrows its tier, for this key only", () =>
+test("a key's own rate_limit lowers its tier's limit, for this key only", () =>
   withPlan("enterprise", async (gateway) => {
     const created = await gateway.post(
       "/keys",
@@ -127,7 +127,7 @@ test("a key's own rate_limit narrows its tier, for this key only", () =>
     expect((await paid(gateway)).headers.get("x-ratelimit-limit")).toBe("2400");
   }));
 
-test("anonymous requests count per address: 300 a minute over all open endpoints", () =>
+test("anonymous requests are limited to 300 a minute per address over all public endpoints", () =>
   withPlan("enterprise", async (gateway) => {
     const paths = ["/models/count", "/providers", "/models?category=audio"];
     const answers = await Promise.all(

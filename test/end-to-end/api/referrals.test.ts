@@ -70,8 +70,8 @@ async function comes(
   return { browser, response };
 }
 
-describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
-  test("are given to both sides once, into the monthly bucket, and told in numbers alone", async () => {
+describe.each(engines)("referral credits on %s", (_, freshUrl) => {
+  test("are granted once to both sides as monthly credits, and reported only as numbers", async () => {
     const { owner, gateway, restart } = await start(await freshUrl(), { referrals: atSignUp });
     const code = await codeOf(owner);
     expect(await codeOf(owner)).toBe(code);
@@ -131,7 +131,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     ]);
   }, 60_000);
 
-  test("are bounded for a workspace, however many come at once; whoever comes has theirs all the same", async () => {
+  test("have a maximum per workspace, also in parallel, and the referred accounts still get theirs", async () => {
     const { owner } = await start(await freshUrl(), {
       referrals: { ...atSignUp, maximumPerWorkspace: 2 },
     });
@@ -149,7 +149,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     });
   }, 60_000);
 
-  test("are not for oneself, nor for the same mailbox again, nor for members of the organisation, nor for codes of nobody", async () => {
+  test("are not granted for oneself, the same mailbox, members of the organization or unknown codes", async () => {
     const { owner } = await start(await freshUrl(), { referrals: atSignUp });
     const code = await codeOf(owner);
     const wrong = [
@@ -192,7 +192,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     expect(await owner.json("GET", "/referrals")).toMatchObject({ signed_up: 0, earned: 0 });
   }, 60_000);
 
-  test("can be named afterwards by whoever came another way, once, while they are new", async () => {
+  test("can be claimed once after sign-up while the account is new", async () => {
     const { owner } = await start(await freshUrl(), { referrals: atSignUp });
     const code = await codeOf(owner);
     const { browser } = await comes("dora@example.com", undefined);
@@ -221,7 +221,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     ).toMatchObject({ status: 409 });
   }, 60_000);
 
-  test("wait for the confirmed address where mail is sent", async () => {
+  test("are granted only after the address is confirmed when mail is configured", async () => {
     const mail = startMailServer();
     const { owner, gateway } = await start(await freshUrl(), {
       referrals: atSignUp,
@@ -276,7 +276,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     mail.stop();
   }, 60_000);
 
-  test("are given after the first top-up where the operator wants that, and not after the second", async () => {
+  test("are granted after the first top-up, and only once, with after: first_top_up", async () => {
     const paying = await startPayingGateway(await freshUrl(), {
       ...openSignUp,
       referrals: { ...atSignUp, after: "first_top_up" },
@@ -324,7 +324,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
   }, 60_000);
 });
 
-test("without the setting nothing is given, codes mean nothing and the routes say so", async () => {
+test("without the setting no credits are granted, codes are ignored and the routes return 501", async () => {
   const { owner } = await start(undefined, {});
   expect(await errorOf(await owner.api("GET", "/referrals"))).toMatchObject({
     status: 501,
@@ -334,7 +334,7 @@ test("without the setting nothing is given, codes mean nothing and the routes sa
   expect([response.status, await credits(browser)]).toEqual([200, 0]);
 });
 
-test("the page of the link makes the account", async () => {
+test("the page of the referral link creates the account", async () => {
   const { owner, stranger } = await start(undefined, { referrals: atSignUp });
   const code = await codeOf(owner);
   const browser = stranger();
@@ -369,7 +369,7 @@ test("the page of the link makes the account", async () => {
   ).toBe(403);
 });
 
-test("the page says that nobody signs up alone where that is so", async () => {
+test("the sign-up page has no form when sign-up needs an invitation", async () => {
   const { stranger } = await start(undefined, {
     referrals: atSignUp,
     people: { signUp: "invitation", plan: "free", oidc: [] },

@@ -46,7 +46,7 @@ async function statusesOf(
   return statuses;
 }
 
-test("of 700 wrong keys at once from one address 300 are 401 and 400 are 429, which good keys never meet", async () => {
+test("of 700 parallel wrong keys from one address 300 get 401 and 400 get 429; valid keys still work", async () => {
   const address = "203.0.113.1";
   const paths = ["/credits", "/keys", "/generation", "/admin/overview", "/models"];
   expect(
@@ -83,7 +83,7 @@ test("of 700 wrong keys at once from one address 300 are 401 and 400 are 429, wh
   expect((await guess({ address: "203.0.113.2", headers: bearer(wrongKey) })).status).toBe(401);
 });
 
-test("a 429 to a wrong key speaks the client's dialect", async () => {
+test("a 429 for a wrong key has the error format of the client's dialect", async () => {
   const address = "203.0.113.3";
   await statusesOf(300, () => ({ address, headers: bearer(wrongKey) }));
   const send = (path: string, headers: Record<string, string>): Promise<Response> =>
@@ -106,7 +106,7 @@ test("a 429 to a wrong key speaks the client's dialect", async () => {
   }
 });
 
-test("keys that were revoked count alike, and a whole IPv6 network as one", async () => {
+test("revoked keys count as wrong ones, and an IPv6 /64 network counts as one address", async () => {
   const made: unknown = await (
     await gateway.post("/keys", { name: "short-lived" }, { headers: bearer(testManagementKey) })
   ).json();
@@ -125,7 +125,7 @@ test("keys that were revoked count alike, and a whole IPv6 network as one", asyn
   expect((await guess({ address: "2001:db8:1:3::1", headers: bearer(secret) })).status).toBe(401);
 });
 
-test("cookies that open nothing count as keys do, and a session of the same address goes on", async () => {
+test("invalid session cookies count as wrong keys, and a valid session of the address still works", async () => {
   const address = "203.0.113.4";
   const cookie = (value: string): Record<string, string> => ({
     cookie: `${brand.sessionCookie}=${value}`,

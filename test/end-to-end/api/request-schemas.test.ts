@@ -74,7 +74,7 @@ const shown = ({ path, value, status, text }: Outcome): string =>
   `${path} = ${JSON.stringify(value)}: ${status} ${text.slice(0, 200)}`;
 
 test.each(operations)(
-  "POST %s refuses what its published schema refuses, by name, and nothing else",
+  "POST %s rejects what its published schema rejects, naming the field, and nothing else",
   async (path, base) => {
     const schema = at(document, `paths.${path}.post.requestBody.content`);
     const published = isObject(schema) ? at(schema["application/json"], "schema") : undefined;

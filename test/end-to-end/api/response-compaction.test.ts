@@ -70,7 +70,7 @@ test("the model summarises the conversation, charged and recorded like any other
   );
 });
 
-test("OpenAI's client compacts, and goes on with the output as it came", async () => {
+test("OpenAI's client can continue with the compacted output as it is", async () => {
   summarise();
   const compacted = await client.responses.compact({ model: "acme/large", input: "I am Alice." });
   const [item] = compacted.output;
@@ -84,7 +84,7 @@ test("OpenAI's client compacts, and goes on with the output as it came", async (
   expect(at(second, "content")).toBe("Who am I?");
 });
 
-test("a stored conversation is compacted, and a stored compaction is continued", async () => {
+test("a stored conversation can be compacted, and a stored compaction continued", async () => {
   const first = await client.responses.create({ model: "acme/large", input: "I am Alice." });
   summarise();
   const compacted = await client.responses.compact({
@@ -114,7 +114,7 @@ test.each([
   [{ model: undefined, input: "x" }, "model"],
   [{}, "input"],
   [{ input: [{ type: "message" }] }, "input[0].role"],
-])("%j is refused by name", async (body, param) => {
+])("%j returns 400 that names the field", async (body, param) => {
   expect(await errorOf(await compact(body))).toMatchObject({
     status: 400,
     code: "bad_request",
@@ -122,7 +122,7 @@ test.each([
   });
 });
 
-test("a damaged item is refused by its place", async () => {
+test("a damaged compaction item returns 400 that names its position", async () => {
   const refused = await gateway.post("/responses", {
     model: "acme/large",
     input: [

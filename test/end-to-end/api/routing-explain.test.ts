@@ -49,7 +49,7 @@ const explain = async (changes: object = {}): Promise<Explanation> => {
   return (await response.json()) as Explanation;
 };
 
-test("candidates stand in their order, with reasons, costs and the hold", async () => {
+test("candidates are in order, with reasons, costs and the hold", async () => {
   const {
     candidates,
     left_out: leftOut,
@@ -66,7 +66,7 @@ test("candidates stand in their order, with reasons, costs and the hold", async 
   expect(hold).toBeCloseTo(0.0031, 3);
 });
 
-test("who was left out is named with the rule", async () => {
+test("excluded providers are named with the rule", async () => {
   const { candidates, left_out: leftOut } = await explain({ provider: { zdr: true } });
   expect(candidates.map(({ provider: id }) => id)).toEqual(["private"]);
   expect(leftOut.map(({ provider: id, rule }) => `${id}: ${rule}`).toSorted()).toEqual([
@@ -75,14 +75,14 @@ test("who was left out is named with the rule", async () => {
   ]);
 });
 
-test("a request that nobody may serve is explained, not refused", async () => {
+test("a request without an eligible provider is explained, not refused", async () => {
   expect(await explain({ provider: { max_price: { prompt: "0.1" } } })).toMatchObject({
     candidates: [],
     error: { code: "no_upstream" },
   });
 });
 
-test("nothing was sent, held or recorded by any of this; a served request keeps its trail", async () => {
+test("explaining sends, holds and records nothing, and a served request records its routing", async () => {
   expect([upstream.requests.length, gateway.app.ledger.openHoldCount]).toEqual([0, 0]);
   const served = await gateway.post("/chat/completions", {
     ...chat,
@@ -98,7 +98,7 @@ test("nothing was sent, held or recorded by any of this; a served request keeps 
   });
 });
 
-test("a request that the key cannot bear whole is told what it would be given, and one that it cannot bear at all why", async () => {
+test("explains a request beyond the key's limit with its reduced hold, or with insufficient_balance", async () => {
   const { key } = (await (
     await gateway.post(
       "/keys",

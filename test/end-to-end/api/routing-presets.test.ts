@@ -38,7 +38,7 @@ afterAll(async () => {
 const served = async (fields: Record<string, unknown>): Promise<string | null> =>
   (await gateway.post("/chat/completions", chatRequest(fields))).headers.get("x-service-model");
 
-describe("a request for a preset", () => {
+describe("a request for a routing preset", () => {
   test.each([
     ["service/auto", {}, "acme/large"],
     ["SERVICE/Auto", {}, "acme/large"],
@@ -54,7 +54,7 @@ describe("a request for a preset", () => {
     expect(await served({ model: id, ...fields })).toBe(expected);
   });
 
-  test("without a member that can be reached: 404", async () => {
+  test("without a reachable member returns 404", async () => {
     const response = await gateway.post(
       "/chat/completions",
       chatRequest({ model: "service/hermes" }),
@@ -68,7 +68,7 @@ describe("a request for a preset", () => {
 });
 
 describe("the catalog", () => {
-  test("lists those presets that can serve, with the facts of their members", async () => {
+  test("lists presets that can serve, with their members, prices and context length", async () => {
     const models = listAt(await (await gateway.get("/models")).json(), "data");
     const presets = models.filter((entry) => textAt(entry, "id").startsWith("service/"));
     expect(presets.map((entry) => textAt(entry, "id"))).toEqual([
@@ -88,7 +88,7 @@ describe("the catalog", () => {
     });
   });
 
-  test("shows one of them", async () => {
+  test("returns a single preset", async () => {
     const preset: unknown = await (await gateway.get("/models/service/free")).json();
     expect(at(preset, "members")).toEqual(["acme/gift:free"]);
     expect(at(preset, "pricing.prompt")).toBe("0");

@@ -63,7 +63,7 @@ async function ask(
   return `${response.headers.get("x-service-provider-chain")}${moved === null ? "" : ` moved=${moved}`}`;
 }
 
-test("a session stays where it was served, on each surface, named in the body or by header", async () => {
+test("a session stays with its provider, on each surface, named in the body or the header", async () => {
   for (const [path, body] of surfaces) {
     expect(await ask(path, body)).toBe("first");
     const session = `s of ${path}`;
@@ -79,7 +79,7 @@ test("a session stays where it was served, on each surface, named in the body or
   }
 });
 
-test("a session that has to move says so once, and stays at its new place", async () => {
+test("a session that moves reports it once and stays with its new provider", async () => {
   const [path, body] = surfaces[0] ?? ["", {}];
   const session = { ...body, session_id: "s" };
   expect(await ask(path, { ...session, provider: { only: ["second"] } })).toBe("second");
@@ -94,7 +94,7 @@ test("a session that has to move says so once, and stays at its new place", asyn
   expect(await ask(path, session)).toBe("first");
 });
 
-test("a session id has at most 256 characters, in the body and in the header", async () => {
+test("a session id is limited to 256 characters, in the body and the header", async () => {
   for (const [path, body] of surfaces) {
     const longest = "s".repeat(256);
     expect(await ask(path, { ...body, session_id: longest })).toBe("first");

@@ -74,7 +74,7 @@ async function explained(gateway: TestGateway): Promise<{ order: string[]; leftO
   };
 }
 
-test("a provider whose budget of the day is spent is left out until the next day, and says so where nobody else is", async () => {
+test("a provider with a spent daily budget is excluded until the next day, or 503 if it is the only one", async () => {
   const { gateway, clock } = await open({ budget_usd_per_day: 0.000_000_01 });
   expect(await chainOf(gateway)).toBe("first");
   expect(await chainOf(gateway)).toBe("second");
@@ -92,7 +92,7 @@ test("a provider whose budget of the day is spent is left out until the next day
   expect(await chainOf(gateway)).toBe("first");
 });
 
-test("one that cannot be reached is asked last, then left out, then asked last again, and told of with each change", async () => {
+test("an unreachable provider is tried last, then excluded, then tried last, with an event each time", async () => {
   const { gateway, clock } = await open({}, refusingBaseUrl());
   const only = { provider: { only: ["first"] } };
   for (let count = 0; count < 5; count += 1) await chainOf(gateway, only);
@@ -111,7 +111,7 @@ test("one that cannot be reached is asked last, then left out, then asked last a
   expect(events.map(({ to }) => to)).toEqual(["down", "degraded"]);
 });
 
-test("a provider that fails its fallbacks gets a hundred of them, then it is passed over, which the record says", async () => {
+test("a failing provider gets a hundred fallbacks, then is skipped with retry_budget in the record", async () => {
   const [sick, well] = [await startFaultUpstream(), await startFaultUpstream()];
   sick.script(json(chatError("no"), { status: 500 }));
   const priced = (id: string, baseUrl: string, price: string) =>

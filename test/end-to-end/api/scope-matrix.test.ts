@@ -56,7 +56,7 @@ async function ask(
   return { status: response.status, required };
 }
 
-describe.each(scopes.map((scope) => [scope]))("a management key that holds %s alone", (scope) => {
+describe.each(scopes.map((scope) => [scope]))("a management key with only %s", (scope) => {
   test.each(scoped)("at %s", async (name, row) => {
     const wanted = coversScope([scope], row.scope)
       ? { status: row.accepted ?? 200, required: undefined }
@@ -97,14 +97,17 @@ const granted: Partial<Record<Scope, readonly string[]>> = {
   "write:security": ["POST /security/ip-allowlist", "DELETE /security/ip-allowlist/:id"],
 };
 
-test.each(Object.entries(granted))("the contract's row %s grants what it says", (scope, names) => {
-  const declared = endpoints
-    .filter(({ access }) => access.managementScope === scope)
-    .map(({ method, path }) => `${method} ${path}`);
-  expect(declared).toEqual(expect.arrayContaining([...names]));
-});
+test.each(Object.entries(granted))(
+  "the routes with scope %s are those of the contract",
+  (scope, names) => {
+    const declared = endpoints
+      .filter(({ access }) => access.managementScope === scope)
+      .map(({ method, path }) => `${method} ${path}`);
+    expect(declared).toEqual(expect.arrayContaining([...names]));
+  },
+);
 
-test("no scope opens analytics to writing, and none opens an inference route", () => {
+test("no scope allows writing analytics or calling an inference route", () => {
   const writing = endpoints.filter(
     ({ method, path }) => method !== "GET" && path.startsWith("/analytics/"),
   );
@@ -118,7 +121,7 @@ test("no scope opens analytics to writing, and none opens an inference route", (
   ).toEqual(["/routing/explain"]);
 });
 
-test("roles hold scopes of the contract, members no credentials of others and no security", () => {
+test("roles have only documented scopes, and members no security or management key scopes", () => {
   for (const role of roles)
     expect(scopesOf(role).every((scope) => scopes.includes(scope))).toBe(true);
   for (const scope of [

@@ -54,7 +54,7 @@ afterAll(async () => {
   storage.remove();
 });
 
-test.each(rows)("a key with %s alone may %j", async (scope, allowed) => {
+test.each(rows)("a key with only %s may call %j", async (scope, allowed) => {
   for (const request of requests) {
     const [method = "", path = ""] = request.split(" ");
     const response = await fetch(gateway.baseUrl + path, {
@@ -66,7 +66,7 @@ test.each(rows)("a key with %s alone may %j", async (scope, allowed) => {
   }
 });
 
-test("the inference scope of a management key opens no inference: 401", async () => {
+test("the inference scope of a management key does not allow inference and returns 401", async () => {
   const response = await gateway.post(
     "/chat/completions",
     {},

@@ -46,7 +46,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
       body: { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] },
     });
 
-  test("an entry has its record, is listed, shuts everybody else out of every kind of route, and goes again", async () => {
+  test("adding an entry blocks other addresses on every kind of route until it is deleted", async () => {
     const response = await add({ cidr: "203.0.113.99/24", description: "The office" });
     expect(response.status).toBe(200);
     const entry: unknown = await response.json();
@@ -88,7 +88,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     expect((await chat(elsewhere)).status).toBe(200);
   });
 
-  test("nobody locks themselves out unawares: neither by adding nor by deleting", async () => {
+  test("adding or deleting an entry that locks the caller out needs confirmation", async () => {
     const refused = await errorOf(await add({ cidr: "192.0.2.0/24" }));
     expect(refused).toMatchObject({ status: 400, code: "bad_request", param: "confirm" });
     expect(at(refused.metadata, "caller_address")).toBe(office);
@@ -115,7 +115,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     expect((await ask("GET", "/keys")).status).toBe(200);
   });
 
-  test("a secret that is tried from elsewhere does not count as used", async () => {
+  test("a key refused by the allowlist does not count as used", async () => {
     const created: unknown = await (
       await ask("POST", "/keys", { body: { name: "stolen" } })
     ).json();
@@ -137,12 +137,12 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     [{ cidr: "0x7f.1" }, 400, "cidr"],
     [{ cidr: office, confirm: "yes" }, 400, "confirm"],
     [{ cidr: office, description: 5 }, 400, "description"],
-  ])("%j is refused", async (body, status, param) => {
+  ])("%j returns an error that names the field", async (body, status, param) => {
     expect(await errorOf(await add(body))).toMatchObject({ status, param });
     expect(await list()).toEqual([]);
   });
 
-  test("a range is listed once, also of two that come at the same time", async () => {
+  test("a range is listed once, even when added twice in parallel", async () => {
     const answers = await Promise.all([
       add({ cidr: "203.0.113.0/24" }),
       add({ cidr: "203.0.113.128/24" }),
@@ -151,7 +151,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     await clear();
   });
 
-  test("another workspace has a list of its own, and the list outlives the process", async () => {
+  test("each workspace has its own allowlist, and it survives a restart", async () => {
     await add({ cidr: `${office}/32` });
     const [entry] = await list();
     expect(await list(strangersKey)).toEqual([]);
@@ -165,7 +165,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
   });
 });
 
-test("somebody shut out of a workspace can still see where they are, go to another one and end sessions, and nothing more", async () => {
+test("someone locked out can only read the session, switch workspaces and end sessions", async () => {
   const peopled = await startPeopled(undefined, { trustProxy: true });
   const { owner } = peopled;
   owner.headers = { "x-forwarded-for": office };

@@ -64,7 +64,7 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     };
   };
 
-  test("a workspace's zdr and blocked providers hold from the next request on, over a restart, and for it alone", async () => {
+  test("a workspace's zdr and blocked providers apply from the next request, to it alone, across a restart", async () => {
     expect(await servedBy()).toBe("keeps");
     expect(await (await demand({ zdr: true })).json()).toEqual({
       zdr: true,
@@ -93,7 +93,7 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     expect(await servedBy()).toBe("keeps");
   });
 
-  test("a key's own demands hold for it and for the keys that it makes, beside those of the workspace", async () => {
+  test("a key's own settings apply to it and its child keys, in addition to the workspace's", async () => {
     const { secret, hash, id } = await newKey();
     const child = textAt(
       await (await workspaces.as(secret)("POST", "/key/children", { name: "child" })).json(),
@@ -116,7 +116,7 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     expect(await servedBy(textAt(rotated, "key"))).toBe("forgets");
   });
 
-  test("zero retention is demanded on any of four levels, and each is enough", async () => {
+  test("zero data retention can be required on any of four levels, and each is sufficient", async () => {
     const { hash, secret } = await newKey();
     const slug = "forgetful";
     await workspaces.own("POST", "/presets", {
@@ -161,7 +161,7 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     expect(await servedBy()).toBe("keeps");
   });
 
-  test("a misspelt provider is refused, and nothing changes", async () => {
+  test("an unknown provider returns 400, and nothing changes", async () => {
     const refused = await errorOf(
       await demand({ zdr: true, blocked_providers: ["keeps", "keps"] }),
     );
@@ -174,7 +174,7 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     expect(await servedBy()).toBe("keeps");
   });
 
-  test("the list of credentials tells each one's reach and what is worth a look, and no secret", async () => {
+  test("the list of credentials shows their access and warnings, and no secret", async () => {
     const { secret, hash, id } = await newKey();
     await demand({ zdr: true }, `/security/keys/${hash}`);
     const text = await (await workspaces.own("GET", "/security/keys")).text();

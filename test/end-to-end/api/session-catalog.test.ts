@@ -9,7 +9,7 @@ import { engines } from "./two-workspaces.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 
-describe.each(engines)("the catalog for people who signed in, on %s", (_, freshUrl) => {
+describe.each(engines)("the catalog for a session, on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let people: PeopledGateway;
   let owner: Browser;
@@ -43,7 +43,7 @@ describe.each(engines)("the catalog for people who signed in, on %s", (_, freshU
       .map((model) => textAt(model, "id"))
       .filter((id) => id.startsWith("acme/"));
 
-  test("shows presets, and leaves out what the workspace blocks, as it does for its keys", async () => {
+  test("shows presets and leaves out models that the workspace blocks", async () => {
     expect(at(await people.stranger().json("GET", "/models"), "presets")).toBeUndefined();
     expect(textAt(await owner.json("GET", "/models"), "presets.0.slug")).toBe("brief");
     expect(await models(owner)).toEqual(["acme/both", "acme/one"]);
@@ -59,7 +59,7 @@ describe.each(engines)("the catalog for people who signed in, on %s", (_, freshU
     await owner.json("PATCH", "/security/privacy", { blocked_providers: [] });
   });
 
-  test("a session that has ended sees what anybody sees", async () => {
+  test("shows an ended session the anonymous list", async () => {
     const left = people.stranger();
     await left.signIn("owner@example.com", "the owner's long password");
     const cookies = new Map(left.cookies);
@@ -69,7 +69,7 @@ describe.each(engines)("the catalog for people who signed in, on %s", (_, freshU
     expect(at(await left.json("GET", "/models"), "presets")).toBeUndefined();
   });
 
-  test("routing is explained for the workspace: nothing is sent, charged, kept or audited", async () => {
+  test("explains routing for the workspace without sending, charging, storing or auditing anything", async () => {
     const explained = await owner.json("POST", "/routing/explain", {
       model: "acme/both",
       messages,
@@ -88,7 +88,7 @@ describe.each(engines)("the catalog for people who signed in, on %s", (_, freshU
     expect(audit.map((entry) => textAt(entry, "action"))).not.toContain("POST /routing/explain");
   });
 
-  test("another site cannot ask in the browser of somebody who signed in", async () => {
+  test("cannot be read by another site in the browser of a signed-in user", async () => {
     const { origin } = owner;
     owner.origin = "https://elsewhere.example";
     const body = { model: "acme/both", messages };
@@ -99,7 +99,7 @@ describe.each(engines)("the catalog for people who signed in, on %s", (_, freshU
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("usage, speed and uptime of all models come in one answer each", async () => {
+  test("returns usage, speed and uptime of all models in one response each", async () => {
     const key = textAt(await owner.json("POST", "/keys", { name: "asks" }), "key");
     for (const model of ["acme/one", "acme/one", "acme/both"]) {
       const answer = await people

@@ -22,7 +22,7 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     return browser;
   };
 
-  test("begin with the right password, and say who is there", async () => {
+  test("start with the right password and report the user and the workspace", async () => {
     const browser = peopled.stranger();
     const answer = await browser.signIn("owner@example.com", ownersPassword);
     const [cookie = ""] = answer.headers.getSetCookie();
@@ -41,15 +41,15 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
   test.each([
     ["a wrong password", "owner@example.com", "not the password", 401],
     ["an unknown address", "nobody@example.com", ownersPassword, 401],
-    ["no address", "owner", ownersPassword, 400],
-  ])("do not begin with %s", async (_name, email, password, status) => {
+    ["an invalid address", "owner", ownersPassword, 400],
+  ])("do not start with %s", async (_name, email, password, status) => {
     const browser = peopled.stranger();
     expect((await browser.signIn(email, password)).status).toBe(status);
     expect(browser.cookies.size).toBe(0);
     expect((await browser.api("GET", "/session")).status).toBe(401);
   });
 
-  test("end with signing out", async () => {
+  test("end when the user signs out", async () => {
     const browser = await signedIn();
     const cookie = browser.cookies.get(brand.sessionCookie) ?? "";
     expect((await browser.ask("POST", "/api/auth/sign-out")).status).toBe(200);
@@ -58,7 +58,7 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     expect((await browser.api("GET", "/session")).status).toBe(401);
   });
 
-  test("are listed, and one that is revoked is refused with its next request", async () => {
+  test("are listed, and a revoked one is refused at the next request", async () => {
     const [here, elsewhere] = [await signedIn(), await signedIn()];
     elsewhere.headers = { "user-agent": "elsewhere" };
     const other = textAt(await elsewhere.json("GET", "/session"), "id");
@@ -79,20 +79,20 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     expect((await here.api("GET", "/keys")).status).toBe(200);
   });
 
-  test("end but for the one that asks", async () => {
+  test("can all be ended except the current one", async () => {
     const [here, elsewhere] = [await signedIn(), await signedIn()];
     expect(at(await here.json("DELETE", "/sessions"), "count")).toBeGreaterThan(0);
     expect((await elsewhere.api("GET", "/session")).status).toBe(401);
     expect(listAt(await here.json("GET", "/sessions"), "data")).toHaveLength(1);
   });
 
-  test("outlive a restart", async () => {
+  test("survive a restart", async () => {
     const browser = await signedIn();
     if (peopled.gateway().app.storage.kind === "postgres") await peopled.restart();
     expect((await browser.api("GET", "/session")).status).toBe(200);
   });
 
-  test("of somebody who changes the password end elsewhere", async () => {
+  test("on other devices end when the password is changed", async () => {
     const [here, elsewhere] = [await signedIn(), await signedIn()];
     const before = here.cookies.get(brand.sessionCookie);
     const change = (current: string, wanted: string): Promise<Response> =>
@@ -116,7 +116,7 @@ describe("a session's cookie", () => {
   });
   afterAll(() => peopled.stop());
 
-  test("is of no use without our signature", async () => {
+  test("is invalid without the gateway's signature", async () => {
     const { owner } = peopled;
     const cookie = decodeURIComponent(owner.cookies.get(brand.sessionCookie) ?? "");
     const [token = "", signature = ""] = cookie.split(".");
@@ -135,7 +135,7 @@ describe("a session's cookie", () => {
     }
   });
 
-  test("is secure where people reach the service by https", async () => {
+  test("is Secure when the public URL is https", async () => {
     const secure = await startPeopled(undefined, {
       publicUrl: () => "https://gateway.example.com",
     });
@@ -150,14 +150,14 @@ describe("a session's cookie", () => {
     await secure.stop();
   });
 
-  test("is given to programs that are no browser, too", async () => {
+  test("is given to programs that are not browsers", async () => {
     const program = peopled.stranger();
     program.origin = null;
     expect((await program.signIn("owner@example.com", ownersPassword)).status).toBe(200);
     expect((await program.api("GET", "/keys")).status).toBe(200);
   });
 
-  test("is not looked at beside a key, however good it is", async () => {
+  test("is ignored when the request has an authorization header, even an invalid one", async () => {
     peopled.owner.headers = { authorization: "Bearer ak_live_unknown" };
     expect((await peopled.owner.api("GET", "/keys")).status).toBe(401);
     peopled.owner.headers = {};
@@ -165,7 +165,7 @@ describe("a session's cookie", () => {
   });
 });
 
-describe("what another site makes a browser send", () => {
+describe("a browser request with the origin of", () => {
   let peopled: PeopledGateway;
   beforeAll(async () => {
     peopled = await startPeopled(undefined);
@@ -174,16 +174,21 @@ describe("what another site makes a browser send", () => {
 
   const body = { name: "forged" };
   const rows: [name: string, origin: string | null, site: string | undefined, status: number][] = [
-    ["our own page", "http://127.0.0.1", "same-origin", 200],
-    ["our own page in a browser without Sec-Fetch-Site", "http://127.0.0.1", undefined, 200],
+    ["the gateway's own page", "http://127.0.0.1", "same-origin", 200],
+    [
+      "the gateway's own page in a browser without Sec-Fetch-Site",
+      "http://127.0.0.1",
+      undefined,
+      200,
+    ],
     ["another site", "https://evil.example", "cross-site", 403],
     ["another site in a browser without Sec-Fetch-Site", "https://evil.example", undefined, 403],
-    ["a neighbour under the same domain", "http://other.127.0.0.1", "same-site", 403],
+    ["a sibling subdomain", "http://other.127.0.0.1", "same-site", 403],
     ["another port", "http://127.0.0.1:81", "same-site", 403],
     ["a sandboxed frame", "null", "cross-site", 403],
     ["a sandboxed frame in a browser without Sec-Fetch-Site", "null", undefined, 403],
-    ["something that says nothing of itself", null, undefined, 403],
-    ["a typed address", null, "none", 403],
+    ["no origin and no Sec-Fetch-Site", null, undefined, 403],
+    ["a typed URL", null, "none", 403],
   ];
   test.each(rows)("%s", async (_, origin, site, status) => {
     const { owner } = peopled;
@@ -200,12 +205,27 @@ describe("what another site makes a browser send", () => {
   });
 
   const hosts: [name: string, origin: string, host: string, status: number][] = [
-    ["our own page under another name", "http://gateway.lan:8787", "gateway.lan:8787", 200],
-    ["our own page under another name by TLS", "https://gateway.lan", "GATEWAY.lan", 200],
-    ["another name than that of the request", "http://other.lan:8787", "gateway.lan:8787", 403],
-    ["another port of that name", "http://gateway.lan", "gateway.lan:8787", 403],
-    ["that name in a scheme of extensions", "chrome-extension://gateway.lan", "gateway.lan", 403],
-    ["the public name in another scheme", "https://127.0.0.1", "127.0.0.1", 403],
+    [
+      "the gateway's own page under another host name",
+      "http://gateway.lan:8787",
+      "gateway.lan:8787",
+      200,
+    ],
+    [
+      "the gateway's own page under another host name by TLS",
+      "https://gateway.lan",
+      "GATEWAY.lan",
+      200,
+    ],
+    ["a host name other than the request's", "http://other.lan:8787", "gateway.lan:8787", 403],
+    ["another port of the request's host name", "http://gateway.lan", "gateway.lan:8787", 403],
+    [
+      "the request's host name in an extension's scheme",
+      "chrome-extension://gateway.lan",
+      "gateway.lan",
+      403,
+    ],
+    ["the public host name in another scheme", "https://127.0.0.1", "127.0.0.1", 403],
   ];
   test.each(hosts)("%s", async (_, origin, host, status) => {
     const { owner } = peopled;
@@ -217,8 +237,8 @@ describe("what another site makes a browser send", () => {
   });
 });
 
-describe("guessing", () => {
-  test("is stopped after ten tries at one account, and the owner signs in from elsewhere", async () => {
+describe("guessing passwords", () => {
+  test("is stopped after ten attempts at an account, and the owner can sign in from elsewhere", async () => {
     const peopled = await startPeopled(undefined, { trustProxy: true });
     const from = (address: string): Browser => {
       const browser = peopled.stranger();
@@ -241,7 +261,7 @@ describe("guessing", () => {
     await peopled.stop();
   });
 
-  test("by many at once is counted exactly", async () => {
+  test("in parallel is counted exactly", async () => {
     const peopled = await startPeopled(undefined, { trustProxy: true });
     const answers = await Promise.all(
       Array.from({ length: 25 }, () => {

@@ -42,7 +42,7 @@ async function signInAt(browser: Browser): Promise<{ end: string; signedIn: bool
   return comeBack(browser, textAt(await begun.json(), "url"));
 }
 
-describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
+describe.each(engines)("OpenID Connect sign-in on %s", (_, freshUrl) => {
   let provider: OidcTestProvider;
   const gateways: PeopledGateway[] = [];
   const entry = (signUp: boolean): OidcProvider => ({
@@ -77,7 +77,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     await provider.stop();
   });
 
-  test("makes an account with its workspace, and finds it again", async () => {
+  test("creates an account with its workspace and finds it again", async () => {
     provider.person = {
       sub: "new",
       email: "New@example.com",
@@ -108,7 +108,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     "foreign-issuer",
     "no-id-token",
   ] as const;
-  test.each(faults)("is refused with an ID token that has the fault %s", async (fault) => {
+  test.each(faults)("is refused for an ID token with the fault %s", async (fault) => {
     provider.person = {
       sub: fault,
       email: `${fault}@example.com`,
@@ -125,7 +125,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("does not take over an account with the same address; whoever is signed in links the two", async () => {
+  test("does not take over an account with the same address, and a signed-in user can link it", async () => {
     provider.person = {
       sub: "owner-there",
       email: "owner@example.com",
@@ -145,7 +145,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     expect(textAt(await browser.json("GET", "/session"), "user.name")).toBe("Olga Owner");
   });
 
-  test("comes back to the browser that went, and to pages of ours", async () => {
+  test("returns only to the browser that started it and only to the gateway's pages", async () => {
     provider.person = {
       sub: "state",
       email: "state@example.com",
@@ -172,7 +172,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     ["invitation", "verified", true],
     ["open", "unverified", true],
   ] as const)(
-    "with sign_up %s and an address that is %s, whoever is invited gets an account: %p",
+    "with sign_up %s and an address that is %s, an invited person gets an account: %p",
     async (policy, verified, signedIn) => {
       const other = await peopledWith(policy, false);
       const id = textAt(await other.owner.json("POST", "/organizations", { name: "Acme" }), "id");
@@ -196,7 +196,7 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     },
   );
 
-  test("lets nobody in before the owner account is claimed", async () => {
+  test("creates no account before the owner account is claimed", async () => {
     const url = await freshUrl();
     const people = { signUp: "open", plan: "free", oidc: [entry(true)] } as const;
     const gateway = await startGateway({

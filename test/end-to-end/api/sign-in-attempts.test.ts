@@ -21,7 +21,7 @@ const from = (browser: Browser, address: string): Browser => {
   return browser;
 };
 
-describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
+describe.each(engines)("sign-in attempts on %s", (_, freshUrl) => {
   const clock = new FakeClock(Date.now());
   let peopled: PeopledGateway;
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     return (await from(peopled.stranger(), address).signIn(email, password)).status;
   };
 
-  test("from one network of IPv6 count together, and another network is its own", async () => {
+  test("from one IPv6 network count together, and other networks are counted separately", async () => {
     const statuses: number[] = [];
     for (let host = 1; host <= 11; host += 1)
       statuses.push(await attempt(`2001:db8:1:1:${host}::${host}`));
@@ -42,7 +42,7 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     expect(await attempt("2001:db8:1:2::1", ownersPassword)).toBe(200);
   });
 
-  test("of strangers everywhere do not lock the owner out of a browser or a network that they signed in from", async () => {
+  test("from elsewhere do not lock the owner out of a known browser or network", async () => {
     clock.advance(1_000_000);
     const [known, atHome] = [from(peopled.stranger(), "192.0.2.10"), "192.0.2.77"];
     expect((await known.signIn(email, ownersPassword)).status).toBe(200);
@@ -77,7 +77,7 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     ).toBe(501);
   }, 240_000);
 
-  test("are in the audit log, failed and successful ones, and refused ones once", async () => {
+  test("are in the audit log, failed and successful ones, and rate-limited ones once", async () => {
     clock.advance(1_000_000);
     for (let tries = 0; tries < 14; tries += 1) await attempt("203.0.113.7");
     clock.advance(1);
@@ -112,7 +112,7 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
 });
 
 test.skipIf(!hasRedis)(
-  "attempts are shared by gateways on one database and outlive a restart",
+  "sign-in attempts are shared by gateways on one database and survive a restart",
   async () => {
     const url = await freshDatabase();
     const settings = { ...trusting, storageUrl: url, sharedUrl: await freshRedis() };

@@ -51,7 +51,7 @@ describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
   const sum = (amounts: readonly unknown[]): number =>
     Math.round(amounts.reduce<number>((total, amount) => total + Number(amount) * 1e9, 0));
 
-  test("a charge is explained by lines, buckets and transfers that each add up to it, also after a failover", async () => {
+  test("explains a charge with lines, buckets and transfers that each add up to it, also after a failover", async () => {
     upstream.enqueue(json(500, chatError("upstream is unwell")));
     const { id, cost } = await serve();
     const explanation = await explain(id);
@@ -81,7 +81,7 @@ describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
     expect(await explain(id, workspaces.own)).toEqual(explanation);
   });
 
-  test("a free request is explained as free, and no other workspace is told anything", async () => {
+  test("explains a free request as free, and returns 404 to other workspaces", async () => {
     const { id } = await serve(testLlmKey, { model: "acme/tiny:free", provider: undefined });
     const explanation = await explain(id);
     const sources = { monthly_usd: 0, topup_usd: 0, uncollected_usd: 0 };
@@ -92,7 +92,7 @@ describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
     ).toMatchObject({ status: 404 });
   });
 
-  test("reports add up to the spend, by model, provider, key and user, of deleted keys as well", async () => {
+  test("reports add up to the spend by model, provider, key and user, deleted keys included", async () => {
     const created: unknown = await (
       await workspaces.own("POST", "/keys", { name: '=HYPERLINK("x"), "quoted"' })
     ).json();
@@ -125,7 +125,7 @@ describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
     expect(rows.join("\n")).toContain('"\'=HYPERLINK(""x""), ""quoted"""');
   });
 
-  test("another workspace's report is empty, and a range is bounded", async () => {
+  test("another workspace's report is empty, and a range that is too long returns 400", async () => {
     expect(await (await workspaces.stranger("GET", "/analytics/spend")).json()).toMatchObject({
       total_cost: 0,
       data: [],

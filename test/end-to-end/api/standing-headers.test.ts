@@ -34,7 +34,7 @@ const bodies: Record<string, unknown> = {
 };
 
 test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
-  "%s carries trace id and rate limits, whatever it answers",
+  "%s has the trace id and the rate limit headers on every response",
   async (_, endpoint) => {
     const { method, base, path, access, counting } = endpoint;
     const url =

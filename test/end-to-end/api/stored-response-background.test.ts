@@ -49,7 +49,7 @@ async function follow(path: string) {
   };
 }
 
-test("events are followed as they come, from any of them on, and replayed afterwards", async () => {
+test("a stream follows events as they arrive, from any event on, and replays them afterwards", async () => {
   const { id, run, path } = await begin();
   expect(await json("GET", path)).toMatchObject({ id, status: "in_progress" });
   run.event("response.created", { response: { id } });
@@ -74,7 +74,7 @@ test("events are followed as they come, from any of them on, and replayed afterw
   expect(await replayed("&starting_after=3")).toEqual([]);
 });
 
-test("cancelling stops the work, twice is once, and what has ended is answered as it is", async () => {
+test("cancelling aborts the work, is idempotent and returns an ended response unchanged", async () => {
   const { id, run, path } = await begin();
   run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
   const cancelled = await json("POST", `${path}/cancel`);
@@ -90,7 +90,7 @@ test("cancelling stops the work, twice is once, and what has ended is answered a
   );
 });
 
-test("deleting stops the work, and lets its followers go", async () => {
+test("deleting aborts the work and ends the streams that follow it", async () => {
   const { run, path } = await begin();
   run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
   run.event("response.created");

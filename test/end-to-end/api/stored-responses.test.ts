@@ -48,7 +48,7 @@ describe.each(routes)("%s a response", (_, request) => {
     message: `Response with id '${id}' not found.`,
   });
 
-  test("of another workspace is as if there were none", async () => {
+  test("of another workspace returns 404, the same as for an unknown one", async () => {
     const id = await keep({ background: true });
     const [method, path] = request(id);
     expect(await errorOf(await stage.ask(method, path, keys.stranger))).toMatchObject(notFound(id));
@@ -56,7 +56,7 @@ describe.each(routes)("%s a response", (_, request) => {
   });
 
   test.each([responseId(0xfff), "resp_1", "gen_1", "%25", "%00"])(
-    "that there is not (%s) is not found",
+    "that does not exist (%s) returns 404",
     async (id) => {
       const [method, path] = request(id);
       expect(await errorOf(await stage.ask(method, path))).toMatchObject(
@@ -66,7 +66,7 @@ describe.each(routes)("%s a response", (_, request) => {
   );
 });
 
-test("a response is retrieved as it was kept, by every key of its workspace, under both bases", async () => {
+test("a response is retrieved as stored, by every key of its workspace, under both base URLs", async () => {
   const id = await keep({
     record: { service_metadata: { requestId: "1" }, output_text: "Grüße 😀" },
   });
@@ -88,7 +88,7 @@ test("a response is retrieved as it was kept, by every key of its workspace, und
   expect(await other.text()).toBe(expected);
 });
 
-test("a response under way shows the status that it has now", async () => {
+test("a running response has its current status", async () => {
   const id = responseId(++count);
   await stage.responses.insert(queuedJob(id));
   expect(await json("GET", `/responses/${id}`)).toEqual(
@@ -118,7 +118,7 @@ describe("input items", () => {
     ["?order=asc&limit=100&after=msg_27", ids(28, 29), false],
     ["?limit=1", ["msg_29"], true],
   ];
-  test.each(pages)("a page: %p", async (query, expected, more) => {
+  test.each(pages)("return the page %p", async (query, expected, more) => {
     const page = (await json("GET", path + query)) as { data: { id: string; type: string }[] };
     expect(page).toMatchObject({
       object: "list",
@@ -138,7 +138,7 @@ describe("input items", () => {
     ["limit=", "limit"],
     ["order=up", "order"],
     ["after=msg_none", "after"],
-  ])("%s is refused", async (query, param) => {
+  ])("%s returns 400", async (query, param) => {
     expect(await errorOf(await stage.ask("GET", `${path}?${query}`))).toMatchObject({
       status: 400,
       code: "bad_request",
@@ -146,7 +146,7 @@ describe("input items", () => {
     });
   });
 
-  test("without ids get some, by which they are paged", async () => {
+  test("without ids get ids that work as cursors", async () => {
     const bare = `/responses/${await keep({ inputItems: [question("1"), question("2")] })}/input_items?order=asc`;
     const {
       data: [first, second],
@@ -157,7 +157,7 @@ describe("input items", () => {
   });
 });
 
-test("a deleted response is gone", async () => {
+test("a deleted response returns 404", async () => {
   const id = await keep();
   expect(await json("DELETE", `/responses/${id}`)).toEqual({
     id,
@@ -186,7 +186,7 @@ test.each([
   ["stream=yes", "stream"],
   ["stream=true&starting_after=x", "starting_after"],
   ["stream=true&starting_after=-1", "starting_after"],
-])("%s is refused", async (query, param) => {
+])("%s returns 400", async (query, param) => {
   const id = await keep({ background: true });
   expect(await errorOf(await stage.ask("GET", `/responses/${id}?${query}`))).toMatchObject({
     status: 400,

@@ -43,7 +43,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
   const isSignedIn = async (browser: Browser): Promise<boolean> =>
     (await browser.api("GET", "/session")).status === 200;
 
-  test("is set up with the password, and in force once a code of the app was given", async () => {
+  test("is set up with the password and enabled once a code of the authenticator app is confirmed", async () => {
     const { owner } = peopled;
     expect((await post(owner, "/two-factor/enable", { password: "not the password" })).status).toBe(
       400,
@@ -69,7 +69,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(JSON.stringify(rows)).not.toContain(backupCodes[0] ?? "");
   });
 
-  test("is asked for after the password; a code works once", async () => {
+  test("is required after the password, and a code works once", async () => {
     const browser = await withPassword();
     expect(await isSignedIn(browser)).toBe(false);
     expect((await post(browser, "/sign-in/two-factor", { code: "000000" })).status).toBe(401);
@@ -85,14 +85,14 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(await isSignedIn(again)).toBe(false);
   });
 
-  test("is not given without the password before it", async () => {
+  test("is refused without the password first", async () => {
     const code = codeOf(uri, Date.now() + 30_000);
     expect((await post(peopled.stranger(), "/sign-in/two-factor", { code })).status).toBe(401);
     expect((await post(peopled.owner, "/sign-in/two-factor", { code })).status).toBe(401);
     expect((await post(peopled.stranger(), "/sign-in/two-factor", {})).status).toBe(400);
   });
 
-  test("may be a backup code, each once; others take their place", async () => {
+  test("can be a backup code, each once, and new codes replace the old ones", async () => {
     const [one = "", other = ""] = backupCodes;
     const [first, second] = [await withPassword(), await withPassword()];
     expect((await post(first, "/sign-in/two-factor", { backup_code: one })).status).toBe(200);
@@ -107,7 +107,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect((await post(second, "/sign-in/two-factor", { backup_code: fresh })).status).toBe(200);
   });
 
-  test("is in the audit log with what came of it", async () => {
+  test("is in the audit log with its outcome", async () => {
     const entries = listAt(await peopled.owner.json("GET", "/security/audit?limit=200"), "data");
     const outcomes = (action: string) =>
       new Set(
@@ -119,7 +119,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(outcomes("sign-in: backup code")).toEqual(new Set([200, 401]));
   });
 
-  test("is taken away with the password", async () => {
+  test("is disabled with the password", async () => {
     expect(
       (await post(peopled.owner, "/two-factor/disable", { password: "not the password" })).status,
     ).toBe(400);
@@ -130,7 +130,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test("is taken away by an operator, who is named in the audit log; sessions go on", async () => {
+  test("can be disabled by an operator, which is audited, and sessions continue", async () => {
     const { owner } = peopled;
     const userId = textAt(await owner.json("GET", "/session"), "user.id");
     const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });

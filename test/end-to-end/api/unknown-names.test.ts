@@ -25,7 +25,7 @@ const ofManagers = endpoints.filter(
   ({ base, access }) => base === "api" && access.managementScope !== undefined,
 );
 
-describe("unknown fields of bodies", () => {
+describe("unknown body fields", () => {
   test.each([
     ["POST", "/keys", { name: "typo", limitt: 5 }, "limitt", "did you mean limit?"],
     ["POST", "/keys", { nmae: "typo" }, "nmae", "did you mean name?"],
@@ -61,7 +61,7 @@ describe("unknown fields of bodies", () => {
     ["POST", "/admin/grants", { workspace_id: "w", ammount: 1 }, "ammount", "did you mean amount?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { limitt: 1 }, "limitt", "did you mean limit?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { hash: "f" }, "hash", "cannot be changed"],
-  ])("%s %s with %j names %s", async (method, path, body, param, hint) => {
+  ])("%s %s with %j returns 400 that names %s", async (method, path, body, param, hint) => {
     const refused = await errorOf(await send(method, path, body));
     expect(refused).toMatchObject({ status: 400, code: "bad_request", param });
     expect(refused.message).toContain(hint);
@@ -69,7 +69,7 @@ describe("unknown fields of bodies", () => {
 
   const withBody = ofManagers.filter(({ body }) => body !== undefined);
   test.each(withBody.map(({ method, path }) => [method, path]))(
-    "%s %s refuses a field that it does not know",
+    "%s %s returns 400 for an unknown field",
     async (method, path) => {
       const refused = await errorOf(await send(method, filled(path), { surely_unknown: 1 }));
       // Some are not set up here, or ask first whether there is what they change.
@@ -78,17 +78,17 @@ describe("unknown fields of bodies", () => {
     },
   );
 
-  test("nothing is made of a request that was refused", async () => {
+  test("a refused request creates nothing", async () => {
     await create({ name: "surely refused", limitt: 5 });
     const keys = listAt(await (await gateway.get("/keys", headers)).json(), "data");
     expect(keys.map((key) => at(key, "name"))).not.toContain("surely refused");
   });
 });
 
-describe("unknown parameters of queries", () => {
+describe("unknown query parameters", () => {
   const reading = ofManagers.filter(({ method }) => method === "GET");
   test.each(reading.map(({ path }) => [path]))(
-    "GET %s refuses a parameter that it does not know",
+    "GET %s returns 400 for an unknown parameter",
     async (path) => {
       expect(
         await errorOf(await gateway.get(`${filled(path)}?surely_unknown=1`, headers)),
@@ -100,13 +100,13 @@ describe("unknown parameters of queries", () => {
     },
   );
 
-  test("the parameter that was meant is named", async () => {
+  test("the error suggests the similar parameter", async () => {
     const refused = await errorOf(await gateway.get("/keys?include_disable=true", headers));
     expect(refused.message).toContain("did you mean include_disabled?");
   });
 
   test.each(["/models?client_version=0.169.0", "/models/count?beta=true"])(
-    "%s passes, as clients send it",
+    "%s is accepted because clients send it",
     async (path) => {
       expect((await gateway.get(path)).status).toBe(200);
     },
@@ -118,7 +118,7 @@ describe("allowed_endpoints", () => {
     ["/chat/completion", "/api/v1/chat/completions"],
     ["/api/v1/embedings", "/api/v1/embeddings"],
     ["v1/messages", "/api/v1/messages"],
-  ])("%s is refused, and %s is suggested", async (entry, meant) => {
+  ])("%s returns 400, and %s is suggested", async (entry, meant) => {
     const refused = await errorOf(
       await create({ name: "k", allowed_endpoints: ["/models", entry] }),
     );
@@ -130,7 +130,7 @@ describe("allowed_endpoints", () => {
     expect(refused.message).toContain(`did you mean ${meant}?`);
   });
 
-  test("paths are shown as callers write them, each once, however they were sent", async () => {
+  test("paths are shown in their public form, each once, in whatever form they were sent", async () => {
     const sent = [
       "/chat/completions",
       "/v1/chat/completions",
@@ -145,7 +145,7 @@ describe("allowed_endpoints", () => {
     expect(at(listed, "allowed_endpoints")).toEqual(shown);
   });
 
-  test("PATCH changes them, and the next request meets them", async () => {
+  test("PATCH changes the paths from the next request on", async () => {
     const made: unknown = await (
       await create({ name: "k", allowed_endpoints: ["/credits"] })
     ).json();
@@ -166,7 +166,7 @@ describe("allowed_endpoints", () => {
     expect(await ask()).toBe(200);
   });
 
-  test("PATCH changes models and tokens a minute, too", async () => {
+  test("PATCH changes allowed models and tokens per minute too", async () => {
     const made: unknown = await (
       await create({ name: "k", allowed_models: ["acme/large"], tpm: 100 })
     ).json();

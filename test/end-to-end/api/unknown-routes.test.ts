@@ -23,7 +23,7 @@ test.each([
   "/api/v1/models/acme/large/more",
   "/api/v1/keys/",
   "/api/v1/docs",
-])("%p is not an endpoint: 404", async (path) => {
+])("%p is not an endpoint and returns 404", async (path) => {
   for (const method of ["GET", "POST", "DELETE"]) {
     const error = await errorOf(await fetch(gateway.origin + path, { method }));
     expect(error).toMatchObject({
@@ -45,7 +45,7 @@ test.each([
   ["POST", "/models/count", "GET"],
   ["DELETE", "/generation/gen_1", "GET"],
   ["OPTIONS", "/credits", "GET"],
-])("%s %s is not taken: 405 that names what is", async (method, path, allow) => {
+])("%s %s returns 405 that names the allowed methods", async (method, path, allow) => {
   for (const base of ["/api/v1", "/v1"]) {
     const error = await errorOf(await fetch(gateway.origin + base + path, { method }));
     expect(error).toMatchObject({
@@ -57,7 +57,7 @@ test.each([
   }
 });
 
-test("HEAD answers as GET does, without a body", async () => {
+test("HEAD responds like GET without a body", async () => {
   const [head, get] = await Promise.all(
     ["HEAD", "GET"].map((method) => fetch(`${gateway.baseUrl}/models`, { method })),
   );
@@ -74,9 +74,12 @@ test.each([
   ["/generation/%25", 404],
   ["/generation/%00", 404],
   ["/logos/..%2f..%2fetc%2fpasswd", 404],
-])("a path with odd percent signs, %s, fails as any unknown record does", async (path, status) => {
-  expect(await errorOf(await gateway.get(path))).toMatchObject({ status, code: "not_found" });
-});
+])(
+  "a path with invalid percent-encoding, %s, returns the same error as an unknown record",
+  async (path, status) => {
+    expect(await errorOf(await gateway.get(path))).toMatchObject({ status, code: "not_found" });
+  },
+);
 
 /** Sends bytes as they are and reads what comes back until the connection ends. */
 function sendRaw(text: string): Promise<string> {
@@ -100,7 +103,7 @@ test.each([
   ["GET /healthz", "a/b"],
   ["GET /healthz", "a\r\nHost: b"],
   ["GET /healthz", "a:80x"],
-])("%s with the broken host %p is refused, and its connection ends", async (line, host) => {
+])("%s with the invalid host %p returns 400 and closes the connection", async (line, host) => {
   const answer = await sendRaw(`${line} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
   expect(answer).toStartWith("HTTP/1.1 400 ");
   expect(answer).toMatch(/x-service-trace-id: [0-9a-f]{32}/);
@@ -109,7 +112,7 @@ test.each([
 });
 
 test.each(["Content-Length: 2\r\nContent-Length: 2", "Content-Length: 2\r\nExpect: a-miracle"])(
-  "a request with %p is refused",
+  "a request with %p returns 400",
   async (lines) => {
     expect(
       await sendRaw(`POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n{}`),
@@ -118,7 +121,7 @@ test.each(["Content-Length: 2\r\nContent-Length: 2", "Content-Length: 2\r\nExpec
 );
 
 test.each(["a", "a:8787", "[::1]:8787", "127.0.0.1:", ""])(
-  "GET /healthz with the host %p is answered",
+  "GET /healthz with the host %p returns 200",
   async (host) => {
     expect(
       await sendRaw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),

@@ -88,7 +88,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
     [408, 408, "request_timeout"],
     [504, 504, "upstream_timeout"],
     [400, 400, "bad_request"],
-  ])("a provider that answers %d alone: %d", async (said, status, code) => {
+  ])("the only provider answers %d: %d", async (said, status, code) => {
     upstream.enqueue(failing(said));
     const response = await ask("/chat/completions", chatRequest({ provider: { only: ["one"] } }));
     expect(response.status).toBe(status);
@@ -99,7 +99,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
     });
   });
 
-  test("no route: what left the providers out, and no provider", async () => {
+  test("no eligible provider, or an unknown one: the record has the excluded providers", async () => {
     const response = await ask("/chat/completions", chatRequest({ provider: { zdr: true } }));
     expect(response.status).toBe(403);
     expect(await generation(`chatcmpl-${traceOf(response)}`)).toMatchObject({
@@ -124,7 +124,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
     });
   });
 
-  test("embeddings from the cache: found by their own id, free of charge", async () => {
+  test("embeddings from the cache are found by their own id and free of charge", async () => {
     const vectors = [{ object: "embedding", index: 0, embedding: [1] }];
     upstream.enqueue(
       json({
@@ -149,7 +149,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
     });
   });
 
-  test("what is refused before a provider is looked for leaves none", async () => {
+  test("a request refused before routing leaves no record", async () => {
     const invalid = await ask("/chat/completions", chatRequest({ temperature: "warm" }));
     const unknown = await ask("/chat/completions", chatRequest({ model: "acme/nothing" }));
     const stranger = await stage.as("sk-svc-v1-wrongwrongwrongwrongwrongwrongwrong")(
@@ -161,7 +161,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
       expect(await generation(traceOf(response))).toBeUndefined();
   });
 
-  test("each is explained in words, and usage counts what the records tell", async () => {
+  test("each record is explained in words, and usage counts match the records", async () => {
     const records = listAt(
       await (await stage.as(testManagementKey)("GET", "/analytics/generations")).json(),
       "data",

@@ -39,7 +39,7 @@ function upgrade(
 
 const paths = ["/v1/responses", "/api/v1/responses", "/v1/chat/completions"];
 test.each(paths)(
-  "a WebSocket on %s is refused at once, so that clients go on over HTTP",
+  "a WebSocket on %s returns 426 at once, so that clients continue over HTTP",
   async (path) => {
     const { body, ...head } = await upgrade(path);
     expect(head).toEqual({ status: 426, upgrade: "HTTP/1.1", retry: "false" });
@@ -47,10 +47,10 @@ test.each(paths)(
   },
 );
 
-test("without an upgrade the method is what is wrong", async () => {
+test("GET without an upgrade returns 405", async () => {
   expect((await gateway.get("/responses")).status).toBe(405);
 });
 
-test("where there is no endpoint there is none for WebSockets either", async () => {
+test("a WebSocket on an unknown path returns 404", async () => {
   expect((await upgrade("/v1/nothing")).status).toBe(404);
 });
