@@ -75,14 +75,14 @@ async function parse(
 
 const large = JSON.stringify({ source, filler: "x".repeat(256 * 1024) });
 
-describe("requests that no provider hears of", () => {
+describe("invalid requests are not sent to the provider", () => {
   test.each<
     [name: string, body: unknown, query: string, status: number, code: string, param: string | null]
   >([
-    ["no JSON", "{source", "", 400, "invalid_request", null],
+    ["invalid JSON", "{source", "", 400, "invalid_request", null],
     ["a list", "[]", "", 400, "invalid_request", null],
     ["no source", {}, "", 400, "missing_required_fields", "source"],
-    ["a source that is no object", { source: "a.pdf" }, "", 400, "invalid_request", "source"],
+    ["a source that is not an object", { source: "a.pdf" }, "", 400, "invalid_request", "source"],
     ["a source without a type", { source: {} }, "", 400, "missing_required_fields", "source.type"],
     [
       "a source of an unknown type",
@@ -101,7 +101,7 @@ describe("requests that no provider hears of", () => {
       "source.url",
     ],
     [
-      "a URL in clear",
+      "an http URL",
       { source: { ...source, url: "http://example.com/a.pdf" } },
       "",
       400,
@@ -109,7 +109,7 @@ describe("requests that no provider hears of", () => {
       "source.url",
     ],
     [
-      "a file's URL",
+      "a file URL",
       { source: { ...source, url: "file:///etc/passwd" } },
       "",
       400,
@@ -141,9 +141,9 @@ describe("requests that no provider hears of", () => {
       "source.file_name",
     ],
     ["a wait of 61 seconds", { source }, "wait_seconds=61", 400, "invalid_request", "wait_seconds"],
-    ["a wait below zero", { source }, "wait_seconds=-1", 400, "invalid_request", "wait_seconds"],
+    ["a negative wait", { source }, "wait_seconds=-1", 400, "invalid_request", "wait_seconds"],
     [
-      "a wait that is no integer",
+      "a wait that is not an integer",
       { source },
       "wait_seconds=1.5",
       400,
@@ -166,7 +166,7 @@ describe("requests that no provider hears of", () => {
     });
   });
 
-  test("without a provider key", async () => {
+  test("a missing provider key", async () => {
     expect(await parse({ source }, { to: keyless })).toMatchObject({
       status: 400,
       body: { error: { code: "byok_required" } },
@@ -175,7 +175,7 @@ describe("requests that no provider hears of", () => {
 });
 
 test.each([["workspace_file"], ["parse_result"]])(
-  "a source of type %s is the provider's affair",
+  "a source of type %s is validated by the provider",
   async (type) => {
     upstream.will(() => Response.json({ document: {} }));
     const answer = await parse({ source: { type, id: "file_1" } });
@@ -183,7 +183,7 @@ test.each([["workspace_file"], ["parse_result"]])(
   },
 );
 
-test("a workspace's own key goes before the operator's", async () => {
+test("a workspace's own key is used before the operator's", async () => {
   upstream.will(() => Response.json({ document: { page_count: 1 } }));
   for (const to of [keyless, gateway]) {
     const saved = await fetch(`${to.baseUrl}/auth/byok`, {
@@ -209,7 +209,7 @@ const refusal =
   () =>
     Response.json({ error: { message } }, { status, headers });
 
-describe("what a provider refuses is relayed with its words", () => {
+describe("a provider's error is relayed with its message", () => {
   test.each([
     [400, 400, "invalid_request"],
     [401, 502, "upstream_401"],
@@ -239,13 +239,13 @@ describe("what a provider refuses is relayed with its words", () => {
     });
   });
 
-  test("with the time that a 429 asks to wait", async () => {
+  test("with the Retry-After of a 429", async () => {
     upstream.will(refusal(429, "Slow down.", { "retry-after": "7" }));
     expect((await parse({ source })).headers.get("retry-after")).toBe("7");
   });
 });
 
-describe("answers that cannot be relayed", () => {
+describe("a provider response that cannot be relayed", () => {
   test.each<[name: string, act: ParseAct, status: number, code: string]>([
     [
       "a result of more than 8 MiB",
@@ -253,22 +253,22 @@ describe("answers that cannot be relayed", () => {
       502,
       "upstream_response_too_large",
     ],
-    ["no JSON", () => new Response("<html></html>"), 502, "bad_gateway"],
+    ["invalid JSON", () => new Response("<html></html>"), 502, "bad_gateway"],
     ["silence", () => new Promise<Response>(() => undefined), 504, "upstream_timeout"],
   ])("%s", async (_, act, status, code) => {
     upstream.will(act);
     expect(await parse({ source })).toMatchObject({ status, body: { error: { code } } });
   });
 
-  test("a result of 8 MiB is one", async () => {
+  test("a result of 8 MiB is accepted", async () => {
     const text = `{"a":"${"x".repeat(8 * mib - 8)}"}`;
     upstream.will(() => new Response(text));
     expect((await parse({ source })).status).toBe(200);
   });
 });
 
-describe("a job that has failed", () => {
-  test("is tried again under its key once its failure was told, when that may pass", async () => {
+describe("a failed job", () => {
+  test("is retried under its idempotency key after a temporary failure was returned", async () => {
     upstream.will(refusal(503, "Later."), () => Response.json({ document: { page_count: 9 } }));
     expect((await parse({ source }, { key: "again" })).status).toBe(502);
     expect(
@@ -277,7 +277,7 @@ describe("a job that has failed", () => {
     expect(new Set(upstream.questions.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
   });
 
-  test("stays so when the same request would fail again", async () => {
+  test("is not retried after a permanent failure", async () => {
     upstream.will(refusal(422, "This is no document."));
     for (let times = 0; times < 3; times += 1)
       expect((await parse({ source }, { key: "never" })).status).toBe(422);
@@ -285,14 +285,14 @@ describe("a job that has failed", () => {
   });
 });
 
-test("without a key of one's own nothing is simulated either", async () => {
+test("without an own provider key the sandbox does not serve documents either", async () => {
   expect(await parse({ source }, { to: simulated })).toMatchObject({
     status: 400,
     body: { error: { code: "byok_required" } },
   });
 });
 
-test("the sandbox speaks the dialect to those who have a key for it", async () => {
+test("the sandbox parses documents for workspaces with a sandbox key", async () => {
   const saved = await simulated.post(
     "/auth/byok",
     { provider_id: "sandbox", api_key: "any-key-at-all" },

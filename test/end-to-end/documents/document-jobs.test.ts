@@ -64,7 +64,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
       headers: options.key === undefined ? {} : { "idempotency-key": options.key },
     });
 
-  test("a result within the wait is relayed byte for byte, and the request's body as it came", async () => {
+  test("a result within the wait is relayed byte for byte, and so is the request's body", async () => {
     upstream.will(() => new Response(result));
     const response = await parse({ wait: 30 });
     expect({ status: response.status, text: await response.text() }).toEqual({
@@ -87,7 +87,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     ]);
   });
 
-  test("a job that is still running is picked up with its key, or with its id where no key was sent", async () => {
+  test("a running job is continued with its idempotency key, or with its job id without one", async () => {
     const done = gate();
     upstream.will(async () => {
       await done.opened;
@@ -115,7 +115,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     expect(upstream.questions.length).toBe(2);
   });
 
-  test("a key means one job, however many ask at once, and no other body", async () => {
+  test("an idempotency key makes one job in parallel requests, and another body returns 409", async () => {
     upstream.will(() => new Response(result));
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => parse({ key: "once", wait: 30 })),
@@ -129,7 +129,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     ]);
   });
 
-  test("a provider that is not done is asked again under the same key", async () => {
+  test("a provider whose job is not done is asked again under the same idempotency key", async () => {
     upstream.will(
       () => new Response('{"job_id":"theirs","status":"queued"}', { status: 202 }),
       () => new Response(result),
@@ -140,7 +140,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     expect(upstream.questions.length).toBe(2);
   });
 
-  test("a job outlives the process that began it, and its result the one that finished it", async () => {
+  test("a job survives a restart while it runs, and its result a restart after it ended", async () => {
     const [asked, askedAgain] = [gate(), gate()];
     upstream.will(
       () => {

@@ -62,8 +62,8 @@ async function sendAll(
 
 const chat = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] };
 
-describe("files of which nobody knows what they do", () => {
-  test("200 and more are refused each, while others are served, by few children", async () => {
+describe("hostile files", () => {
+  test("200 and more are each refused, while other requests are served, by few child processes", async () => {
     const files = (await hostileFiles()).filter(({ harmless }) => harmless !== true);
     expect(files.length).toBeGreaterThanOrEqual(200);
     const sending = sendAll(files);
@@ -74,13 +74,13 @@ describe("files of which nobody knows what they do", () => {
     expect(childrenMost).toBeLessThanOrEqual(childrenMax);
   }, 180_000);
 
-  test("what readers know how to take is taken, and nothing else happens", async () => {
+  test("files that readers can handle are read without an error", async () => {
     const files = (await hostileFiles()).filter(({ harmless }) => harmless === true);
     const { endings } = await sendAll(files);
     expect(endings.filter(({ answer }) => answer !== "200 text")).toEqual([]);
   }, 120_000);
 
-  test("70 spoiled ones end with a text or a refusal", async () => {
+  test("70 corrupted files return a text or an error", async () => {
     const { endings } = await sendAll(await spoiledFiles(70));
     const answers = new Set(endings.map(({ answer }) => answer));
     expect([...answers].filter((answer) => answer !== "200 text")).toEqual([
@@ -88,7 +88,7 @@ describe("files of which nobody knows what they do", () => {
     ]);
   }, 120_000);
 
-  test("afterwards a file is read as before, and no child has crashed", async () => {
+  test("afterwards a file is read as before, and no child process has crashed", async () => {
     const page = drawPage({
       width: 640,
       height: 120,
@@ -105,7 +105,7 @@ describe("files of which nobody knows what they do", () => {
   }, 60_000);
 });
 
-test("children end with their gateway", async () => {
+test("child processes end with their gateway", async () => {
   const other = await startGateway();
   const before = converterChildren() ?? [];
   await other.post("/ocr/extract", {

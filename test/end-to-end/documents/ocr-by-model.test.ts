@@ -98,7 +98,7 @@ const newRequests = async (work: () => Promise<void>): Promise<readonly Recorded
 };
 
 describe("a file is read by the configured model", () => {
-  test("a picture goes as a JPEG with what is asked of it, and costs what the model does", async () => {
+  test("an image is sent as JPEG with a prompt, and costs what the model costs", async () => {
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
     const wishes = { "x-service-balance-after-debit": "true" };
     const [request, ...more] = await newRequests(
@@ -150,7 +150,7 @@ describe("a file is read by the configured model", () => {
   });
 
   test.each(["tiff", "bmp", "gif", "webp", "jpeg"] as const)(
-    "%s goes as a JPEG, too, and no larger than is of use",
+    "%s is sent as JPEG too, scaled down to a useful size",
     async (format) => {
       const bytes = await picture(format, { width: 3_000, height: 300 });
       const [request] = await newRequests(async () => void (await extract(bytes)));
@@ -162,7 +162,7 @@ describe("a file is read by the configured model", () => {
     },
   );
 
-  test("of a PDF only the pages without text of their own are asked about, and all are one charge", async () => {
+  test("only pages of a PDF without text are sent to the model, as one charge", async () => {
     const [width, height] = [620, 877];
     const jpeg = await encodePicture.jpeg(drawPage({ width, height, texts: page.texts }));
     const scan = { jpeg, width, height };
@@ -186,7 +186,7 @@ describe("a file is read by the configured model", () => {
     ]);
   });
 
-  test("a PDF with text of its own is read here, at no charge", async () => {
+  test("a PDF with text is read locally, at no charge", async () => {
     const pdf = writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }]);
     const before = (await settledRows(scene.gateway)).length;
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
@@ -198,7 +198,7 @@ describe("a file is read by the configured model", () => {
     ]).toEqual([null, before]);
   });
 
-  test("a blank page is no failure", async () => {
+  test("a blank page returns an empty text", async () => {
     scene.acme.script(json(said("")));
     expect((await extract(await picture("png", { texts: [] }))).body).toMatchObject({
       text: "",
@@ -206,7 +206,7 @@ describe("a file is read by the configured model", () => {
     });
   });
 
-  test("when the first provider fails the next one reads it, in a dialect of its own", async () => {
+  test("when the first provider fails the next one reads the file, in its own dialect", async () => {
     scene.acme.script(json({}, { status: 500 }));
     scene.backup.script(
       json({
@@ -240,7 +240,7 @@ describe("a file is read by the configured model", () => {
 
 const said500 = json({ error: { message: "broken" } }, { status: 500 });
 
-describe("what goes wrong there", () => {
+describe("a failing OCR model", () => {
   const faults: [name: string, script: Script, more: object][] = [
     ["a 500", said500, { metadata: { upstream_status: 500, upstream_message: "broken" } }],
     ["a 401", json({ error: { message: "who?" } }, { status: 401 }), {}],
@@ -254,29 +254,32 @@ describe("what goes wrong there", () => {
       json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }),
       {},
     ],
-    ["an answer of nothing", json({ choices: [] }), {}],
-    ["a page that was cut", json(said("half a pa", { finish_reason: "length" })), {}],
-    ["a page that was filtered", json(said("", { finish_reason: "content_filter" })), {}],
+    ["an answer without choices", json({ choices: [] }), {}],
+    ["a truncated page", json(said("half a pa", { finish_reason: "length" })), {}],
+    ["a filtered page", json(said("", { finish_reason: "content_filter" })), {}],
     ["a cut connection", [cut()], {}],
     ["silence", [stall()], {}],
   ];
-  test.each(faults)("%s is one code, and costs nothing", async (_, script, more) => {
-    scene.acme.script(script);
-    const before = (await settledRows(scene.gateway)).length;
-    const { status, body } = await extract(await picture(), { "x-service-provider": "acme" });
-    expect([status, at(body, "error.code"), at(body, "error.metadata.fault")]).toEqual([
-      502,
-      "ocr_upstream_failed",
-      "upstream",
-    ]);
-    expect(at(body, "error.metadata")).toMatchObject({
-      upstream_backend: "acme",
-      ...(more as { metadata?: object }).metadata,
-    });
-    expect((await settledRows(scene.gateway)).length).toBe(before);
-  });
+  test.each(faults)(
+    "returns ocr_upstream_failed for %s and charges nothing",
+    async (_, script, more) => {
+      scene.acme.script(script);
+      const before = (await settledRows(scene.gateway)).length;
+      const { status, body } = await extract(await picture(), { "x-service-provider": "acme" });
+      expect([status, at(body, "error.code"), at(body, "error.metadata.fault")]).toEqual([
+        502,
+        "ocr_upstream_failed",
+        "upstream",
+      ]);
+      expect(at(body, "error.metadata")).toMatchObject({
+        upstream_backend: "acme",
+        ...(more as { metadata?: object }).metadata,
+      });
+      expect((await settledRows(scene.gateway)).length).toBe(before);
+    },
+  );
 
-  test("a retry is advised where it may help, and when", async () => {
+  test("recommends a retry only for a temporary failure, with Retry-After", async () => {
     scene.acme.script(
       json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }),
     );
@@ -290,7 +293,7 @@ describe("what goes wrong there", () => {
     ).toBe("false");
   });
 
-  test("both providers: every attempt is told", async () => {
+  test("lists every attempt when both providers fail", async () => {
     scene.acme.script(said500);
     scene.backup.script(said500);
     const { body } = await extract(await picture());
@@ -301,7 +304,7 @@ describe("what goes wrong there", () => {
     ]);
   });
 
-  test("a file that cannot be read is the caller's, and nobody is asked", async () => {
+  test("returns ocr_extraction_error for an unreadable file without asking a provider", async () => {
     const requests = await newRequests(async () => {
       const { body } = await extract(Buffer.from("%PDF-1.7 and nothing of the kind"));
       expect(body).toMatchObject({ error: { code: "ocr_extraction_error" } });
@@ -310,8 +313,8 @@ describe("what goes wrong there", () => {
   });
 });
 
-describe("who may have files read", () => {
-  test("no key that may not use the model", async () => {
+describe("access to the configured OCR model", () => {
+  test("returns 403 for a key that may not use the model", async () => {
     const created = await fetch(`${scene.gateway.baseUrl}/keys`, {
       method: "POST",
       headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
@@ -322,7 +325,7 @@ describe("who may have files read", () => {
     expect([status, at(body, "error.code")]).toEqual([403, "forbidden"]);
   });
 
-  test("nobody without credits", async () => {
+  test("returns 402 without credits", async () => {
     const poor = await startScene({
       providers,
       settings: {
@@ -346,7 +349,7 @@ describe("who may have files read", () => {
     await poor.end();
   });
 
-  test("nobody where no provider of the model has a credential: that is the operator's affair", async () => {
+  test("returns 500 and logs why when no provider of the model has a credential", async () => {
     const bare = provider({
       id: "acme",
       base_url: "http://127.0.0.1:9",
@@ -370,7 +373,7 @@ test.each([
   ["acme/none", "there is no such model in the catalog"],
   ["acme/embed", "this one serves embeddings"],
   ["service/auto", "is a pool"],
-])("%s cannot be configured", async (ocrModel, message) => {
+])("%s cannot be configured as the OCR model", async (ocrModel, message) => {
   await expect(
     startGateway({ providers: providers("http://127.0.0.1:9", "http://127.0.0.1:9"), ocrModel }),
   ).rejects.toThrow(message);

@@ -55,7 +55,7 @@ const costOf = async (headers: Headers): Promise<unknown> => {
   );
 };
 
-test("`ocr: { model }` in switchyard.yaml has pages read by that model, charged by its price", async () => {
+test("`ocr: { model }` in switchyard.yaml reads pages with that model at its price", async () => {
   const { status, headers, body } = await extract();
   expect([status, at(body, "text"), at(body, "model")]).toEqual([
     200,
@@ -68,7 +68,7 @@ test("`ocr: { model }` in switchyard.yaml has pages read by that model, charged 
   ]);
 });
 
-test("on a provider key of the caller's own it costs nothing here", async () => {
+test("with the caller's own provider key it costs nothing", async () => {
   const saved = await send("/auth/byok", {
     key: testManagementKey,
     body: { provider_id: "acme", api_key: "sk-own-key-number-one" },

@@ -68,23 +68,23 @@ function formOf(name: string, value: string | Uint8Array): FormData {
 const extract = async (bytes: Uint8Array, to = gateway): Promise<Refusal> =>
   refusalOf(await sendForm(formOf("image", bytes), {}, to));
 
-describe("requests that are refused before any file is looked at", () => {
+describe("invalid OCR requests", () => {
   const tooLargeBase64 = "A".repeat(Math.ceil((5 * mib + 3) / 3) * 4);
   test.each<[name: string, body: unknown, status: number, code: string, param: string | null]>([
     ["no image", {}, 400, "missing_required_fields", "image"],
     ["an empty image", { image: "" }, 400, "missing_required_fields", "image"],
-    ["an image that is no string", { image: 5 }, 400, "invalid_request_body", "image"],
+    ["an image that is not a string", { image: 5 }, 400, "invalid_request_body", "image"],
     [
-      "a filename that is no string",
+      "a filename that is not a string",
       { image: "AAAA", filename: 1 },
       400,
       "invalid_request_body",
       "filename",
     ],
     ["a list", [], 400, "invalid_request_body", null],
-    ["no JSON", "{image", 400, "invalid_request_body", null],
-    ["no base64", { image: "%%%%" }, 400, "invalid_image_encoding", "image"],
-    ["base64 of no length", { image: "AAAAA" }, 400, "invalid_image_encoding", "image"],
+    ["invalid JSON", "{image", 400, "invalid_request_body", null],
+    ["invalid base64", { image: "%%%%" }, 400, "invalid_image_encoding", "image"],
+    ["base64 of an impossible length", { image: "AAAAA" }, 400, "invalid_image_encoding", "image"],
     [
       "a data URL in plain text",
       { image: "data:image/png,abc" },
@@ -101,7 +101,7 @@ describe("requests that are refused before any file is looked at", () => {
     ],
     ["a file of more than 5 MiB", { image: tooLargeBase64 }, 413, "image_too_large", "image"],
     [
-      "a body that cannot hold a file of 5 MiB",
+      "a body too large for a file of 5 MiB",
       { image: "A".repeat(8 * mib) },
       413,
       "image_too_large",
@@ -117,13 +117,13 @@ describe("requests that are refused before any file is looked at", () => {
 
   test.each<[name: string, form: () => FormData, status: number, code: string]>([
     [
-      "without a field image",
+      "without an image field",
       () => formOf("file", new Uint8Array(9)),
       400,
       "missing_required_fields",
     ],
     [
-      "with a text in the field image",
+      "with a text in the image field",
       () => formOf("image", "iVBORw0KGgo="),
       400,
       "invalid_image_field",
@@ -134,18 +134,18 @@ describe("requests that are refused before any file is looked at", () => {
       413,
       "image_too_large",
     ],
-  ])("a form %s", async (_, form, status, code) => {
+  ])("a form %s returns an error", async (_, form, status, code) => {
     expect(await refusalOf(await sendForm(form()))).toMatchObject({ status, code, param: "image" });
   });
 
-  test("a form that is none", async () => {
+  test("an invalid form returns 400", async () => {
     const refused = await refusalOf(
       await sendForm("nothing", { "content-type": "multipart/form-data; boundary=x" }),
     );
     expect(refused).toMatchObject({ status: 400, code: "invalid_request_body" });
   });
 
-  test("a wrong key", async () => {
+  test("an invalid key returns 401", async () => {
     const response = await gateway.post(
       "/ocr/extract",
       {},
@@ -154,7 +154,7 @@ describe("requests that are refused before any file is looked at", () => {
     expect(await refusalOf(response)).toMatchObject({ status: 401, code: "invalid_api_key" });
   });
 
-  test("both kinds of body are in the OpenAPI document", async () => {
+  test("both content types are in the OpenAPI document", async () => {
     const document = (await (await gateway.get("/openapi.json")).json()) as {
       paths: Record<string, { post?: unknown }>;
     };
@@ -172,7 +172,7 @@ describe("requests that are refused before any file is looked at", () => {
     });
   });
 
-  test("none of them starts a child", async () => {
+  test("invalid requests start no child process", async () => {
     expect(await gateway.metrics.text()).not.toContain("conversion_duration_seconds_count");
   });
 });
@@ -185,22 +185,25 @@ const isRefusedFile = {
   retry: "false",
 };
 
-describe("files that cannot be read", () => {
-  test("of no known kind, whatever their name", async () => {
+describe("unreadable files", () => {
+  test("of an unknown kind are refused, whatever their name", async () => {
     expect(await extract(Buffer.from("Just a text that calls itself scan.png"))).toMatchObject(
       isRefusedFile,
     );
     expect(await extract(new Uint8Array())).toMatchObject(isRefusedFile);
   });
 
-  test.each(pictureFormats)("a %s that is broken off behind its header", async (format) => {
-    const whole = await encodePicture[format](
-      drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }),
-    );
-    expect(await extract(whole.subarray(0, 30))).toMatchObject(isRefusedFile);
-  });
+  test.each(pictureFormats)(
+    "a %s that is truncated after its header is refused",
+    async (format) => {
+      const whole = await encodePicture[format](
+        drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }),
+      );
+      expect(await extract(whole.subarray(0, 30))).toMatchObject(isRefusedFile);
+    },
+  );
 
-  test("a PDF that is broken off, and one that is none", async () => {
+  test("a truncated PDF and an invalid one are refused", async () => {
     const whole = writePdf([{ texts: [{ text: "some text of a page", x: 60, y: 700 }] }]);
     expect(await extract(whole.subarray(0, 60))).toMatchObject(isRefusedFile);
     expect(await extract(Buffer.from("%PDF-1.7 and nothing of the kind"))).toMatchObject(
@@ -208,7 +211,7 @@ describe("files that cannot be read", () => {
     );
   });
 
-  test("a small file that unfolds into 400 million pixels, which nobody unfolds", async () => {
+  test("a small file that decompresses to 400 million pixels is refused without decompressing", async () => {
     const small = pngBomb(20_000);
     expect(small.byteLength).toBeLessThan(100_000);
     expect(await extract(small)).toMatchObject({
@@ -217,7 +220,7 @@ describe("files that cannot be read", () => {
     });
   });
 
-  test("a PDF with more pages than anybody reads", async () => {
+  test("a PDF with too many pages is refused", async () => {
     const pdf = writePdf(Array.from({ length: 201 }, () => ({ texts: [] })));
     expect(await extract(pdf)).toMatchObject({
       ...isRefusedFile,
@@ -225,7 +228,7 @@ describe("files that cannot be read", () => {
     });
   });
 
-  test("their durations are measured", async () => {
+  test("are counted in the duration metric", async () => {
     expect(await gateway.metrics.text()).toMatch(
       /switchyard_conversion_duration_seconds_count\{format="png",outcome="refused"\} 2/,
     );
@@ -234,15 +237,15 @@ describe("files that cannot be read", () => {
 
 const act = (name: string): Uint8Array => Buffer.from(`%PDF-${name}`);
 
-describe("a converter that breaks", () => {
+describe("a converter that fails", () => {
   const ways = [["crash"], ["leave"], ["hang"], ["silence"], ["failed"]];
-  test.each(ways)("by %s is told, and the next file is served", async (name) => {
+  test.each(ways)("by %s returns 502, and the next file is served", async (name) => {
     const wanted = { status: 502, code: "ocr_upstream_failed", fault: "gateway", retry: null };
     expect(await extract(act(name), scripted)).toMatchObject(wanted);
     expect((await sendForm(formOf("image", act("any")), {}, scripted)).status).toBe(200);
   });
 
-  test("by lacking its parts is the operator's affair", async () => {
+  test("for lack of its language data returns 500 and logs it", async () => {
     const wanted = {
       status: 500,
       code: "missing_workers_ai_binding",
@@ -253,7 +256,7 @@ describe("a converter that breaks", () => {
     expect(scripted.logLines.join("\n")).toContain("no language data");
   });
 
-  test("leaves the gateway to its other requests, and turns away what is too much", async () => {
+  test("does not block other requests, and excess files are refused as busy", async () => {
     const hanging = Array.from({ length: 5 }, () => extract(act("silence"), scripted));
     const credits = await scripted.get("/credits");
     expect(credits.status).toBe(200);

@@ -40,7 +40,7 @@ const small = (changes: { degrees?: number; transparent?: boolean } = {}) =>
     ...changes,
   });
 
-describe("a picture is read whatever it calls itself", () => {
+describe("an image is read whatever its file name", () => {
   test.each(pictureFormats)("%s", async (format) => {
     const { text, ...rest } = await extract(await encodePicture[format](small()), "picture.docx");
     expect(text).toBe(sentence);
@@ -58,7 +58,7 @@ describe("a picture is read whatever it calls itself", () => {
     }
   });
 
-  test("with a transparent background, which is paper", async () => {
+  test("with a transparent background", async () => {
     expect((await extract(await encodePicture.png(small({ transparent: true })))).text).toBe(
       sentence,
     );
@@ -90,8 +90,8 @@ This paragraph has two lines that belong together and read as one.
 | Apples | 12 | 3.50 |
 | Pears | 7 | 2.10 |`;
 
-describe("layout becomes Markdown", () => {
-  test("of a page that lies straight, and of one that a scanner has turned by two degrees", async () => {
+describe("layout is converted to Markdown", () => {
+  test("from a straight page and from one that is rotated by two degrees", async () => {
     for (const degrees of [0, 2]) {
       const canvas = drawPage({ width: 900, height: 600, texts: page, degrees });
       expect((await extract(await encodePicture.jpeg(canvas))).text).toBe(pageMarkdown);
@@ -100,7 +100,7 @@ describe("layout becomes Markdown", () => {
 });
 
 describe("a PDF", () => {
-  test("comes in JSON as pictures do", async () => {
+  test("is accepted in JSON like images", async () => {
     const image = Buffer.from(
       writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }]),
     ).toString("base64");
@@ -133,7 +133,7 @@ describe("a PDF", () => {
     );
   });
 
-  test("with text of its own is read without recognition, page by page", async () => {
+  test("with text is read without recognition, page by page", async () => {
     const pdf = writePdf([
       {
         texts: [
@@ -156,7 +156,7 @@ describe("a PDF", () => {
     );
   });
 
-  test("of scanned pages is recognized where a page has no text", async () => {
+  test("with scanned pages uses recognition only for pages without text", async () => {
     const [width, height] = [1240, 1754];
     const scan = drawPage({ width, height, texts: [{ text: sentence, x: 150, y: 300, size: 24 }] });
     const ownText = { texts: [{ text: "A page with text of its own", x: 60, y: 780 }] };

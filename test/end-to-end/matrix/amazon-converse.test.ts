@@ -82,7 +82,7 @@ const model = "/v1/model/us.amazon.nova-pro-v1%3A0";
 const rows = clients.map((client) => [client.name, client] as const);
 
 describe.each(rows)("a client of %s", (_name, client) => {
-  test("gets the same answer whole and streamed, wherever it is cut", async () => {
+  test("gets the same response whole and streamed, at every byte split", async () => {
     const bytes = Buffer.concat(wireEvents(wire).map((event) => event.bytes));
     const scripts: Script[] = [
       json(wire.whole),
@@ -109,7 +109,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     }
   });
 
-  test("has its tools called, whole and streamed", async () => {
+  test("receives tool calls, whole and streamed", async () => {
     upstream.enqueue(json(calling), streamOf(callingEvents));
     for (const streamed of [false, true]) {
       const { reply, got } = await ask(client, { ...toolsOf[client.name], stream: streamed });
@@ -128,7 +128,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     }
   });
 
-  test("shows an image", async () => {
+  test("can send an image", async () => {
     upstream.enqueue(json(wire.whole));
     const { reply, got } = await ask(client, imageOf[client.name]);
     expect([reply.status, reply.said]).toEqual([200, fixtureText]);
@@ -143,7 +143,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     ]);
   });
 
-  test("reads thoughts, and what the caches kept", async () => {
+  test("receives reasoning and cached token counts", async () => {
     const usage = { inputTokens: 4, outputTokens: 7, totalTokens: 151, cacheReadInputTokens: 140 };
     const thought = { text: "hm", signature: "c2ln" };
     upstream.enqueue(
@@ -178,7 +178,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     }
   });
 
-  test("is told what the provider refused", async () => {
+  test("receives the provider's refusal", async () => {
     upstream.enqueue(json({ message: "The model cannot do this." }, { status: 400 }));
     const { reply } = await ask(client, {}, ["first", "second"]);
     expect([reply.status, reply.errors.length]).toEqual([400, 1]);
@@ -189,9 +189,9 @@ describe.each(rows)("a client of %s", (_name, client) => {
   test.each<[what: string, status: number]>([
     ["throttles", 429],
     ["is down", 503],
-    ["is not allowed", 403],
-    ["says that the model failed", 424],
-  ])("is served by the next provider where the first %s", async (_what, status) => {
+    ["refuses access", 403],
+    ["reports a model failure", 424],
+  ])("is served by the next provider when the first %s", async (_what, status) => {
     upstream.enqueue(json(wire.errorBody(status), { status }));
     backup.script(streamOf(wireEvents(wire)));
     const { reply } = await ask(client, { stream: true }, ["first", "second"]);
@@ -199,7 +199,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     expect(reply.headers.get("x-service-provider-chain")).toBe("first->second");
   });
 
-  test("is served by the next provider where a stream begins with an exception", async () => {
+  test("is served by the next provider when a stream starts with an exception", async () => {
     upstream.enqueue(
       streamOf([
         ...wire.opening,
@@ -224,7 +224,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
     ["cut", streamOf([...wire.opening, ...wire.content])],
     ["reset", [head({ headers: converseHead }), ...wire.opening, ...wire.content, cut()]],
     ["garbled", streamOf([...wire.opening, ...wire.content, body("no frame of any stream")])],
-  ])("is told that a stream was %s in its middle", async (_what, script) => {
+  ])("receives an error when a stream was %s after content", async (_what, script) => {
     upstream.enqueue(script);
     const { reply } = await ask(client, { stream: true }, ["first", "second"]);
     expect([reply.status, reply.said, reply.errors.length, reply.endings]).toEqual([

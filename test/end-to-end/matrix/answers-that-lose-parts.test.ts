@@ -35,7 +35,7 @@ const claudeSays = (...blocks: Fields[]): Fields =>
 
 const answers: readonly LossyAnswer[] = [
   {
-    what: "a picture, inline",
+    what: "an image, inline",
     upstream: "openai-chat",
     answer: chatSays({
       images: [{ type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } }],
@@ -43,7 +43,7 @@ const answers: readonly LossyAnswer[] = [
     lost: { "anthropic-messages": ["answer.image"] },
   },
   {
-    what: "two pictures by address",
+    what: "two images by URL",
     upstream: "openai-chat",
     answer: chatSays({
       images: [1, 2].map((n) => ({
@@ -54,13 +54,13 @@ const answers: readonly LossyAnswer[] = [
     lost: { "anthropic-messages": ["answer.image"], "openai-responses": ["answer.image"] },
   },
   {
-    what: "sound with its transcript",
+    what: "audio with its transcript",
     upstream: "openai-chat",
     answer: chatSays({ content: null, audio: { id: "a1", data: "UklGRg==", transcript: "So." } }),
     lost: { "anthropic-messages": ["answer.audio"], "openai-responses": ["answer.audio"] },
   },
   {
-    what: "a picture of Gemini's",
+    what: "an image from Gemini",
     upstream: "google-generate",
     answer: gemini(
       [{ text: "So." }, { inlineData: { mimeType: "image/png", data: pixel } }],
@@ -69,7 +69,7 @@ const answers: readonly LossyAnswer[] = [
     lost: { "anthropic-messages": ["answer.image"] },
   },
   {
-    what: "sound of Gemini's",
+    what: "audio from Gemini",
     upstream: "google-generate",
     answer: gemini(
       [{ text: "So." }, { inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }],
@@ -78,7 +78,7 @@ const answers: readonly LossyAnswer[] = [
     lost: { "anthropic-messages": ["answer.audio"], "openai-responses": ["answer.audio"] },
   },
   {
-    what: "code that Gemini ran, and its result",
+    what: "code that Gemini executed, and its result",
     upstream: "google-generate",
     answer: gemini(
       [
@@ -93,7 +93,7 @@ const answers: readonly LossyAnswer[] = [
     ),
   },
   {
-    what: "a search that OpenAI ran, and a picture that it made",
+    what: "a web search and an image generation by OpenAI",
     upstream: "openai-responses",
     answer: response([
       {
@@ -117,7 +117,7 @@ const answers: readonly LossyAnswer[] = [
     },
   },
   {
-    what: "a search that Anthropic ran",
+    what: "a web search by Anthropic",
     upstream: "anthropic-messages",
     answer: claudeSays({
       type: "server_tool_use",
@@ -131,7 +131,7 @@ const answers: readonly LossyAnswer[] = [
     },
   },
   {
-    what: "a citation of a document",
+    what: "a document citation",
     upstream: "anthropic-messages",
     answer: message(
       [
@@ -155,7 +155,7 @@ const answers: readonly LossyAnswer[] = [
     lost: { "openai-chat": ["answer.annotations"], "openai-responses": ["answer.annotations"] },
   },
   {
-    what: "a second call for a client of the older functions",
+    what: "a second tool call for a client of the older functions field",
     upstream: "anthropic-messages",
     answer: message(
       ["a", "b"].map((id) => ({ type: "tool_use", id: `toolu_${id}`, name: "f", input: {} })),
@@ -198,7 +198,7 @@ const inHeader = ({ headers }: Reply): string[] =>
 
 describe.each(answers.map((row) => [row.what, row] as const))("%s", (_, row) => {
   test.each(clients.map((client) => [client.name, client] as const))(
-    "for a client of %s",
+    "losses are reported to a client of %s",
     async (name, client) => {
       const lost = [...(row.lost[name] ?? [])];
       const whole = await ask(row, client, false);

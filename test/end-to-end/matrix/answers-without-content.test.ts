@@ -106,7 +106,7 @@ const rowOf = async ({ headers }: Reply) =>
 
 describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
   test.each(manners)(
-    "an answer that says nothing is the provider's failure, and nobody pays: %s",
+    "an empty answer returns 502 empty_stream and is not charged: %s",
     async (manner) => {
       const reply = await ask(pair, { answers: nothing, manner });
       expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
@@ -124,7 +124,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     },
   );
 
-  test("thoughts alone, whole, are no answer", async () => {
+  test("a whole answer of only reasoning returns 502 empty_stream", async () => {
     const reply = await ask(pair, { answers: onlyThoughts, manner: "whole" });
     expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
       502,
@@ -134,7 +134,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     expect(await rowOf(reply)).toBeUndefined();
   });
 
-  test("a budget that went into thoughts is named, with the field that bounds it, and paid", async () => {
+  test("a whole answer cut during reasoning returns max_tokens_too_small with the field, and is charged", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "whole" });
     expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
       400,
@@ -164,7 +164,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     expect((await rowOf(reply))?.costNano).toBe(16_000n);
   });
 
-  test("a budget that went into thoughts is told as it is where they are streamed", async () => {
+  test("a streamed answer cut during reasoning ends with length and is charged", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "streamed" });
     expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([
       200,
@@ -177,7 +177,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   });
 
   test.each(manners)(
-    "an answer that was filtered as a whole says so, and is paid: %s",
+    "a filtered answer ends with content_filter and is charged: %s",
     async (manner) => {
       const reply = await ask(pair, { answers: filtered, manner });
       expect([reply.status, reply.said, reply.finish, reply.errors]).toEqual([
@@ -204,11 +204,11 @@ describe.each(chatPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, 
     return [reply.status, error?.code, error?.metadata["upstream_message"], reply.breaches];
   };
 
-  test("a completion without choices is one without content", async () => {
+  test("a completion without choices returns empty_stream", async () => {
     expect(await failureOf(noChoices)).toEqual([502, "empty_stream", undefined, []]);
   });
 
-  test("a completion without choices fails in its provider's words where it has any", async () => {
+  test("a completion without choices returns the provider's error message if it has one", async () => {
     const error = { message: "The cache is full.", code: 503 };
     expect(await failureOf({ ...noChoices, error })).toEqual([
       502,

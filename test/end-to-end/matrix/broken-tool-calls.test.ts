@@ -25,7 +25,7 @@ const answer = {
 
 for (const streamed of [false, true]) {
   test.each(clients.map((client) => [client.name, client] as const))(
-    `%s is told of a tool call of Gemini's that cannot be read, stream ${streamed}`,
+    `%s gets an error for an unreadable tool call from Gemini, stream ${streamed}`,
     async (_, client) => {
       scene.upstreams["google-generate"].script(streamed ? stream([sse(answer)]) : json(answer));
       const { status, errors, headers } = await scene.ask(
@@ -63,7 +63,7 @@ for (const streamed of [false, true]) {
 }
 
 for (const streamed of [false, true]) {
-  test(`what a model failed at is not charged where another provider answers, stream ${streamed}`, async () => {
+  test(`a failed tool call is not charged when another provider answers, stream ${streamed}`, async () => {
     const [client] = clients;
     if (client === undefined) throw new Error("there are no clients");
     scene.upstreams["google-generate"].script(streamed ? stream([sse(answer)]) : json(answer));
@@ -85,7 +85,7 @@ for (const streamed of [false, true]) {
   });
 }
 
-test("a failure for which nothing was counted costs nothing", async () => {
+test("a failure without reported usage costs nothing", async () => {
   const [client] = clients;
   if (client === undefined) throw new Error("there are no clients");
   const { usageMetadata: _, ...uncounted } = answer;

@@ -27,7 +27,7 @@ const streamsOf = ({ upstream }: Pair): [name: string, bytes: Buffer][] => [
 const withLineEnds = (event: Uint8Array, lineEnd: string): Buffer =>
   Buffer.from(`: ping${lineEnd}${Buffer.from(event).toString("utf8").replaceAll("\n", lineEnd)}`);
 
-describe("R21, wherever an upstream's stream is cut into segments, the client gets the same bytes", () => {
+describe("R21, an upstream's stream is relayed identically at every byte split", () => {
   describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
     const { client, upstream } = pair;
     const body = { model: "acme/large", ...client.ask("Hi"), stream: true };

@@ -52,7 +52,7 @@ const capsOf: Readonly<Record<string, Fields>> = {
   "openai-responses": { max_output_tokens: 90_000 },
 };
 
-describe("the cap that a key can bear reaches the provider in its own words, and the answer ends with length", () => {
+describe("the output limit that a key affords is sent upstream, and the response ends with length", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {
@@ -84,7 +84,7 @@ describe("the cap that a key can bear reaches the provider in its own words, and
     ["anthropic-messages", 0.01, 200],
     ["anthropic-messages", 0.001, 402],
   ] as const)(
-    "a budget for thoughts is lowered with it at %s, or with a limit of %p the answer is %p",
+    "a reasoning budget is lowered with it at %s, or with a limit of %p the answer is %p",
     async (upstream, limit, status) => {
       const client = pairs.find((pair) => pair.client.name === "anthropic-messages")?.client;
       if (client === undefined) throw new Error("there is no client of Messages");

@@ -108,7 +108,7 @@ const nextProvider = ({ upstream }: Pair): string =>
   providerId(upstream === "openai-chat" ? "anthropic-messages" : "openai-chat");
 
 for (const policy of ["abort", "drain"] as const) {
-  describe(`R1, policy ${policy}: a client that leaves is settled once, and nobody else is asked`, () => {
+  describe(`R1, policy ${policy}: a client that leaves is settled once, and no other provider is asked`, () => {
     let scene: MatrixScene;
     beforeAll(async () => {
       scene = await startMatrix({ settings: { disconnect: policy } });

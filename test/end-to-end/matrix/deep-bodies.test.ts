@@ -77,7 +77,7 @@ const send = async ({ client, upstream }: Pair, body: unknown, deep: string): Pr
 const named = pairs.map((pair) => [nameOf(pair), pair] as const);
 
 test.each(named)(
-  "%s: JSON of any depth is served or refused as the client's mistake",
+  "%s: JSON of any depth is accepted or returns 400",
   async (_, pair) => {
     const answers: Record<string, number> = {};
     for (const [place, body] of Object.entries(bodiesOf(pair.client))) {
@@ -92,7 +92,7 @@ test.each(named)(
 );
 
 test.each(named)(
-  "%s: what is nested too deeply to be written is refused before it costs anything",
+  "%s: JSON that is nested too deeply to serialise returns 400 before it costs anything",
   async (_, pair) => {
     const body = { model, ...pair.client.ask("Hello"), x_unknown: "DEEP" };
     const { status, errors } = await send(pair, body, nest("[", "]", 100_000));

@@ -96,7 +96,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     const next = nextDialect(pair.upstream);
 
     test.each([false, true])(
-      "with money, a paid one behind it in another dialect: told, and paid (streamed: %p)",
+      "with credits, falls back to a paid model in another dialect, reported and charged (streamed: %p)",
       async (streamed) => {
         const { reply, paidAsked } = await ask(pair, { streamed });
         expect([reply.status, reply.said, paidAsked, reply.costUsd, reply.breaches]).toEqual([
@@ -116,7 +116,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
       },
     );
 
-    test("on a key that has reached its limit: the paid one is not asked", async () => {
+    test("on a key at its limit, the paid model is not asked", async () => {
       const { reply, paidAsked } = await ask(pair, { secret: exhausted });
       expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([
         502,
@@ -126,7 +126,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
       ]);
     });
 
-    test("on a key that may use the free one alone: nobody is asked", async () => {
+    test("on a key that may use only the free model, no provider is asked", async () => {
       const secret = await createKey(gateway, { allowed_models: [freeIn(pair.upstream)] });
       const { reply, paidAsked } = await ask(pair, { secret });
       expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([

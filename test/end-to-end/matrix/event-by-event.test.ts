@@ -14,7 +14,7 @@ afterAll(() => scene.end());
 
 const heartbeat = body(": keep-alive\n\n");
 
-describe("R20, one event in, its events out: the client has beat k before the provider sends beat k + 1", () => {
+describe("R20, each event is relayed before the provider sends the next one", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {

@@ -77,7 +77,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
       const title = titleOf(encounter);
       const first = providerUnder(pair.upstream, encounter.fault);
       if (encounter.fault.effect === "after-content") {
-        test(`after content nobody else is asked: ${title}`, () => {
+        test(`after content no other provider is asked: ${title}`, () => {
           const { reply, row } = outcomes.get(title) ?? {};
           expect([reply?.errors.length, reply?.endings, reply?.breaches]).toEqual([1, 0, []]);
           expect([
@@ -87,7 +87,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
           ]).toEqual([first, first, "cut"]);
         });
       } else if (isFinal(encounter)) {
-        test(`a request that is at fault itself is refused at once: ${title}`, () => {
+        test(`an invalid request is not retried: ${title}`, () => {
           const { reply, row } = outcomes.get(title) ?? {};
           expect([reply?.status, reply?.errors[0]?.metadata.upstream_backend, row]).toEqual([
             400,
@@ -97,7 +97,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
           expect(reply?.headers.get("x-should-retry")).toBe("false");
         });
       } else {
-        test(`the next provider answers and the client notices nothing: ${title}`, () => {
+        test(`the next provider answers without an error for the client: ${title}`, () => {
           const { reply, row } = outcomes.get(title) ?? {};
           expect([
             reply?.status,

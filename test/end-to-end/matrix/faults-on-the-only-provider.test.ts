@@ -70,7 +70,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   };
   const encounters = encountersWith(pair.upstream);
 
-  describe("before content, a fault is a true HTTP error and costs nothing", () => {
+  describe("before content, a fault returns its HTTP status and costs nothing", () => {
     for (const { name, fault, ...rest } of encounters.filter(
       ({ fault: { effect } }) => effect === "before-content",
     )) {
@@ -92,7 +92,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     }
   });
 
-  describe("after content, a fault is exactly one error, and what was delivered is charged", () => {
+  describe("after content, a fault sends exactly one error, and what was delivered is charged", () => {
     for (const { name, fault, ...rest } of encounters.filter(
       ({ fault: { effect } }) => effect === "after-content",
     )) {
@@ -121,7 +121,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     }
   });
 
-  describe("an oddity that harms nobody", () => {
+  describe("a harmless deviation is accepted", () => {
     for (const {
       name,
       fault: { effect },

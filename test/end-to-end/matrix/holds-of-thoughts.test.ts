@@ -53,7 +53,7 @@ const answersOf = (used: number): Readonly<Record<DialectId, Fields>> => ({
   }),
 });
 
-describe("R2, what the gateway allows an upstream to spend on thoughts is held before it is asked", () => {
+describe("R2, the hold covers the reasoning that the gateway allows the upstream", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {

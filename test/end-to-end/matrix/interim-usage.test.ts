@@ -45,7 +45,7 @@ afterAll(() => scene.end());
 
 const told = pairs.filter(({ upstream }) => upstream in chunkOf);
 
-describe("a client that leaves pays for what was delivered, whatever interim usage says", () => {
+describe("a client that leaves is charged for what was delivered, whatever the interim usage reports", () => {
   test.each(
     told.flatMap(
       (pair) =>

@@ -143,9 +143,9 @@ const send = (
 };
 
 describe.each(texts.map((row) => [row.dialect, row] as const))(
-  "where both sides speak %s, bytes are kept",
+  "when client and provider both use %s, bytes are preserved",
   (dialect, row) => {
-    test("of the request, but for the model's name and what the gateway itself was told", async () => {
+    test("of the request, except for the model and the gateway's own fields", async () => {
       const upstream = scene.upstreams[dialect];
       upstream.script(answer(row.answer, { headers: { "content-type": "application/json" } }));
       await (await send(dialect, { members: row.request, streamed: false })).text();
@@ -154,7 +154,7 @@ describe.each(texts.map((row) => [row.dialect, row] as const))(
       expect([got.includes('"model":"large-v2"'), got.includes("provider")]).toEqual([true, false]);
     });
 
-    test("of a whole answer, but for id, model and charge", async () => {
+    test("of a whole response, except for the id, model and charge", async () => {
       scene.upstreams[dialect].script(
         answer(row.answer, { headers: { "content-type": "application/json" } }),
       );

@@ -79,7 +79,7 @@ describe.each(clients.map((client) => [client.name, client] as const))(
 
     const failures = ["error", "abort", "insufficient_system_resource"];
     test.each(failures)(
-      "an answer that a provider ends with %s never looks whole",
+      "an answer that ends with finish reason %s is reported as an error",
       async (word) => {
         for (const streamed of [false, true]) {
           const reply = await ask(client, {

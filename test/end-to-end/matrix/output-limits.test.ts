@@ -29,7 +29,7 @@ const fieldOf: Readonly<Record<string, string>> = {
 };
 const lowering = pairs.filter(({ client }) => client.name in fieldOf);
 
-describe("a length that no provider allows is lowered to the largest, and named", () => {
+describe("an output limit above the provider's maximum is lowered to it, and reported", () => {
   for (const stream of [false, true]) {
     test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(
       `%s, stream ${stream}`,
@@ -64,7 +64,7 @@ describe("a length that no provider allows is lowered to the largest, and named"
   }
 
   test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(
-    "%s: refused where the client wants no parameter lowered",
+    "%s: returns 404 with require_parameters",
     async (_, { client, upstream }) => {
       const providers = [providerId(upstream)];
       const before = scene.upstreams[upstream].requests.length;

@@ -93,7 +93,7 @@ const askedCases = [
   ...thinkingAndOutputCases,
 ];
 
-describe.each(askedCases.map((row) => [row.what, row] as const))("asked: %s", (_, row) => {
+describe.each(askedCases.map((row) => [row.what, row] as const))("request: %s", (_, row) => {
   test.each(rows)("%s", async (name, pair) => {
     const { client, upstream } = pair;
     const refused =
@@ -121,7 +121,7 @@ describe.each(askedCases.map((row) => [row.what, row] as const))("asked: %s", (_
 });
 
 describe.each(answerCases.map((row) => [row.what, row] as const))(
-  "answered: %s",
+  "response: %s",
   (_, { answers, sees, except }) => {
     test.each(rows)("%s, whole and streamed", async (name, { client, upstream }) => {
       const replies: Reply[] = [];

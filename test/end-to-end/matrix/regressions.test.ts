@@ -43,7 +43,7 @@ async function relayed(
   return readStreamed(client, text);
 }
 
-describe("what other gateways made of a stream", () => {
+describe("stream regressions of other gateways", () => {
   for (const row of streamRows) {
     test.each(row.clients.map((client) => [client]))(
       `${row.number} ${row.upstream} -> %s: ${row.what}`,
@@ -76,7 +76,7 @@ function sent({ client, upstream, sends, deviations }: RequestRow): Fields {
   ) as Fields;
 }
 
-describe("what other gateways made of a request", () => {
+describe("request regressions of other gateways", () => {
   test.each(
     requestRows.map(
       (row) => [`${row.number} ${row.client} -> ${row.upstream}: ${row.what}`, row] as const,
@@ -93,7 +93,7 @@ describe("what other gateways made of a request", () => {
   });
 });
 
-test("C62 an id that Anthropic refuses becomes a legal one, in the call and in its result", () => {
+test("C62 an id that Anthropic rejects becomes a valid one, in the call and in its result", () => {
   const row = requestRows.find(({ number }) => number === "C62");
   const [, turn, results] = listOf(row === undefined ? [] : sent(row).messages);
   const { id } = fieldsOf(listOf(turn?.content)[0]);
@@ -101,7 +101,7 @@ test("C62 an id that Anthropic refuses becomes a legal one, in the call and in i
   expect(listOf(results?.content)[0]).toMatchObject({ type: "tool_result", tool_use_id: id });
 });
 
-test("C67 what was said before stays as it was sent, turn after turn", () => {
+test("C67 earlier turns are sent unchanged on every later turn", () => {
   const turns = [
     { role: "system", content: "Be brief." },
     { role: "user", content: "Hi" },
@@ -137,7 +137,7 @@ const pings = [
   ["anthropic-messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
 ] as const;
 
-describe("C41 and C42 what keeps a stream open is a whole event of its dialect, or a comment that ends none", () => {
+describe("C41 and C42 a keep-alive is a whole event of the dialect, or a comment that ends no event", () => {
   test.each(pings)("%s", (name, frame) => {
     for (const upstream of upstreams) {
       const body = { model: "acme/large", ...clientOf(name).ask("Hi"), stream: true };
@@ -149,7 +149,7 @@ describe("C41 and C42 what keeps a stream open is a whole event of its dialect, 
   });
 });
 
-describe("no number is forgotten", () => {
+describe("every regression number is covered", () => {
   const here = new Set([...streamRows, ...requestRows].map(({ number }) => number));
   test.each(Array.from({ length: 86 }, (_, index) => `C${index + 1}`))("%s", (number) => {
     const told = [here.has(number), number in elsewhere, number in notOurs].filter(Boolean);

@@ -127,7 +127,7 @@ const rows = clients.flatMap((client) =>
   ),
 );
 
-describe("sealed thoughts come back to their maker as they were, and to nobody else", () => {
+describe("sealed reasoning is returned unchanged to its provider and to no other", () => {
   test.each(rows)("%s", async (_, { client, upstream, answer, streamed, turnIn, turn }) => {
     const { messages: _messages, input: _input, ...bound } = client.ask("");
     scene.upstreams[upstream].script(
@@ -200,7 +200,7 @@ const moves = clients.flatMap((client) =>
   ),
 );
 
-describe("a conversation that moves to another model brings no thoughts along that its provider did not seal", () => {
+describe("a conversation that switches models keeps only reasoning that the new provider sealed", () => {
   test.each(moves)("%s", async (_, { client, from, to }) => {
     const { messages: _messages, input: _input, ...bound } = client.ask("");
     // The gateway keeps signatures by the ids of calls, so that each move has calls of its own.

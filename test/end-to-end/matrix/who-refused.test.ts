@@ -178,7 +178,7 @@ const refusals: readonly Refusal[] = [
 ];
 
 /** The provider's own refusals stand in the fault table. */
-describe("R15 and C86, an error says who refused, in the words of its client's dialect", () => {
+describe("R15 and C86, an error names who refused the request, in the client's dialect", () => {
   for (const { what, ask, ...told } of refusals) {
     test.each(clients.map((client) => [client.name, client] as const))(
       `${what}: %s`,

@@ -43,7 +43,7 @@ async function heapBytes(): Promise<number> {
 
 const silentAfterContent: Script = [head(), ...wire.opening, ...wire.content.slice(0, 1), stall()];
 
-test("200 aborted streams, again and again, give back slots, holds, connections and memory", async () => {
+test("200 aborted streams, repeated, release their slots, holds, connections and memory", async () => {
   scene = await startScene({ settings: { plans: { enterprise: { perMinute: 100_000 } } } });
   scene.acme.script(silentAfterContent);
   await abortAll();

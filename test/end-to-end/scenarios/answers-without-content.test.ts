@@ -48,22 +48,18 @@ const empty: readonly (readonly [name: string, streamed: boolean, script: Script
   ["usage on every chunk, all in one segment", true, [split([], events({ usageOn: "every" }))]],
   ["no usage, all in one segment", true, [split([], events({ usageOn: "never" }))]],
   [
-    "finished for tool calls, without any",
+    "finish reason tool_calls without any tool call",
     true,
     [split([], events({ finishReason: "tool_calls" }))],
   ],
-  ["no finish, only [DONE]", true, [split([], events({ finishReason: null }))]],
+  ["no finish reason, only [DONE]", true, [split([], events({ finishReason: null }))]],
   ["whole with null content", false, json(chatCompletion({ text: null }))],
   ["whole with empty content", false, json(chatCompletion({ text: "" }))],
   ["whole without choices", false, json({ ...chatCompletion(), choices: [] })],
-  [
-    "whole with reasoning and nothing else",
-    false,
-    json(chatCompletion({ text: null, reasoning: "hm" })),
-  ],
+  ["whole with only reasoning", false, json(chatCompletion({ text: null, reasoning: "hm" }))],
 ];
 
-describe("an answer without content is the provider's failure: the next one serves, and it alone is paid", () => {
+describe("an answer without content counts as a provider failure: the next provider serves and is charged", () => {
   for (const [name, streamed, script] of empty) {
     test(name, async () => {
       const before = (await settledRows(scene.gateway)).length;
@@ -85,29 +81,29 @@ const telling: readonly (readonly [
   finish: string,
   script: Script,
 ])[] = [
-  ["the cap was reached", true, "length", events({ finishReason: "length" })],
+  ["output limit reached", true, "length", events({ finishReason: "length" })],
   [
-    "the cap was reached, all in one segment",
+    "output limit reached, all in one segment",
     true,
     "length",
     [split([], events({ finishReason: "length" }))],
   ],
-  ["the content was filtered", true, "content_filter", events({ finishReason: "content_filter" })],
+  ["content filtered", true, "content_filter", events({ finishReason: "content_filter" })],
   [
-    "the cap was reached, whole",
+    "output limit reached, whole",
     false,
     "length",
     json(chatCompletion({ text: "", finishReason: "length" })),
   ],
   [
-    "the content was filtered, whole",
+    "content filtered, whole",
     false,
     "content_filter",
     json(chatCompletion({ text: null, finishReason: "content_filter" })),
   ],
 ];
 
-describe("an answer without content that says why is served and paid", () => {
+describe("an answer without content but with a reason is delivered and charged", () => {
   for (const [name, streamed, finish, script] of telling) {
     test(name, async () => {
       const reply = await ask(script, { stream: streamed });

@@ -15,10 +15,10 @@ const send = (changes: Record<string, unknown>, secret?: string): Promise<ChatRe
 /** The status, and how often the backup was asked. */
 const outcome = (reply: ChatReply): unknown[] => [reply.status, scene.backup.requests.length];
 
-describe("each attempt is bound by what the request and its key allow", () => {
+describe("the limits of the request and its key apply to each attempt", () => {
   const both = { acmeModels: [{ id: "acme/large", pricing: paidPrice }] };
 
-  test("a fallback that the key may not use is refused before anybody is asked", async () => {
+  test("a fallback model outside the key's allowed_models returns 403 before any provider is asked", async () => {
     scene = await startFailingFirst(both);
     const secret = await createKey(scene.gateway, { allowed_models: ["ACME/Large"] });
     const reply = await send({ model: "acme/large", models: [paid] }, secret);
@@ -26,7 +26,7 @@ describe("each attempt is bound by what the request and its key allow", () => {
     expect(at(reply.events[0], "error.metadata.fault")).toBe("client");
   });
 
-  test("a fallback that keeps data is not asked when none may be kept", async () => {
+  test("a fallback provider that stores data is not asked when data collection is denied", async () => {
     scene = await startFailingFirst({
       ...both,
       acmePolicy: { zdr: true, data_collection: "deny" },
@@ -38,7 +38,7 @@ describe("each attempt is bound by what the request and its key allow", () => {
     }
   });
 
-  test("a fallback above the highest price is not asked", async () => {
+  test("a fallback above max_price is not asked", async () => {
     scene = await startFailingFirst({
       acmeModels: [{ id: "acme/large", pricing: { prompt: "0.5", completion: "1" } }],
     });
@@ -50,7 +50,7 @@ describe("each attempt is bound by what the request and its key allow", () => {
     expect(outcome(reply)).toEqual([502, 0]);
   });
 
-  test("the hold covers the dearest candidate, and every choice that was asked for", async () => {
+  test("the hold covers the most expensive candidate and every choice of n", async () => {
     scene = await startFailingFirst({
       acmeModels: [{ id: "acme/large", pricing: { prompt: "0.5", completion: "1" } }],
     });

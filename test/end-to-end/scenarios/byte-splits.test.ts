@@ -76,7 +76,7 @@ function wireLengthOf(steps: readonly WireStep[]): number {
   return Buffer.concat(steps.map((step) => writer.encode(step))).length;
 }
 
-describe("wherever a stream is cut into segments, head and framing included, the client gets the same bytes", () => {
+describe("a stream is relayed identically at every split of its bytes, including head and framing", () => {
   for (const [name, form] of Object.entries(forms)) {
     test(name, async () => {
       const steps = [head(), ...form, end()];

@@ -113,7 +113,7 @@ async function depart({
   return { gate, leftMs };
 }
 
-describe("policy abort: the upstream is stopped, and what was consumed is charged once", () => {
+describe("policy abort: the upstream request is aborted, and what was consumed is charged once", () => {
   for (const departure of departures) {
     test(departure.when, async () => {
       scene = await startScene({ withBackup: true });
@@ -156,7 +156,7 @@ test("the upstream is stopped within 250 ms of the departure", async () => {
   expect(Math.min(...tookMs)).toBeLessThan(promisedMs);
 });
 
-describe("policy drain: the upstream is read to its end, and its own usage is charged", () => {
+describe("policy drain: the upstream response is read to its end, and its reported usage is charged", () => {
   for (const departure of departures) {
     test(departure.when, async () => {
       scene = await startScene({ withBackup: true, settings: { disconnect: "drain" } });

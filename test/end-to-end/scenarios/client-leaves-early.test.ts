@@ -18,8 +18,8 @@ const leftAndSeen = async (client: { leave(): number; over: Promise<void> }): Pr
   return leftMs;
 };
 
-describe("a client that leaves before any provider has its request", () => {
-  test("in the middle of its own body: no provider is asked and nothing is held", async () => {
+describe("a client that leaves before a provider has its request", () => {
+  test("while sending its body: no provider is asked and nothing is held", async () => {
     scene = await startScene();
     const client = await RawClient.connect(portOf(scene.gateway));
     const text = JSON.stringify(chatRequest());
@@ -31,7 +31,7 @@ describe("a client that leaves before any provider has its request", () => {
     expect([scene.acme.requests.length, await settledRows(scene.gateway)]).toEqual([0, []]);
   });
 
-  test("while the connection to the provider is still being made: it is given up at once", async () => {
+  test("while the provider connection is being opened: the attempt is aborted at once", async () => {
     const silent = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
@@ -58,7 +58,7 @@ describe("a client that leaves before any provider has its request", () => {
   });
 });
 
-describe("a client that has left is not served by anybody else", () => {
+describe("a client that has left gets no fallback", () => {
   for (const kind of ["stream", "whole"] as const) {
     test(`drain, ${kind}: the provider fails after the client has left`, async () => {
       scene = await startScene({ withBackup: true, settings: { disconnect: "drain" } });

@@ -17,7 +17,7 @@ const nestedObject = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}
 const send = async (text: string): Promise<ChatReply> =>
   readReply(await scene.gateway.post("/chat/completions", text));
 
-test("10,000 messages are served in their order", async () => {
+test("10,000 messages are sent in order", async () => {
   const messages = Array.from({ length: 10_000 }, (_, index) => ({
     role: index % 2 === 0 ? "user" : "assistant",
     content: `message ${index}`,
@@ -53,21 +53,21 @@ const deepBodies: readonly (readonly [place: string, text: (levels: number) => s
     (levels) =>
       withField("response_format", `{"type":"json_schema","json_schema":${nestedObject(levels)}}`),
   ],
-  ["trace, which is kept", (levels) => withField("trace", nestedObject(levels))],
+  ["trace, which is stored", (levels) => withField("trace", nestedObject(levels))],
   [
-    "stream_options, which get a member",
+    "stream_options, which is extended",
     (levels) => withField("stream_options", nestedObject(levels)),
   ],
-  ["provider, which is checked", (levels) => withField("provider", nestedObject(levels))],
+  ["provider, which is validated", (levels) => withField("provider", nestedObject(levels))],
 ];
 
-describe("a body that is nested a thousand levels deep is served", () => {
+describe("a body nested a thousand levels deep is accepted", () => {
   test.each(deepBodies)("%s", async (_, text) => {
     expect((await send(text(990))).status).toBe(200);
   });
 });
 
-describe("a body that is nested 100,000 levels deep is refused", () => {
+describe("a body nested 100,000 levels deep returns 400", () => {
   test.each([
     ...deepBodies,
     ["the whole body, an array", nested] as const,

@@ -48,7 +48,7 @@ const asStranger = (
   fields: Record<string, unknown> = {},
 ): Promise<Response> => chat({ ...solo, ...fields }, strangersLlmKey);
 
-test("a donated key serves a workspace that has none, for nothing, and tells nothing of its owner", async () => {
+test("a donated key serves a workspace without a key, free of charge, and reveals nothing of its owner", async () => {
   const it = await start();
   const id = await donate(it, donated);
   for (const stream of [false, true]) {
@@ -71,7 +71,7 @@ test("a donated key serves a workspace that has none, for nothing, and tells not
   await expectSoundBooks(it.gateway);
 });
 
-test("to its owner the same key is an own one, with its own headers", async () => {
+test("for its owner the same key counts as an own key, with the headers of an own key", async () => {
   const it = await start();
   await donate(it, donated);
   expect((await asStranger(it)).headers.get("x-service-credential-source")).toBe("pool");
@@ -79,7 +79,7 @@ test("to its owner the same key is an own one, with its own headers", async () =
   expect((await asStranger(it)).headers.get("x-service-credential-source")).toBe("pool");
 });
 
-test("it serves nobody where the platform has a credential, or the caller a key", async () => {
+test("a donated key is not used when the platform has a credential or the caller a key", async () => {
   const it = await start();
   const id = await it.add(donated);
   await it.manage("POST", "/byok/donated", { key_id: id, consent: true });
@@ -92,7 +92,7 @@ test("it serves nobody where the platform has a credential, or the caller a key"
   expect(it.keysSent()).toEqual([another, another]);
 });
 
-test("prompts that nobody may keep do not pass through a stranger's account, nor what nobody knows the price of", async () => {
+test("a donated key does not serve requests that deny data collection, or models without a price", async () => {
   const it = await start();
   await donate(it, donated);
   expect((await asStranger(it, { provider: { data_collection: "deny" } })).status).toBe(404);
@@ -101,7 +101,7 @@ test("prompts that nobody may keep do not pass through a stranger's account, nor
   expect(it.keysSent()).toEqual([]);
 });
 
-test("withdrawn, paused, disabled or deleted, it serves others no more from the answer on", async () => {
+test("a donated key stops serving others once it is withdrawn, paused, disabled or deleted", async () => {
   const it = await start();
   const id = await donate(it, donated);
   const steps: [string, string, unknown?][] = [
@@ -121,7 +121,7 @@ test("withdrawn, paused, disabled or deleted, it serves others no more from the 
   expect(statuses).toEqual([404, 200, 404, 200, 404, 200, 404]);
 });
 
-test("models that donated keys reach are listed for keys, not for anybody", async () => {
+test("models reachable by donated keys are listed for keys, but not anonymously", async () => {
   const it = await start();
   await donate(it, donated);
   const listed = async (headers: Record<string, string>): Promise<unknown[]> =>
@@ -139,7 +139,7 @@ test.each([
   [401, "Incorrect API key provided by org-of-the-donor"],
   [402, "org-of-the-donor has nothing left"],
 ])(
-  "a donated key that is refused with %p is paused, another serves, and a probe brings it back",
+  "a donated key refused with %p is paused, another key serves, and a successful probe restores it",
   async (status, message) => {
     const clock = new FakeClock();
     const outcomes: ProbeOutcome[] = ["refused", "unknown", "accepted"];
@@ -190,7 +190,7 @@ test.each([
   },
 );
 
-test("what a provider says of a donated key is not for others", async () => {
+test("a provider's error message about a donated key is hidden from other workspaces", async () => {
   const it = await start();
   await donate(it, donated);
   for (const [status, code] of [
@@ -223,7 +223,7 @@ const onlyKey = async ({ manage }: ProviderKeyScene): Promise<string> =>
   );
 
 describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => {
-  test("bounds what others use in 24 hours, of many at once too, and not what its owner uses", async () => {
+  test("limits what others use in 24 hours, also in parallel, but not what the owner uses", async () => {
     const it = await start({ storageUrl: await freshUrl() });
     const id = await donate(it, donated, { daily_limit: costUsd / 2 });
     const answers = await Promise.all(Array.from({ length: 10 }, () => asStranger(it)));
@@ -244,7 +244,7 @@ describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => 
     await expectSoundBooks(it.gateway);
   }, 60_000);
 
-  test("the quota of a key bounds its owner and others together", async () => {
+  test("the quota of a key limits its owner and others together", async () => {
     const it = await start({ storageUrl: await freshUrl() });
     const id = await donate(it, donated);
     await it.manage("PATCH", `/auth/byok/keys/${id}`, {

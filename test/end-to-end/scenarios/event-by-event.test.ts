@@ -36,7 +36,7 @@ const events: readonly (readonly [text: string, event: BodyStep])[] = [
   ["[DONE]", sse("[DONE]")],
 ];
 
-describe("one event in, one event out: the client has event k before the provider sends event k + 1", () => {
+describe("each event is relayed before the provider sends the next one", () => {
   for (const [name, between] of [
     ["", []],
     [", with heartbeats in between", [body(": keep-alive\n\n")]],
@@ -62,7 +62,7 @@ describe("one event in, one event out: the client has event k before the provide
   }
 });
 
-test("no proxy on the way may hold a stream back", async () => {
+test("response headers forbid proxies to buffer a stream", async () => {
   scene = await startScene();
   const { headers } = await readReply(
     await scene.gateway.post("/chat/completions", chatRequest({ stream: true })),

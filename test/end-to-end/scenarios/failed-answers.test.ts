@@ -24,7 +24,7 @@ const routes: Readonly<Record<string, Record<string, unknown>>> = {
   "/responses": { model: "acme/large", input: "Hello", temperature: 1 },
 };
 
-describe("an error after a provider was asked names who was asked, and what the provider said", () => {
+describe("an error after a provider was asked names the provider and relays its message", () => {
   for (const [path, body] of Object.entries(routes)) {
     for (const stream of [false, true]) {
       test(`${path}${stream ? ", streamed" : ""}`, async () => {
@@ -50,7 +50,7 @@ describe("an error after a provider was asked names who was asked, and what the 
     }
   }
 
-  test("but not as a field that the client did not send", async () => {
+  test("has no param for a field that the client did not send", async () => {
     scene = await startScene();
     scene.acme.script(json(refusal, { status: 400 }));
     const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest()));
@@ -59,7 +59,7 @@ describe("an error after a provider was asked names who was asked, and what the 
     ]);
   });
 
-  test("without the credential that a provider repeats", async () => {
+  test("redacts a credential that the provider repeats", async () => {
     scene = await startScene();
     scene.acme.script(({ headers }) => {
       const [key = ""] = /[^ ]+$/.exec(headers.get("authorization") ?? "") ?? [];
@@ -73,7 +73,7 @@ describe("an error after a provider was asked names who was asked, and what the 
   });
 });
 
-test("an error before any provider was asked names none", async () => {
+test("an error before any provider was asked names no provider", async () => {
   scene = await startScene();
   const response = await scene.gateway.post(
     "/chat/completions",
@@ -83,7 +83,7 @@ test("an error before any provider was asked names none", async () => {
   expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([404, null]);
 });
 
-describe("of two credentials on Messages the good one counts", () => {
+describe("Messages accepts either of two credentials if one is valid", () => {
   const bad = "sk-svc-v1-not-a-key-of-this-gateway-0000000000";
   const cases: readonly [authorization: string, apiKey: string, status: number][] = [
     [`Bearer ${bad}`, testLlmKey, 200],

@@ -61,7 +61,7 @@ function statusSeen(name: FaultName): number | null {
 const named = (effect: string): FaultName[] =>
   (Object.keys(faults) as FaultName[]).filter((name) => faults[name].effect === effect);
 
-describe("before content, the next provider answers and the client notices nothing", () => {
+describe("before content, the next provider answers and the client sees no error", () => {
   for (const name of named("before-content").filter((each) => !final.includes(each))) {
     for (const kind of kindsOf(faults[name])) {
       test(`${kind}: ${name}`, async () => {
@@ -91,7 +91,7 @@ describe("before content, the next provider answers and the client notices nothi
   }
 });
 
-describe("after content, nobody else is asked", () => {
+describe("after content, no other provider is asked", () => {
   for (const name of named("after-content")) {
     test(name, async () => {
       const asked = scenes.backup.requests.length;
@@ -104,7 +104,7 @@ describe("after content, nobody else is asked", () => {
   }
 });
 
-describe("a request that is at fault itself is refused at once", () => {
+describe("a request that is itself invalid is not retried", () => {
   for (const name of final) {
     for (const kind of kindsOf(faults[name])) {
       test(`${kind}: ${name}`, async () => {

@@ -31,21 +31,21 @@ async function firstBoot(): Promise<string> {
 /** Credentials that the first boot of another gateway, or a careless one of ours, might accept. */
 const guesses: readonly (readonly [name: string, headers: Record<string, string>])[] = [
   ["none", {}],
-  ["an empty one", { authorization: "Bearer " }],
-  ["the word Bearer", { authorization: "Bearer" }],
+  ["empty", { authorization: "Bearer " }],
+  ["only the word Bearer", { authorization: "Bearer" }],
   ["undefined", { authorization: "Bearer undefined" }],
   ["null", { authorization: "Bearer null" }],
-  ["the bare prefix", { authorization: "Bearer sk-svc-v1-" }],
-  ["the bare management prefix", { authorization: "Bearer ak_live_" }],
+  ["only the key prefix", { authorization: "Bearer sk-svc-v1-" }],
+  ["only the management key prefix", { authorization: "Bearer ak_live_" }],
   ["a well-known default", { authorization: "Bearer sk-1234" }],
   ["a default password", { authorization: `Basic ${btoa("root:123456")}` }],
   ["an empty x-api-key", { "x-api-key": "" }],
-  ["a made-up session", { cookie: "__session=admin" }],
+  ["a made-up session cookie", { cookie: "__session=admin" }],
 ];
 
 const protectedEndpoints = endpoints.filter(({ access }) => !access.open && !access.anonymous);
 
-describe("on a first boot no door is open", () => {
+describe("on a first start every protected endpoint needs a credential", () => {
   for (const [name, headers] of guesses) {
     test(`credential: ${name}`, async () => {
       await firstBoot();
@@ -69,7 +69,7 @@ describe("on a first boot no door is open", () => {
     });
   }
 
-  test("the printed key, and no other, opens inference; it opens no administration", async () => {
+  test("only the printed key allows inference, and it does not allow administration", async () => {
     const secret = await firstBoot();
     const headers = { authorization: `Bearer ${secret}` };
     expect(secret).toStartWith("sk-svc-v1-");
@@ -93,14 +93,14 @@ describe("on a first boot no door is open", () => {
     expect((await gateway.post("/keys", { name: "k" }, { headers })).status).toBe(401);
   });
 
-  test("two first boots print different keys", async () => {
+  test("two first starts print different keys", async () => {
     const first = await firstBoot();
     await gateway.stop();
     upstream.stop();
     expect(await firstBoot()).not.toBe(first);
   });
 
-  test("nobody was given credits", async () => {
+  test("no workspace has credits", async () => {
     const secret = await firstBoot();
     expect(
       await (await gateway.get("/credits", { authorization: `Bearer ${secret}` })).json(),

@@ -17,7 +17,7 @@ const outcome = (reply: ChatReply): unknown[] => [reply.status, scene.backup.req
 describe("a free model that fails", () => {
   for (const stream of [false, true]) {
     const kind = stream ? "stream" : "whole";
-    test(`with money, a paid model named behind it: the client is told, and pays (${kind})`, async () => {
+    test(`with credits, falls back to a paid model that the request names, reports it and charges (${kind})`, async () => {
       scene = await startFailingFirst({});
       const reply = await send({ model: free, models: [paid], stream });
       expect(outcome(reply)).toEqual([200, 1]);
@@ -31,7 +31,7 @@ describe("a free model that fails", () => {
     });
   }
 
-  test("with money, and no other model named: nobody else is asked", async () => {
+  test("with credits, does not fall back to a model that the request does not name", async () => {
     scene = await startFailingFirst({
       backupModels: [
         { id: "acme/tiny", pricing: paidPrice },
@@ -41,19 +41,19 @@ describe("a free model that fails", () => {
     expect(outcome(await send({ model: free }))).toEqual([502, 0]);
   });
 
-  test("without money: the paid model named behind it is not asked", async () => {
+  test("without credits, does not fall back to the paid model that the request names", async () => {
     scene = await startFailingFirst({ creditsUsd: 0 });
     expect(outcome(await send({ model: free, models: [paid] }))).toEqual([502, 0]);
     expect(await settledRows(scene.gateway)).toEqual([]);
   });
 
-  test("on a key that has reached its limit: the paid model named behind it is not asked", async () => {
+  test("on a key at its limit, does not fall back to the paid model that the request names", async () => {
     scene = await startFailingFirst({});
     const secret = await createKey(scene.gateway, { limit: 0 });
     expect(outcome(await send({ model: free, models: [paid] }, secret))).toEqual([502, 0]);
   });
 
-  test("without money, and free at one provider only: the other one is not asked", async () => {
+  test("without credits, does not fall back to a provider where the same model is paid", async () => {
     scene = await startFailingFirst({
       creditsUsd: 0,
       acmeModels: [{ id: "acme/shared", pricing: { prompt: "0", completion: "0" } }],

@@ -25,9 +25,9 @@ const exits: readonly (readonly [
 ])[] = [
   ["served whole", {}, "no fault, whole", 200],
   ["served as a stream", { stream: true }, "no fault", 200],
-  ["refused for its body", { messages: [] }, undefined, 400],
-  ["refused for its model", { model: "acme/none" }, undefined, 404],
-  ["refused for its routing", { provider: { only: ["nobody"] } }, undefined, 404],
+  ["refused for an invalid body", { messages: [] }, undefined, 400],
+  ["refused for an unknown model", { model: "acme/none" }, undefined, 404],
+  ["refused for an unknown provider", { provider: { only: ["nobody"] } }, undefined, 404],
   ["refused by the provider", {}, "400", 400],
   ["no connection", {}, "closes before answering", 502],
   ["timed out before the head", { stream: true }, "never answers", 504],
@@ -37,7 +37,7 @@ const exits: readonly (readonly [
   ["no content", { stream: true }, "empty stream", 502],
 ];
 
-describe("no hold stays open, whatever the exit", () => {
+describe("no hold stays open, whatever the outcome", () => {
   for (const [exit, changes, fault, status] of exits) {
     test(exit, async () => {
       if (fault !== undefined) scene.acme.script(faults[fault].script);
@@ -46,13 +46,13 @@ describe("no hold stays open, whatever the exit", () => {
   }
 });
 
-describe("a database that refuses the settlement", () => {
+describe("a database that rejects the settlement", () => {
   beforeEach(() => scene.acme.script(healthyChat));
 
   const balance = async (): Promise<unknown> =>
     at(await (await scene.gateway.get("/credits")).json(), "balance");
 
-  test("whole: an error instead of the answer, and nothing is charged", async () => {
+  test("whole: returns 503 instead of the response and charges nothing", async () => {
     const reply = await whileRefusing(scene.gateway, () => send({}));
     expect(reply.status).toBe(503);
     expect(errorsIn(reply)).toMatchObject([
@@ -62,7 +62,7 @@ describe("a database that refuses the settlement", () => {
     expect((await send({})).status).toBe(200);
   });
 
-  test("stream: one error event in place of the charge, which is never shown", async () => {
+  test("stream: sends one error event instead of the charge", async () => {
     const reply = await whileRefusing(scene.gateway, () => send({ stream: true }));
     expect([saidIn(reply), costsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 0]);
     expect(errorsIn(reply)).toMatchObject([

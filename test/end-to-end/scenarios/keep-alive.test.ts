@@ -8,7 +8,7 @@ import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 
-describe("a silent stream tells its client that it lives", () => {
+describe("a silent stream sends a keep-alive to its client", () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
@@ -44,7 +44,7 @@ describe("a silent stream tells its client that it lives", () => {
   });
 });
 
-describe("pings between any two events break no client", () => {
+describe("keep-alive comments between events are compatible with clients", () => {
   let scene: Scene;
   beforeEach(async () => {
     // Two pings before every frame, as if each had taken its provider half a minute.
@@ -65,7 +65,7 @@ describe("pings between any two events break no client", () => {
     await scene.end();
   });
 
-  test("on the wire: comments of one line that stand between events and never within one", async () => {
+  test("on the wire: single-line comments between events and never within one", async () => {
     const reply = await readReply(
       await scene.gateway.post("/chat/completions", chatRequest({ stream: true })),
     );
@@ -88,7 +88,7 @@ describe("pings between any two events break no client", () => {
     expect(said).toBe(fixtureText);
   });
 
-  test("OpenAI's client, its stream helper", async () => {
+  test("OpenAI's client, with its stream helper", async () => {
     const client = openaiClient(scene.gateway);
     const completion = await client.chat.completions
       .stream({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] })

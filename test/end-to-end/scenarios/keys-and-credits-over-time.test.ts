@@ -37,7 +37,7 @@ const ask = async (secret = testLlmKey): Promise<number> =>
 const keyOf = async (secret: string): Promise<unknown> =>
   at(await (await scene.gateway.get("/key", { authorization: `Bearer ${secret}` })).json(), "data");
 
-test("a key that gets a new secret keeps its spend and its limit, over a restart as well", async () => {
+test("a rotated key keeps its spending and its limit, also after a restart", async () => {
   const settings = {
     storageUrl: `sqlite:${join(directory, "gateway.db")}`,
     bootstrap: bootstrap(10_000_000_000n),
@@ -81,7 +81,7 @@ test("a key that gets a new secret keeps its spend and its limit, over a restart
   expect(await keyOf(secret)).toMatchObject({ usage: 0, limit: null });
 });
 
-describe("a top-up counts for the very next request", () => {
+describe("a top-up applies to the very next request", () => {
   const topUp = (amountNano: bigint): Promise<void> => {
     const [workspaceId = ""] = workspaceIds;
     return scene.gateway.app.ledger.credit({
@@ -95,7 +95,7 @@ describe("a top-up counts for the very next request", () => {
   };
   let workspaceIds: string[] = [];
 
-  test("from nothing, and as often as it is spent", async () => {
+  test("from an empty balance, and each time it is spent", async () => {
     scene = await startScene({ settings: { bootstrap: bootstrap(0n) } });
     const rows = await scene.gateway.app.storage.database
       .selectFrom("workspaces")
@@ -109,7 +109,7 @@ describe("a top-up counts for the very next request", () => {
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 402]);
   });
 
-  test("while requests are under way", async () => {
+  test("while requests are running", async () => {
     scene = await startScene({ settings: { bootstrap: bootstrap(0n) } });
     const rows = await scene.gateway.app.storage.database
       .selectFrom("workspaces")

@@ -51,7 +51,7 @@ const oddEvents = [
 const nameOf = (text: string): string =>
   text.length > 80 ? `${text.slice(0, 40)}… nested ${depth} deep` : text;
 
-describe("events of another shape between good ones harm nobody", () => {
+describe("malformed events between valid ones are skipped", () => {
   for (const event of oddEvents) {
     test(nameOf(event), async () => {
       const odd = sse(event);
@@ -75,7 +75,7 @@ describe("events of another shape between good ones harm nobody", () => {
   }
 });
 
-describe("a stream of nothing but other shapes is no answer", () => {
+describe("a stream of only malformed events falls back to the next provider", () => {
   for (const event of oddEvents) {
     test(nameOf(event), async () => {
       const reply = await ask(stream([sse(event), sse("[DONE]")]), { stream: true });
@@ -84,7 +84,7 @@ describe("a stream of nothing but other shapes is no answer", () => {
   }
 });
 
-describe("words of the provider's that no database should keep", () => {
+describe("provider strings that are too long or unsafe to store", () => {
   const words = {
     "very long": "x".repeat(1_000_000),
     "with U+0000": "stop\u0000\u0007",
@@ -126,7 +126,7 @@ const oddBodies = [
   '{"choices":[{"message":{"tool_calls":{}}}]}',
 ];
 
-describe("a whole answer of another shape is no answer", () => {
+describe("a malformed whole response falls back to the next provider", () => {
   for (const body of oddBodies) {
     for (const streamed of [false, true]) {
       test(`${streamed ? "for a stream: " : ""}${nameOf(body)}`, async () => {
@@ -138,7 +138,7 @@ describe("a whole answer of another shape is no answer", () => {
     }
   }
 
-  test("tool calls that are nested too deeply to be counted", async () => {
+  test("tool calls that are nested too deeply to count", async () => {
     const body = JSON.stringify(chatCompletion({ toolCalls: [{}] })).replace(
       '"tool_calls":[',
       `"tool_calls":[${deep},`,

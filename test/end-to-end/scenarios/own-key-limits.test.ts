@@ -31,11 +31,11 @@ const start = async (
   options?: Parameters<typeof startProviderKeys>[0],
 ): Promise<ProviderKeyScene> => (scene = await startProviderKeys(options));
 
-describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
+describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
   const begin = async (limitedKey = {}): Promise<ProviderKeyScene> =>
     start({ limitedKey, storageUrl: await freshUrl() });
 
-  test("a quota counts list prices, refuses what is beyond it, and outlives a restart", async () => {
+  test("a quota counts list prices, refuses requests above it and survives a restart", async () => {
     const { add, chat, keysSent, show, gateway, restart, manage } = await begin();
     const id = await add(own, {
       provider_id: "solo",
@@ -58,7 +58,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
   }, 60_000);
 
-  test("of many requests at once against a quota for one, one goes through", async () => {
+  test("of many parallel requests against a quota for one, one is served", async () => {
     const { add, chat, keysSent, show } = await begin();
     const id = await add(own, { provider_id: "solo", quota: { limit: costUsd / 2 } });
     const answers = await Promise.all(Array.from({ length: 20 }, () => chat(solo)));
@@ -70,7 +70,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     expect(await show(id)).toMatchObject({ quota: { used: costUsd } });
   }, 60_000);
 
-  test("with a quota that is used up the platform serves, and its charge is the usual one", async () => {
+  test("with an exhausted quota the platform serves at its usual charge", async () => {
     const { add, chat, keysSent } = await begin();
     await add(own, { quota: { limit: 0 } });
     const response = await chat(onlyAcme);
@@ -79,7 +79,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     expect(keysSent()).toEqual(["platform-key-of-acme"]);
   }, 60_000);
 
-  test("a key's limit counts own keys at list price where it includes them", async () => {
+  test("a key's limit counts own provider keys at list price when it includes them", async () => {
     const { add, chat, keysSent, gateway, restart, manage } = await begin({
       limitNanoUsd: 50_000_000n,
       includeByokInLimit: true,
@@ -107,7 +107,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
   }, 60_000);
 
-  test("of many requests at once against a limit for one that includes own keys, one goes through", async () => {
+  test("of many parallel requests against a limit for one that includes own keys, one is served", async () => {
     const { add, chat, keysSent, gateway } = await begin({
       limitNanoUsd: 30_000_000n,
       includeByokInLimit: true,
@@ -122,7 +122,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     await expectSoundBooks(gateway);
   }, 60_000);
 
-  test("a limit that does not include own keys is not touched by them, nor in their way once it is reached", async () => {
+  test("a limit that excludes own provider keys neither counts nor blocks them", async () => {
     const { add, chat, keysSent } = await begin({ limitNanoUsd: 1n });
     await add(own);
     for (let request = 0; request < 3; request += 1)
@@ -131,7 +131,7 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
   }, 60_000);
 });
 
-test("what the database refused to write was not used, and the next request has it", async () => {
+test("usage that the database failed to write is not counted, and the next request can use it", async () => {
   const { add, chat, show, gateway } = await start();
   const id = await add(own, { provider_id: "solo", quota: { limit: costUsd / 2 } });
   await whileRefusing(gateway, async () => {
@@ -146,7 +146,7 @@ test("what the database refused to write was not used, and the next request has 
   await expectSoundBooks(gateway);
 });
 
-test("a client that leaves gives back what its request had taken, and pays with the quota for what it was told", async () => {
+test("a client that leaves releases its hold, and the quota is charged for what was delivered", async () => {
   const { add, chat, show, gateway, upstream } = await start();
   const id = await add(own, { provider_id: "solo", quota: { limit: 5 } });
   const [opening, ...rest] = chatChunks().map((chunk) =>

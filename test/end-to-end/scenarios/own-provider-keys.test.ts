@@ -35,7 +35,7 @@ async function balanceOf({ gateway }: ProviderKeyScene): Promise<number> {
   return Number(at(await (await gateway.get("/credits")).json(), "balance"));
 }
 
-test("the preview of a model's routing is that of its caller, own keys and all", async () => {
+test("a model's routing preview includes the caller's own provider keys", async () => {
   const { add, gateway } = await start();
   const chain = async (id: string): Promise<unknown[]> => {
     const { data } = (await (await gateway.get(`/models/${id}/routing-preview`)).json()) as {
@@ -56,7 +56,7 @@ test("the preview of a model's routing is that of its caller, own keys and all",
 for (const stream of [false, true]) {
   const kind = stream ? "streamed" : "whole";
 
-  test(`${kind}: an own key goes first, is charged 0, and has a record all the same`, async () => {
+  test(`${kind}: an own provider key is tried first, costs 0 and is recorded`, async () => {
     const { add, chat, keysSent, gateway, show } = await start();
     const id = await add(own);
     const response = await chat({ stream });
@@ -80,7 +80,7 @@ for (const stream of [false, true]) {
     await expectSoundBooks(gateway);
   });
 
-  test(`${kind}: without a key of its own another workspace is served by the platform, or not at all`, async () => {
+  test(`${kind}: another workspace without an own key is served by the platform or refused`, async () => {
     const { add, chat, keysSent } = await start();
     await add(own);
     await add(own, { provider_id: "solo" });
@@ -130,7 +130,7 @@ for (const stream of [false, true]) {
   );
 }
 
-test("another key of the same account is no answer to an outage; another credential is", async () => {
+test("after an outage another credential is tried, but not another key of the same account", async () => {
   const { add, chat, keysSent, upstream } = await start();
   await add(own);
   await add(second);
@@ -139,7 +139,7 @@ test("another key of the same account is no answer to an outage; another credent
   expect(keysSent()).toEqual([own, "platform-key-of-acme"]);
 });
 
-test("a key that rests comes back after a minute, or as soon as it is rotated", async () => {
+test("a refused key is tried again after a minute, or as soon as it is rotated", async () => {
   const clock = new FakeClock();
   const { add, chat, keysSent, upstream, manage, show } = await start({ tools: { clock } });
   const id = await add(own);
@@ -159,7 +159,7 @@ test("a key that rests comes back after a minute, or as soon as it is rotated", 
   expect(keysSent()).toEqual([own, "platform-key-of-acme", second]);
 });
 
-test("whoever allows no fallback is served by the own key or not at all", async () => {
+test("with allow_fallbacks: false only the own key is tried", async () => {
   const { add, chat, keysSent, upstream } = await start();
   await add(own);
   upstream.enqueue(refused(401, "bad key"));
@@ -168,7 +168,7 @@ test("whoever allows no fallback is served by the own key or not at all", async 
   expect(keysSent()).toEqual([own]);
 });
 
-test("an order of providers is kept, and each is asked with the own key first", async () => {
+test("the provider order is kept, and each provider is tried with the own key first", async () => {
   const { add, chat, keysSent, upstream } = await start();
   await add(own, { provider_id: "backup" });
   upstream.script(refused(500, "down"));
@@ -176,7 +176,7 @@ test("an order of providers is kept, and each is asked with the own key first", 
   expect(keysSent()).toEqual(["platform-key-of-acme", own, "platform-key-of-backup"]);
 });
 
-test("a refused key is upstream_401 with the provider's own words, but for the key itself", async () => {
+test("a refused own key returns upstream_401 with the provider's message and the key redacted", async () => {
   const { add, chat, upstream, gateway } = await start();
   await add(own, { provider_id: "solo" });
   upstream.enqueue(refused(401, `Incorrect API key provided: ${own}. See your account.`));
@@ -201,7 +201,7 @@ test.each([
   [400, "Your credit balance is too low to access the Anthropic API.", {}],
   [403, "Your account has insufficient funds.", {}],
 ])(
-  "a billing failure of an own key is 402 with the provider's words: %p %s",
+  "a billing failure of an own key returns 402 with the provider's message: %p %s",
   async (status, message, fields) => {
     const { add, chat, upstream } = await start();
     await add(own, { provider_id: "solo" });
@@ -220,7 +220,7 @@ test.each([
   },
 );
 
-test("a rate limit in Google's words is no billing failure", async () => {
+test("Google's rate limit message is not treated as a billing failure", async () => {
   const { add, chat, upstream } = await start();
   await add(own, { provider_id: "solo" });
   upstream.enqueue(
@@ -232,7 +232,7 @@ test("a rate limit in Google's words is no billing failure", async () => {
   });
 });
 
-test("the same failures of the platform's credential are told as before", async () => {
+test("billing failures of the platform's credential return 502 upstream_error", async () => {
   const { chat, upstream } = await start();
   upstream.enqueue(refused(402, "Insufficient Balance"));
   expect(await errorOf(await chat({ provider: { only: ["acme"] } }))).toMatchObject({
@@ -241,7 +241,7 @@ test("the same failures of the platform's credential are told as before", async 
   });
 });
 
-test("a disabled or deleted key is sent nowhere from the answer on", async () => {
+test("a disabled or deleted key is no longer used", async () => {
   const { add, chat, keysSent, manage } = await start();
   const id = await add(own, { provider_id: "solo" });
   expect((await chat(solo)).status).toBe(200);
@@ -256,7 +256,7 @@ test("a disabled or deleted key is sent nowhere from the answer on", async () =>
   expect(keysSent()).toEqual([own, own]);
 });
 
-test("models without a platform credential are listed for whoever has a key", async () => {
+test("models without a platform credential are listed for workspaces with an own key", async () => {
   const { add, manage, gateway, chat } = await start();
   const listed = async (secret: string): Promise<unknown[]> => {
     const headers: Record<string, string> =
@@ -282,7 +282,7 @@ test("models without a platform credential are listed for whoever has a key", as
   expect(await listed(limitedLlmKey)).not.toContain("solo/large");
 });
 
-test("without credits an own key serves, and the platform does not stand in for it", async () => {
+test("without credits an own key serves, and the platform does not replace it", async () => {
   const { add, chat, keysSent, upstream, gateway } = await start({ creditsNanoUsd: 0n });
   await add(own);
   expect((await chat()).status).toBe(200);
@@ -292,7 +292,7 @@ test("without credits an own key serves, and the platform does not stand in for 
   await expectSoundBooks(gateway);
 });
 
-test("usage of Responses says that an own key paid, whole and streamed", async () => {
+test("Responses usage has is_byok for an own key, whole and streamed", async () => {
   const { add, gateway } = await start();
   const ask = async (stream: boolean): Promise<string> =>
     (await gateway.post("/responses", { model: "acme/large", input: "Hello", stream })).text();
@@ -305,7 +305,7 @@ test("usage of Responses says that an own key paid, whole and streamed", async (
   }
 });
 
-test("routing is explained with the credential of each candidate", async () => {
+test("the routing explanation has the credential of each candidate", async () => {
   const { add, gateway, keysSent } = await start();
   await add(own);
   const explained: unknown = await (await gateway.post("/routing/explain", chatRequest())).json();
@@ -323,7 +323,7 @@ test("routing is explained with the credential of each candidate", async () => {
   expect(keysSent()).toEqual([]);
 });
 
-test("embeddings go with own keys, too, and cost nothing", async () => {
+test("embeddings use own provider keys too, at no cost", async () => {
   const { add, gateway, keysSent, upstream } = await start();
   await add(own, { provider_id: "solo" });
   const data = [{ object: "embedding", index: 0, embedding: [0.25, 0.5] }];

@@ -75,7 +75,7 @@ async function expectTenServed(
 const creditsOf = async (gateway: TestGateway): Promise<unknown> =>
   (await gateway.get("/credits")).json();
 
-describe("200 requests at once against a balance for ten", () => {
+describe("200 parallel requests against a balance for ten", () => {
   for (const stream of [false, true]) {
     test(stream ? "streamed" : "whole", async () => {
       const balance = costNano(stream) * 10n;
@@ -99,7 +99,7 @@ describe("200 requests at once against a balance for ten", () => {
   }
 });
 
-describe("200 requests at once against a key's limit for ten", () => {
+describe("200 parallel requests against a key's limit for ten", () => {
   for (const stream of [false, true]) {
     test(stream ? "streamed" : "whole", async () => {
       scene = await startScene();

@@ -69,7 +69,7 @@ const histories: readonly (readonly [name: FaultName, stream: boolean, outage: b
   ["no terminator, and a cut", true, false],
 ];
 
-describe("a provider that failed twice of itself comes second; one that refused a request does not", () => {
+describe("a provider comes second after two failures of its own, but not after refusing requests", () => {
   for (const [name, stream, outage] of histories) {
     test(`${name}: ${outage ? "second" : "still first"}`, async () => {
       await start();
@@ -80,7 +80,7 @@ describe("a provider that failed twice of itself comes second; one that refused 
     });
   }
 
-  test("clients that leave say nothing about the provider", async () => {
+  test("clients that leave do not count as provider failures", async () => {
     await start();
     for (let count = 0; count < 3; count += 1) {
       scene.acme.script([

@@ -47,7 +47,7 @@ const bounds: readonly (readonly [
   stream: boolean,
   delivered: boolean,
 ])[] = [
-  ["first token: no head", { first_token: 80 }, [], true, false],
+  ["first token: no response head", { first_token: 80 }, [], true, false],
   [
     "first token: heartbeats do not count",
     { first_token: 80 },
@@ -70,7 +70,7 @@ const bounds: readonly (readonly [
     true,
   ],
   [
-    "idle: silence within a whole answer",
+    "idle: silence within a whole response",
     { idle: 80 },
     [...json(wire.whole).slice(0, 1), heartbeat, stall()],
     false,
@@ -84,16 +84,16 @@ const bounds: readonly (readonly [
     false,
   ],
   [
-    "total: content without end",
+    "total: endless content",
     { total: 120 },
     [head(), ...wire.opening, ...endless(content[0] ?? stall())],
     true,
     true,
   ],
-  ["total: a whole answer that never comes", { total: 80 }, [], false, false],
+  ["total: a whole response that never arrives", { total: 80 }, [], false, false],
 ];
 
-describe("a bound strikes once it is reached, and no sooner", () => {
+describe("a timeout fires once it is reached, and not before", () => {
   for (const [name, limits, script, stream, delivered] of bounds) {
     test(name, async () => {
       const { reply, ms } = await ask(limits, script, stream);
@@ -111,7 +111,7 @@ describe("a bound strikes once it is reached, and no sooner", () => {
     });
   }
 
-  test("connect: a TLS handshake that is never answered", async () => {
+  test("connect: an unanswered TLS handshake", async () => {
     const silent = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
@@ -136,11 +136,11 @@ describe("a bound strikes once it is reached, and no sooner", () => {
 const openEnds: readonly (readonly [name: string, rest: Script])[] = [
   ["silence after the finish", [...wire.finish.slice(0, 1), stall()]],
   ["silence after the usage", [...wire.finish, stall()]],
-  ["heartbeats after the finish, without end", [...wire.finish.slice(0, 1), ...endless(heartbeat)]],
-  ["heartbeats after the usage, without end", [...wire.finish, ...endless(heartbeat)]],
+  ["endless heartbeats after the finish", [...wire.finish.slice(0, 1), ...endless(heartbeat)]],
+  ["endless heartbeats after the usage", [...wire.finish, ...endless(heartbeat)]],
 ];
 
-describe("an answer that has finished ends soon, whatever its provider still sends", () => {
+describe("a finished response ends soon, whatever its provider still sends", () => {
   for (const [name, rest] of openEnds) {
     test(name, async () => {
       const { reply, ms } = await ask({ idle: 80 }, [

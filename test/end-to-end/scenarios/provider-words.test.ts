@@ -13,10 +13,10 @@ afterEach(() => scene.end());
 const send = async (changes: Record<string, unknown> = {}): Promise<ChatReply> =>
   readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
 
-describe("a provider's own words", () => {
+describe("a provider's error message", () => {
   const words = "Your account 'org-9' is not active 🙁";
 
-  test("reach the client verbatim, with the status that came with them", async () => {
+  test("reaches the client verbatim, with the provider's status", async () => {
     scene = await startScene();
     scene.acme.script(json(chatError(words, { code: "inactive" }), { status: 403 }));
     const reply = await send();
@@ -27,7 +27,7 @@ describe("a provider's own words", () => {
     });
   });
 
-  test("of every attempt, where all of them failed", async () => {
+  test("is reported for every attempt when all attempts fail", async () => {
     scene = await startScene({ withBackup: true });
     scene.acme.script(json(chatError("first"), { status: 500 }));
     scene.backup.script(json(chatError("second"), { status: 503 }));
@@ -46,7 +46,7 @@ describe("a provider's own words", () => {
     expect(reply.headers.get("x-should-retry")).toBe("false");
   });
 
-  test("are nobody's where the provider said nothing", async () => {
+  test("is absent when the provider sent none", async () => {
     scene = await startScene();
     scene.acme.script(faults["closes before answering"].script);
     expect(Object(at((await send()).events[0], "error.metadata"))).not.toHaveProperty(
@@ -54,7 +54,7 @@ describe("a provider's own words", () => {
     );
   });
 
-  test("do not give away the credential that they repeat, on a stream either", async () => {
+  test("has its credentials redacted, also on a stream", async () => {
     scene = await startScene();
     const { opening, content } = wire;
     scene.acme.script([
@@ -69,7 +69,7 @@ describe("a provider's own words", () => {
     ]);
   });
 
-  test("stand on the event that ends a stream", async () => {
+  test("is on the event that ends a stream", async () => {
     scene = await startScene();
     scene.acme.script(faults["error mid-stream"].script);
     expect(errorsIn(await send({ stream: true }))).toMatchObject([

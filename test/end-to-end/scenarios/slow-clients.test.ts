@@ -53,7 +53,7 @@ async function stops(value: () => number): Promise<void> {
   });
 }
 
-test("a client that does not read slows its provider down and nobody else", async () => {
+test("a client that does not read slows down only its own provider connection", async () => {
   scene = await startScene();
   const { steps, sent } = fastStream();
   scene.acme.enqueue(steps);
@@ -77,7 +77,7 @@ test("a client that does not read slows its provider down and nobody else", asyn
   socket.destroy();
 }, 60_000);
 
-test("a client that stops reading and leaves gives everything back", async () => {
+test("a client that stops reading and leaves releases its hold and connection", async () => {
   scene = await startScene();
   const { steps, sent } = fastStream();
   scene.acme.enqueue(steps);

@@ -24,13 +24,13 @@ afterEach(() => scene.end());
 const ask = async (changes: Record<string, unknown> = {}): Promise<ChatReply> =>
   readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
 
-test("requests one after the other share a connection", async () => {
+test("sequential requests share a connection", async () => {
   scene = await startScene();
   for (let count = 0; count < 5; count += 1) expect(saidIn(await ask())).toBe(fixtureText);
   expect(scene.acme.connectionCount).toBe(1);
 });
 
-test("a kept connection that its provider has closed is replaced, and nobody notices", async () => {
+test("a pooled connection that the provider has closed is replaced without an error", async () => {
   scene = await startScene();
   for (let count = 0; count < 5; count += 1) {
     const reply = await ask();
@@ -40,7 +40,7 @@ test("a kept connection that its provider has closed is replaced, and nobody not
   expect(scene.acme.requests.length).toBe(5);
 });
 
-test("a request that a kept connection took is not sent again when the connection closes without an answer", async () => {
+test("a request on a pooled connection that closes without an answer is not sent again", async () => {
   scene = await startScene();
   await ask();
   scene.acme.enqueue([raw(""), { kind: "cut" }]);
@@ -52,7 +52,7 @@ test("a request that a kept connection took is not sent again when the connectio
   expect(scene.acme.requests.length).toBe(2);
 });
 
-describe("bytes behind the end of an answer never reach another request", () => {
+describe("bytes after the end of a response never reach another request", () => {
   const injected = JSON.stringify(chatCompletion({ text: "injected" }));
   const second = raw(`HTTP/1.1 200 OK\r\ncontent-length: ${injected.length}\r\n\r\n${injected}`);
   const poisons: Record<string, Script> = {
@@ -103,31 +103,25 @@ const unreadable: Readonly<Record<string, readonly [stream: boolean, script: () 
       stall(),
     ],
   ],
-  "a line without end": [
-    true,
-    () => [head(), body(`data: ${"x".repeat(17 * 1024 * 1024)}`), stall()],
-  ],
-  "a head without end": [
-    false,
-    () => [raw(`HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}`), stall()],
-  ],
+  "an endless line": [true, () => [head(), body(`data: ${"x".repeat(17 * 1024 * 1024)}`), stall()]],
+  "an endless head": [false, () => [raw(`HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}`), stall()]],
   "a redirect": [
     false,
     () => answer("", { status: 302, headers: { location: "http://127.0.0.1:1/" } }),
   ],
-  "interim answers without end": [
+  "endless interim responses": [
     true,
     () => [raw("HTTP/1.1 102 Processing\r\n\r\n".repeat(10_000)), stall()],
   ],
-  "a protocol that was not asked for": [
+  "a protocol that was not requested": [
     true,
     () => [raw("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"), stall()],
   ],
-  "a trailer without end": [
+  "an endless trailer": [
     false,
     () => [head(), raw(`2\r\n{}\r\n0\r\n${"x: y\r\n".repeat(20_000)}`), stall()],
   ],
-  "a compressed stream of events that says a thousandfold of what was sent": [
+  "a compressed event stream that expands a thousandfold": [
     true,
     () => [
       head({ headers: { "content-encoding": "gzip" } }),
@@ -135,13 +129,13 @@ const unreadable: Readonly<Record<string, readonly [stream: boolean, script: () 
       stall(),
     ],
   ],
-  "two lengths": [
+  "two content lengths": [
     false,
     () => [raw("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}"), stall()],
   ],
 };
 
-describe("an answer that cannot be read is given up, and its connection with it", () => {
+describe("an unreadable response is aborted, and its connection closed", () => {
   for (const [name, [stream, script]] of Object.entries(unreadable)) {
     test(name, async () => {
       scene = await startScene();
@@ -158,7 +152,7 @@ describe("an answer that cannot be read is given up, and its connection with it"
   }
 });
 
-test("the end of a stream frees its connection for the next request", async () => {
+test("the end of a stream releases its connection for the next request", async () => {
   scene = await startScene();
   scene.acme.script([
     head(),

@@ -107,12 +107,12 @@ const places: readonly (readonly [
   ["stream, usage on the finish", { stream: true }, { usageOn: "finish" }],
   ["stream, usage on every chunk", { stream: true }, { usageOn: "every" }],
   [
-    "stream, the client asked for usage",
+    "stream, the client requested usage",
     { stream: true, stream_options: { include_usage: true } },
     { usageOn: "after" },
   ],
   [
-    "stream, the client asked for none",
+    "stream, the client disabled usage",
     { stream: true, stream_options: { include_usage: false } },
     { usageOn: "after" },
   ],

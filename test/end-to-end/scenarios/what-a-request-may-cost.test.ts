@@ -68,8 +68,8 @@ const uncollected = async (): Promise<bigint> =>
     0n,
   );
 
-describe("a request cannot pass what its key and its balance bear", () => {
-  test("a key with a limit of 0.001 is given the answer that 0.001 affords, and is told so", async () => {
+describe("a request cannot exceed its key's limit and its balance", () => {
+  test("a key with a limit of 0.001 gets an output limit that 0.001 affords, and is told so", async () => {
     scene = await start(10_000_000_000n);
     scene.acme.script(upTo(93_000));
     const secret = await createKey(scene.gateway, { limit: 0.001 });
@@ -90,7 +90,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     expect(at(record, "data.output_cap")).toBe(Number(reply.cap));
   });
 
-  test("a balance of 0.000001 is told what the request may cost, what is left and what that affords", async () => {
+  test("a balance of 0.000001 gets a 402 with the worst-case cost, the balance and what it affords", async () => {
     scene = await start(1_000n);
     for (const stream of [false, true]) {
       const reply = await ask({ max_tokens: 100_000, stream });
@@ -112,7 +112,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     expect(scene.acme.requests).toHaveLength(0);
   });
 
-  test("what a provider counts beyond its cap is charged as far as the key's limit bears, and booked as uncollected", async () => {
+  test("usage above the output limit is charged up to the key's limit, and the rest is uncollected", async () => {
     scene = await start(10_000_000_000n);
     scene.acme.script((request) =>
       chatAnswer(request, {
@@ -132,7 +132,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     expect((await ask({ max_tokens: 5 }, secret)).status).toBe(402);
   });
 
-  test("what an eighth of the balance bears goes out as it came", async () => {
+  test("a request within an eighth of the balance is forwarded unchanged", async () => {
     scene = await start(10_000_000_000n);
     const reply = await ask({ max_tokens: 100_000 });
     expect([reply.status, reply.cap, capIn(scene.acme.requests[0] as RecordedRequest)]).toEqual([
@@ -142,7 +142,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     ]);
   });
 
-  test("a cap that has to be lowered is refused with require_parameters, and nobody is asked", async () => {
+  test("with require_parameters, a request that needs a lower limit returns 402 and is not sent", async () => {
     scene = await start(1_000_000n);
     const provider = { order: ["acme"], require_parameters: true };
     expect(await ask({ max_tokens: 100_000, provider })).toMatchObject({ status: 402, cap: null });
@@ -150,7 +150,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     expect(await ask({ max_tokens: 100, provider })).toMatchObject({ status: 200, cap: null });
   });
 
-  test("several answers share the hold", async () => {
+  test("several choices share the hold", async () => {
     scene = await start(1_000_000n);
     const [one, four] = [
       await ask({ max_tokens: 100_000 }),
@@ -161,7 +161,7 @@ describe("a request cannot pass what its key and its balance bear", () => {
     expect(shared * 4).toBeGreaterThan(alone * 0.9);
   });
 
-  test("a fallback is given the cap that its own price affords", async () => {
+  test("a fallback gets the output limit that its own price affords", async () => {
     scene = await start(1_000_000n, { withBackup: true });
     scene.acme.script([head({ status: 503, framing: { contentLength: 0 } })]);
     const reply = await ask({ max_tokens: 100_000 });
@@ -187,7 +187,7 @@ describe("budgets that block", () => {
     return String(at(await made.json(), "data.id"));
   };
 
-  test("a budget lowers the cap to what it affords", async () => {
+  test("a budget lowers the output limit to what it affords", async () => {
     scene = await start(10_000_000_000n);
     scene.acme.script(upTo(93_000));
     await budget({ limit: 0.001 });
@@ -200,7 +200,7 @@ describe("budgets that block", () => {
     expect(await uncollected()).toBe(0n);
   });
 
-  test("a provider whose budget is spent is passed over where another serves", async () => {
+  test("a provider with a spent budget is skipped when another can serve", async () => {
     scene = await start(10_000_000_000n, { withBackup: true });
     scene.acme.script(upTo(93_000));
     const id = await budget({ limit: 0.00001, scope: "provider", subject: "acme" });
@@ -262,8 +262,8 @@ const talking =
 const finishOf = ({ events }: ChatReply): unknown =>
   events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
 
-describe("an agent that always asks for 128,000 tokens", () => {
-  test("is served with 5 USD left on a model of 75 USD a million, ten at once", async () => {
+describe("an agent that always requests 128,000 tokens", () => {
+  test("is served ten times in parallel with 5 USD left on a model of 75 USD per million", async () => {
     scene = await start(5_000_000_000n, { acme: dear });
     const gate = scene.acme.gate();
     scene.acme.script((request) => [gate, ...talking(1_000)(request)]);
@@ -277,7 +277,7 @@ describe("an agent that always asks for 128,000 tokens", () => {
     expect(await uncollected()).toBe(0n);
   });
 
-  test("has its streams ended with length where their holds cannot grow, and passes nothing", async () => {
+  test("has streams ended with finish reason length when their holds cannot grow, within the balance", async () => {
     scene = await start(5_000_000_000n, { acme: dear });
     const gate = scene.acme.gate();
     scene.acme.script((request) => [gate, ...talking(60_000)(request)]);
@@ -296,7 +296,7 @@ describe("an agent that always asks for 128,000 tokens", () => {
   });
 });
 
-test("50 whole answers at once on 20 USD are served, or told when to come again", async () => {
+test("50 parallel whole responses on 20 USD are served, or refused with a retry time", async () => {
   scene = await start(20_000_000_000n, { acme: dear });
   const gate = scene.acme.gate();
   scene.acme.script((request) => [gate, ...upTo(128_000)(request)]);
@@ -323,7 +323,7 @@ test("50 whole answers at once on 20 USD are served, or told when to come again"
   expect(await uncollected()).toBe(0n);
 });
 
-test("a background response with nothing left is refused before it is queued", async () => {
+test("a background response without credits is refused before it is queued", async () => {
   scene = await start(0n);
   const response = await scene.gateway.post("/responses", {
     model: "acme/large",

@@ -38,7 +38,7 @@ const fromProvider =
 
 const refusals: readonly Refusal[] = [
   {
-    name: "a body that is no request",
+    name: "an invalid body",
     status: 400,
     fault: "client",
     ask: () => send({ messages: 5 }),
@@ -98,7 +98,7 @@ const refusals: readonly Refusal[] = [
     ask: fromProvider(faults["404"].script),
   },
   {
-    name: "a key at its rate",
+    name: "a key at its rate limit",
     status: 429,
     fault: "client",
     async ask() {
@@ -114,7 +114,7 @@ const refusals: readonly Refusal[] = [
     ask: fromProvider(faults["429"].script),
   },
   {
-    name: "a database that refuses",
+    name: "a database that rejects writes",
     status: 503,
     fault: "gateway",
     ask: () => whileRefusing(scene.gateway, () => send()),
@@ -127,7 +127,7 @@ const refusals: readonly Refusal[] = [
   },
 ];
 
-describe("an error says who refused", () => {
+describe("an error names who refused the request", () => {
   for (const { name, status, fault, ask } of refusals) {
     test(`${name}: ${fault}`, async () => {
       scene = await startScene();

@@ -27,12 +27,12 @@ const surfaces: [path: string, model: string, category: string, body: object][] 
 ];
 
 describe.each(surfaces)("%s after the first start", (path, model, category, body) => {
-  test("is served", async () => {
+  test("is served by the sandbox model", async () => {
     const response = await gateway.post(path, { model, ...body });
     expect([response.status, response.headers.get("x-service-model")]).toEqual([200, model]);
   });
 
-  test("has a model in the catalog that can be reached, with its category and links", async () => {
+  test("has a reachable model in the catalog, with its category and links", async () => {
     const list = (await (await gateway.get("/models")).json()) as { data: { id: string }[] };
     const details = `/api/v1/models/${model}`;
     expect(list.data.find(({ id }) => id === model)).toMatchObject({
@@ -43,7 +43,7 @@ describe.each(surfaces)("%s after the first start", (path, model, category, body
       expect((await fetch(gateway.origin + link)).status).toBe(200);
   });
 
-  test("stands in the OpenAPI document with what goes in and what comes out", async () => {
+  test("is in the OpenAPI document with its request and response schemas", async () => {
     const document: unknown = await (await gateway.get("/openapi.json")).json();
     const operation = (document as { paths: Record<string, { post?: unknown }> }).paths[path]?.post;
     expect(at(operation, "requestBody.content.application/json.schema.type")).toBe("object");
@@ -106,7 +106,7 @@ const everyAnswer = [
 const everyError = ["400", "401", "403", "413", "429", "500", "503"];
 
 test.each(described)(
-  "%s is described to programs with its headers and statuses",
+  "%s is documented with its headers and statuses",
   async (path, parameters, headers, statuses) => {
     const document = (await (await gateway.get("/openapi.json")).json()) as {
       paths: Record<string, { post: Operation }>;
@@ -120,7 +120,7 @@ test.each(described)(
   },
 );
 
-test("pictures are served after the first start, too, and documents to those who save a key", async () => {
+test("images are read after the first start, and documents need the caller's own provider key", async () => {
   const source = { type: "url", url: "https://example.com/a.pdf", file_name: "a.pdf" };
   const refused = await gateway.post("/documents/parse", { source });
   expect([refused.status, await refused.json()]).toMatchObject([

@@ -50,7 +50,7 @@ describe.each(Object.entries(surfaces))("%s", (path, { body, answer, cost }) => 
   afterEach(() => expectSoundBooks(scene.gateway));
   afterAll(() => scene.end());
 
-  test("shows the charge in the body and in the headers, and explains it under the answer's own id", async () => {
+  test("returns the charge in the body and headers and explains it under the response's own id", async () => {
     const response = await scene.gateway.post(path, body, { headers: freshHeaders });
     const { id, usage } = (await response.json()) as { id: string; usage: { cost: number } };
     expect([usage.cost, Number(response.headers.get("x-service-credits-charged"))]).toEqual([
@@ -64,7 +64,7 @@ describe.each(Object.entries(surfaces))("%s", (path, { body, answer, cost }) => 
   });
 });
 
-describe("on a provider key of the caller's own", () => {
+describe("with the caller's own provider key", () => {
   let scene: Scene;
   beforeAll(async () => {
     const priced = [
@@ -103,7 +103,7 @@ describe("on a provider key of the caller's own", () => {
     expect(response.headers.get("x-service-credits-charged")).toBeNull();
   });
 
-  test("a model without a price shows no cost, and neither does its kept answer", async () => {
+  test("a model without a price shows no cost, and neither does its cached response", async () => {
     scene.acme.script(openaiVectors);
     const usages: unknown[] = [];
     for (const cache of ["MISS", "HIT"]) {
@@ -117,7 +117,7 @@ describe("on a provider key of the caller's own", () => {
     expect(usages).toEqual(Array(2).fill({ prompt_tokens: 1, total_tokens: 1 }));
   });
 
-  test("a kept answer costs 0 as the first one did", async () => {
+  test("a cached response costs 0, as the first one did", async () => {
     for (let times = 0; times < 2; times += 1) {
       const response = await scene.gateway.post("/embeddings", {
         model: "acme/embed",
@@ -128,7 +128,7 @@ describe("on a provider key of the caller's own", () => {
   });
 });
 
-test("Cohere's texts and pictures are told apart, and count together", async () => {
+test("Cohere's text and image tokens are reported separately and counted together", async () => {
   const scene = await startSurfaceScene();
   scene.backup.script(
     answering(() => ({

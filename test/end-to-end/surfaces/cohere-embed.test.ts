@@ -48,7 +48,7 @@ async function embed(
 }
 const toBackup = { "gw-skip-cache": "true", "x-service-provider": "backup" };
 
-test("a provider of another dialect answers in Cohere's form, charged as embeddings are", async () => {
+test("a provider of another dialect answers in Cohere's format, charged as embeddings", async () => {
   const reply = await embed({ embedding_types: ["float"], output_dimension: 2 });
   expect(reply.body).toEqual({
     id: `embd-${reply.headers.get("x-service-trace-id")}`,
@@ -70,7 +70,7 @@ test("a provider of another dialect answers in Cohere's form, charged as embeddi
   });
 });
 
-test("what that provider has no field for is named; Cohere is told all of it", async () => {
+test("names fields that the provider does not support, and sends Cohere all of them", async () => {
   expect((await embed({ truncate: "END" })).headers.get("x-service-translation-loss")).toBe(
     "input_type, truncate",
   );
@@ -85,7 +85,7 @@ test("what that provider has no field for is named; Cohere is told all of it", a
   });
 });
 
-test("pictures go as content, alone and among texts", async () => {
+test("images are sent as content, alone and with texts", async () => {
   const url = "data:image/png;base64,AAAA";
   const content = [
     { type: "text", text: "a cat" },
@@ -100,7 +100,7 @@ test("pictures go as content, alone and among texts", async () => {
   expect(scene.backup.requests.at(-1)?.json()).toMatchObject({ inputs: [{ content }] });
 });
 
-test("kept answers are Cohere's own: what OpenAI's clients asked for stays theirs", async () => {
+test("cached Cohere responses are separate from those of OpenAI's clients", async () => {
   const kept = async (headers = {}) =>
     (await embed({ texts: ["kept"] }, headers)).headers.get("x-service-cache-status");
   expect([await kept(), await kept()]).toEqual(["MISS", "HIT"]);
@@ -116,18 +116,13 @@ test("kept answers are Cohere's own: what OpenAI's clients asked for stays their
   ]);
 });
 
-describe("refusals", () => {
+describe("an invalid Cohere embed request", () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ["no model", { model: undefined }, "missing_required_fields", "model"],
     ["nothing to embed", { texts: undefined }, "missing_required_fields", "texts"],
     ["an empty list", { texts: [] }, "invalid_request_error", "texts"],
     ["an empty text", { texts: ["a", ""] }, "invalid_request_error", "texts[1]"],
-    [
-      "texts and pictures beside each other",
-      { images: ["data:,"] },
-      "invalid_request_error",
-      "images",
-    ],
+    ["texts and images together", { images: ["data:,"] }, "invalid_request_error", "images"],
     [
       "an input without content",
       { texts: undefined, inputs: [{ text: "a" }] },
@@ -135,7 +130,7 @@ describe("refusals", () => {
       "inputs[0]",
     ],
     [
-      "a type that nobody converts to",
+      "an unsupported embedding type",
       { embedding_types: ["int8"] },
       "invalid_request_error",
       "embedding_types",

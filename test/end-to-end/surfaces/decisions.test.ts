@@ -58,7 +58,7 @@ const native = {
   },
 };
 
-test("the native dialect: questions go as they are, answers come as they are, and nothing is charged", async () => {
+test("the native dialect relays questions and answers unchanged and charges nothing", async () => {
   scene.acme.script(
     answering(() => ({ answers: native, usage: { input_tokens: 40, output_tokens: 0 } })),
   );
@@ -79,7 +79,7 @@ test("the native dialect: questions go as they are, answers come as they are, an
 });
 
 test.each([0n, 1_000_000_000n])(
-  "a provider's price is not passed on, with a balance of %p",
+  "a provider's price is not charged, with a balance of %p",
   async (creditsNanoUsd) => {
     const dear = await startSurfaceScene({
       settings: {
@@ -109,7 +109,7 @@ test.each([0n, 1_000_000_000n])(
   },
 );
 
-test("an answer that leaves a question out cannot be used", async () => {
+test("a provider's answer that omits a question returns 502", async () => {
   scene.acme.script(
     answering(() => ({ answers: { late: native.late, who: native.who }, usage: {} })),
   );
@@ -160,7 +160,7 @@ test("a chat model answers by the log probabilities of its first token", async (
   });
 });
 
-test("a chat model that gives no log probabilities cannot be used", async () => {
+test("a chat model without log probabilities returns 502", async () => {
   scene.backup.script(answering(() => said("Yes")));
   expect(await decide({}, { name: "backup" })).toMatchObject({
     status: 502,
@@ -168,7 +168,7 @@ test("a chat model that gives no log probabilities cannot be used", async () => 
   });
 });
 
-describe("refusals", () => {
+describe("an invalid decision request", () => {
   test.each<[string, Record<string, unknown>, number, string]>([
     ["questions as an array", { questions: [questions.late] }, 400, "bad_request"],
     ["no questions", { questions: {} }, 400, "bad_request"],
@@ -195,8 +195,8 @@ describe("refusals", () => {
   );
 });
 
-describe("the window", () => {
-  test("is the decisions' own on every plan, shared by both paths and with nothing else", async () => {
+describe("the rate limit window of decisions", () => {
+  test("is separate on every plan and shared by both paths", async () => {
     const fresh = await startSurfaceScene({
       settings: {
         bootstrap: {

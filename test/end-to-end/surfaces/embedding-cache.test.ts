@@ -47,7 +47,7 @@ async function during(work: () => Promise<unknown>): Promise<{ asked: number; se
   };
 }
 
-test("the same request is answered from the cache, under an id of its own and unbilled", async () => {
+test("an identical request is answered from the cache, with its own id and no charge", async () => {
   const input = newText();
   const first = await embed(input);
   let second = first;
@@ -68,7 +68,7 @@ test("the same request is answered from the cache, under an id of its own and un
   ]).toEqual(["acme/embed", null]);
 });
 
-test("gw-skip-cache neither reads nor writes", async () => {
+test("gw-skip-cache neither reads nor writes the cache", async () => {
   const input = newText();
   const skip = { "gw-skip-cache": "true" };
   expect([
@@ -78,7 +78,7 @@ test("gw-skip-cache neither reads nor writes", async () => {
   ]).toEqual(["BYPASS", "MISS", "BYPASS"]);
 });
 
-test("gw-cache-ttl of 0 passes the cache by, one that is no number is refused", async () => {
+test("gw-cache-ttl of 0 bypasses the cache, and an invalid one returns 400", async () => {
   expect((await embed(newText(), { "gw-cache-ttl": "0" })).cache).toBe("BYPASS");
   for (const ttl of ["soon", "-1", "1.5", "1e3", "0x10"]) {
     const refused = await embed(newText(), { "gw-cache-ttl": ttl });
@@ -90,7 +90,7 @@ test("gw-cache-ttl of 0 passes the cache by, one that is no number is refused", 
   }
 });
 
-test("gw-cache-key stands for the input", async () => {
+test("gw-cache-key replaces the input in the cache key", async () => {
   const key = { "gw-cache-key": newText() };
   const first = await embed(newText(), key);
   const second = await embed(newText(), key);
@@ -99,7 +99,7 @@ test("gw-cache-key stands for the input", async () => {
   expect((await embed(newText(), key, { dimensions: 3 })).cache).toBe("MISS");
 });
 
-test("another format, other dimensions and another input are other answers", async () => {
+test("another format, other dimensions or another input type miss the cache", async () => {
   const input = newText();
   await embed(input);
   for (const changes of [
@@ -111,7 +111,7 @@ test("another format, other dimensions and another input are other answers", asy
   }
 });
 
-test("a failure is never kept", async () => {
+test("a failed request is not cached", async () => {
   const input = newText();
   scene.acme.script(json({ error: { message: "down" } }, { status: 503 }));
   expect((await embed(input)).status).toBe(502);
@@ -119,7 +119,7 @@ test("a failure is never kept", async () => {
   expect([(await embed(input)).cache, (await embed(input)).cache]).toEqual(["MISS", "HIT"]);
 });
 
-test("1,000 identical requests at once make one upstream request and one charge", async () => {
+test("1,000 parallel identical requests make one upstream request and one charge", async () => {
   const input = newText();
   const gate = scene.acme.gate();
   scene.acme.script((request) => [gate, ...openaiVectors(request)]);
@@ -137,7 +137,7 @@ test("1,000 identical requests at once make one upstream request and one charge"
   expect(new Set(replies.map(({ body }) => JSON.stringify(body["data"]))).size).toBe(1);
 }, 60_000);
 
-test("when the client leaves whose request was under way, the next one asks", async () => {
+test("when the client of the running request leaves, the next identical one asks upstream", async () => {
   const input = newText();
   const gate = scene.acme.gate();
   scene.acme.enqueue([gate]);
@@ -157,7 +157,7 @@ test("when the client leaves whose request was under way, the next one asks", as
   expect(scene.acme.requests.length).toBe(before + 2);
 });
 
-test("a key that may not use the model is refused although its answer is kept", async () => {
+test("a key without access to the model is refused even if the response is cached", async () => {
   const input = newText();
   await embed(input);
   const created = await fetch(`${scene.gateway.baseUrl}/keys`, {
@@ -174,7 +174,7 @@ test("a key that may not use the model is refused although its answer is kept", 
   ]);
 });
 
-test("what one workspace asked for is not there for another", async () => {
+test("the cache of one workspace is not shared with another", async () => {
   const both = await startTwoWorkspaces(async () => undefined, { sandbox: true });
   const ask = async (asOwner: typeof both.own) => {
     const { key } = (await (await asOwner("POST", "/keys", { name: "inference" })).json()) as {

@@ -50,7 +50,7 @@ const rowOf = ({ headers }: { headers: Headers }) =>
 const vectorsIn = (body: unknown): unknown =>
   (at(body, "data") as { embedding: unknown }[]).map(({ embedding }) => embedding);
 
-describe("an answer", () => {
+describe("an embeddings response", () => {
   test("has the vectors in the order of the inputs, the usage and the charge", async () => {
     const reply = await embed({ input: ["three", "four"] });
     expect(reply.status).toBe(200);
@@ -74,7 +74,7 @@ describe("an answer", () => {
     });
   });
 
-  test("says no cost where the model is free", async () => {
+  test("has no cost for a free model", async () => {
     const reply = await embed(
       { model: "acme/embed:free" },
       { ...fresh, "x-service-provider": "acme" },
@@ -82,7 +82,7 @@ describe("an answer", () => {
     expect(reply.body["usage"]).toEqual({ prompt_tokens: 1, total_tokens: 1 });
   });
 
-  test("is in the format that was asked for, whichever the provider knows", async () => {
+  test("has the requested encoding format, whichever the provider supports", async () => {
     const reply = await embed({ encoding_format: "base64" });
     const [base64] = vectorsIn(reply.body) as [string];
     expect([...new Float32Array(Uint8Array.from(Buffer.from(base64, "base64")).buffer)]).toEqual(
@@ -94,7 +94,7 @@ describe("an answer", () => {
     expect(vectorsIn((await embed({})).body)).toEqual([vectorOf("text")]);
   });
 
-  test("tells kinds of input apart where there are two and the provider does", async () => {
+  test("reports text and image tokens separately when the provider does", async () => {
     scene.acme.script(
       answering(() => ({
         data: [{ index: 0, embedding: [1] }],
@@ -107,7 +107,7 @@ describe("an answer", () => {
     });
   });
 
-  test("is estimated where the provider counts nothing", async () => {
+  test("has estimated usage when the provider reports none", async () => {
     scene.acme.script(answering(() => ({ data: [{ index: 0, embedding: [1] }] })));
     const reply = await embed({ input: "12345678" });
     expect(reply.body["usage"]).toMatchObject({ prompt_tokens: 2 });
@@ -115,11 +115,11 @@ describe("an answer", () => {
   });
 });
 
-describe("more inputs than a provider takes at once", () => {
+describe("more inputs than a provider accepts in one request", () => {
   const texts = Array.from({ length: 200 }, (_, index) => "x".repeat(index + 1));
   const toBackup = { ...fresh, "x-service-provider": "backup" };
 
-  test("go in several requests, and come back in order as one answer and one charge", async () => {
+  test("are sent in batches and returned in order as one response and one charge", async () => {
     const before = scene.backup.requests.length;
     const reply = await embed({ input: texts }, toBackup);
     const batches = scene.backup.requests
@@ -135,7 +135,7 @@ describe("more inputs than a provider takes at once", () => {
     });
   });
 
-  test("fail as a whole when one of the requests fails, and the others are given up", async () => {
+  test("fail as a whole when one batch fails, and the other batches are aborted", async () => {
     const gate = scene.backup.gate();
     scene.backup.script((request) =>
       (at(request.json(), "texts") as string[]).length === 8
@@ -156,7 +156,7 @@ describe("more inputs than a provider takes at once", () => {
     expect(abandoned).toHaveLength(2);
   });
 
-  test("are tried at the next provider when one request fails", async () => {
+  test("are retried at the next provider when one batch fails", async () => {
     const many = Array.from({ length: 2_050 }, (_, index) => `text ${index}`);
     scene.acme.script((request) =>
       (at(request.json(), "input") as string[]).length === 2
@@ -170,7 +170,7 @@ describe("more inputs than a provider takes at once", () => {
   });
 });
 
-test("usage beyond the model's window is believed of many texts, and not of one", async () => {
+test("usage above the model's context window is accepted for many texts and capped for one", async () => {
   const counted = (count: number) =>
     answering(({ input }) => ({
       data: [input].flat().map((_, index) => ({ index, embedding: [1] })),
@@ -183,7 +183,7 @@ test("usage beyond the model's window is believed of many texts, and not of one"
 });
 
 describe("X-Routing-Strategy", () => {
-  test("cheapest takes the cheaper provider, whatever the draw", async () => {
+  test("cheapest always picks the cheaper provider", async () => {
     for (let time = 0; time < 5; time += 1) {
       const reply = await embed(
         {},
@@ -193,7 +193,7 @@ describe("X-Routing-Strategy", () => {
     }
   });
 
-  test("most-available leaves a provider that failed for the others", async () => {
+  test("most-available prefers other providers over one that failed", async () => {
     const shaky = await startSurfaceScene();
     shaky.acme.script(json({}, { status: 503 }));
     shaky.backup.script(cohereVectors);
@@ -211,7 +211,7 @@ describe("X-Routing-Strategy", () => {
     await shaky.end();
   });
 
-  test("another value is refused", async () => {
+  test("an unknown value returns 400", async () => {
     const reply = await embed({}, { ...fresh, "x-routing-strategy": "luckiest" });
     expect([reply.status, at(reply.body, "error.code"), at(reply.body, "error.param")]).toEqual([
       400,
@@ -221,17 +221,17 @@ describe("X-Routing-Strategy", () => {
   });
 });
 
-describe("refusals", () => {
+describe("an invalid embeddings request", () => {
   test.each<[string, Record<string, unknown> | string, number, string]>([
     ["no model", { input: "a" }, 400, "missing_required_fields"],
     ["no input", { model: "acme/embed" }, 400, "missing_required_fields"],
     [
-      "a wrong format",
+      "an invalid encoding format",
       { model: "acme/embed", input: "a", encoding_format: "int8" },
       400,
       "invalid_request_error",
     ],
-    ["no JSON", "{", 400, "invalid_request_error"],
+    ["invalid JSON", "{", 400, "invalid_request_error"],
     ["an unknown model", { model: "acme/none", input: "a" }, 404, "model_unavailable"],
     ["a chat model", { model: "acme/large", input: "a" }, 404, "model_unavailable"],
   ])("%s", async (_, body, status, code) => {
@@ -239,7 +239,7 @@ describe("refusals", () => {
     expect([response.status, at(await response.json(), "error.code")]).toEqual([status, code]);
   });
 
-  test("without a key, and without credits", async () => {
+  test("returns 401 for an invalid key and 402 without credits", async () => {
     const broke = await startSurfaceScene({
       settings: {
         bootstrap: {
@@ -268,7 +268,7 @@ describe("refusals", () => {
     await broke.end();
   });
 
-  test("token ids that no provider of the model takes", async () => {
+  test("returns 400 for token ids that no provider of the model supports", async () => {
     const reply = await embed({ input: [[1, 2]] }, { ...fresh, "x-service-provider": "backup" });
     expect([reply.status, at(reply.body, "error.code"), at(reply.body, "error.param")]).toEqual([
       400,
@@ -278,7 +278,7 @@ describe("refusals", () => {
   });
 });
 
-test("chat refuses a model that only makes embeddings", async () => {
+test("chat returns 404 for an embedding model", async () => {
   const response = await scene.gateway.post("/chat/completions", {
     model: "acme/embed",
     messages: [{ role: "user", content: "x" }],

@@ -44,7 +44,7 @@ const refusal = { error: { message: "'encoding' is not known", ...reported } };
 
 describe.each(routes)("%s", (path, model, body) => {
   test.each([400, 429, 500])(
-    "the provider's %d is told with who was asked and in its own words, and is recorded",
+    "a provider's %d is reported with the provider and its message, and recorded",
     async (status) => {
       const asked = scene.acme.requests.length;
       scene.acme.script(json(refusal, { status }));

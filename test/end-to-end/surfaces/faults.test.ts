@@ -161,7 +161,7 @@ for (const [path, row] of Object.entries(surfaces)) {
     }
 
     test.each(Object.entries(faults))(
-      "%s at the only provider: the error says it, and nothing is charged",
+      "%s at the only provider: the error reports it, and nothing is charged",
       async (_, { script, code, status }) => {
         scene.acme.script(script);
         const before = (await settledRows(scene.gateway)).length;
@@ -175,7 +175,7 @@ for (const [path, row] of Object.entries(surfaces)) {
       },
     );
 
-    test("both fail: every attempt is told", async () => {
+    test("when both providers fail, the error lists every attempt", async () => {
       scene.acme.script(json({}, { status: 500 }));
       scene.backup.script(json({}, { status: 503 }));
       const reply = await ask(path, inOrder.headers);

@@ -44,8 +44,8 @@ async function moderate(changes: Record<string, unknown> = {}, name = "acme") {
   };
 }
 
-describe("a guard model that is asked through chat", () => {
-  test("judges each text by itself, and all of them are one charge", async () => {
+describe("a guard model called through chat", () => {
+  test("judges each text separately, charged as one request", async () => {
     scene.acme.script(
       answering((body) =>
         said(
@@ -85,7 +85,7 @@ describe("a guard model that is asked through chat", () => {
     });
   });
 
-  test("is asked about 32 texts, eight at once", async () => {
+  test("accepts 32 texts and sends at most eight in parallel", async () => {
     let open = 0;
     let most = 0;
     scene.acme.script((request) => {
@@ -100,7 +100,7 @@ describe("a guard model that is asked through chat", () => {
     expect([(body["results"] as unknown[]).length, most <= 8, most > 1]).toEqual([32, true, true]);
   });
 
-  test("of another family is asked in its way: four policies a text", async () => {
+  test("of another family is asked in that family's format, with four policies per text", async () => {
     const before = scene.acme.requests.length;
     scene.acme.script(
       answering((body) =>
@@ -118,7 +118,7 @@ describe("a guard model that is asked through chat", () => {
     expect(scene.acme.requests.length - before).toBe(8);
   });
 
-  test("that reasons is asked to reason little, as its provider spells it", async () => {
+  test("that reasons is sent a low reasoning effort in its provider's format", async () => {
     scene.acme.script(
       answering(() => said('{"violation": 1, "policy_category": ["self-harm/intent"]}')),
     );
@@ -130,7 +130,7 @@ describe("a guard model that is asked through chat", () => {
     expect(scene.acme.requests.at(-1)?.json()).toMatchObject({ reasoning_effort: "low" });
   });
 
-  test("that says something else cannot be used", async () => {
+  test("with an unreadable verdict returns 502", async () => {
     scene.acme.script(answering((body) => said(userText(body) === "odd" ? "I am sorry" : "safe")));
     const reply = await moderate({ input: ["even", "odd"] });
     expect(reply).toMatchObject({
@@ -140,7 +140,7 @@ describe("a guard model that is asked through chat", () => {
   });
 });
 
-test("OpenAI's moderations are told as the contract has them", async () => {
+test("OpenAI's moderations are converted to the documented response", async () => {
   scene.backup.script(
     answering(() => ({
       id: "modr-1",
@@ -164,7 +164,7 @@ test("OpenAI's moderations are told as the contract has them", async () => {
   expect(scene.backup.requests.at(-1)?.json()).toEqual({ model: "llama-guard-4", input: ["text"] });
 });
 
-test("a guard model under a name of the operator's own may answer as its family does", async () => {
+test("a guard model with a custom name can use the response format of a guard family", async () => {
   const plain = await startScene({
     providers: (first) => [
       provider({
@@ -191,7 +191,7 @@ test("a guard model under a name of the operator's own may answer as its family 
   await plain.end();
 });
 
-test("a guard model of the catalog's chat models is asked where its provider chats", async () => {
+test("a guard model listed as a chat model is called through its provider's chat endpoint", async () => {
   const plain = await startScene({
     providers: (first) => [
       provider({
@@ -212,9 +212,9 @@ test("a guard model of the catalog's chat models is asked where its provider cha
   await plain.end();
 });
 
-describe("the default model", () => {
+describe("the default moderation model", () => {
   test.each([undefined, "omni-moderation-latest", "text-moderation-stable"])(
-    "stands for %p",
+    "is used for model %p",
     async (model) => {
       scene.acme.script(answering(() => said('{"violation": 0}')));
       const reply = await moderate({ model });
@@ -225,7 +225,7 @@ describe("the default model", () => {
     },
   );
 
-  test("is a guard that the workspace's own key reaches, at no charge", async () => {
+  test("is a guard that the workspace's own provider key reaches, at no charge", async () => {
     const keyless = await startScene({
       providers: (first) => [
         provider({
@@ -281,7 +281,7 @@ describe("the default model", () => {
     ]);
   });
 
-  test("is missing where no guard can be served", async () => {
+  test("is unavailable with 404 when no guard model can be served", async () => {
     const bare = await startScene({
       providers: (first) => [
         provider({
@@ -306,14 +306,19 @@ test.each<[string, Record<string, unknown>, number, string]>([
   ["a text that is too long", { input: "x".repeat(32_001) }, 400, "invalid_request"],
   ["no input", { input: undefined }, 400, "invalid_request"],
   [
-    "a picture",
+    "an image",
     { input: [{ type: "image_url", image_url: { url: "data:," } }] },
     400,
     "invalid_request",
   ],
-  ["a model that is no guard", { model: "acme/chatter" }, 400, "model_not_moderation_compatible"],
+  [
+    "a model that is not a guard",
+    { model: "acme/chatter" },
+    400,
+    "model_not_moderation_compatible",
+  ],
   ["an embedding model", { model: "acme/embed" }, 400, "model_not_moderation_compatible"],
   ["an unknown model", { model: "acme/none" }, 404, "model_unavailable"],
-])("refuses %s", async (_, changes, status, code) => {
+])("returns an error for %s", async (_, changes, status, code) => {
   expect(await moderate(changes)).toMatchObject({ status, body: { error: { code } } });
 });

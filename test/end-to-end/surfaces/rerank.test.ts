@@ -39,7 +39,7 @@ const ranked = (units: number) =>
     meta: { billed_units: { search_units: units } },
   }));
 
-test("results stand with the best first, with their texts where they are wanted, as the caller named the model", async () => {
+test("results are best first, with documents on request, under the caller's model name", async () => {
   scene.acme.script(ranked(1));
   const reply = await rerank({ model: "ACME/rerank", return_documents: true, top_n: 2 });
   expect(reply.body).toEqual({
@@ -64,7 +64,7 @@ test("results stand with the best first, with their texts where they are wanted,
   });
 });
 
-test("longer texts than the search units stand for are billed by their length, and without texts none come back", async () => {
+test("texts longer than their search units are billed by length, and documents are omitted by default", async () => {
   scene.acme.script(ranked(1));
   const { body } = await rerank({ query: "x".repeat(8_000) });
   expect(body["usage"]).toEqual({
@@ -76,7 +76,7 @@ test("longer texts than the search units stand for are billed by their length, a
   expect(at(body, "results.0")).toEqual({ index: 2, relevance_score: 0.9 });
 });
 
-test("a provider without search units bills the texts; scores beyond 0 and 1 are cut, and their order kept", async () => {
+test("without search units the texts are billed, and scores outside 0 to 1 are clamped in order", async () => {
   scene.backup.script(
     answering(() => ({
       results: [
@@ -98,7 +98,7 @@ test("a provider without search units bills the texts; scores beyond 0 and 1 are
   expect(body["usage"]).toEqual({ prompt_tokens: 3, total_tokens: 3, cost: 0.000006 });
 });
 
-test("what a provider cannot be told is named in a header", async () => {
+test("a field that the provider does not support is named in a header", async () => {
   scene.backup.script(
     answering(({ documents: sent }) => ({
       results: (sent as string[]).map((_, index) => ({ index, relevance_score: 0.5 })),
@@ -113,9 +113,13 @@ test("what a provider cannot be told is named in a header", async () => {
 });
 
 test.each<[string, Record<string, unknown>, unknown[]]>([
-  ["no such document", { index: 3, relevance_score: 1 }, []],
-  ["a document twice", { index: 0, relevance_score: 1 }, [{ index: 0, relevance_score: 1 }]],
-])("an answer with %s cannot be used", async (_, entry, more) => {
+  ["an unknown document index", { index: 3, relevance_score: 1 }, []],
+  [
+    "a duplicate document index",
+    { index: 0, relevance_score: 1 },
+    [{ index: 0, relevance_score: 1 }],
+  ],
+])("a provider's answer with %s returns 502", async (_, entry, more) => {
   scene.acme.script(
     answering(() => ({
       results: [entry, ...more, { index: 1, relevance_score: 1 }, { index: 2, relevance_score: 1 }],
@@ -135,15 +139,15 @@ test.each<[string, Record<string, unknown>, number, string]>([
     400,
     "invalid_request",
   ],
-  ["a bad document", { documents: [1] }, 400, "invalid_request"],
-  ["a bad top_n", { top_n: 0 }, 400, "invalid_request"],
-  ["a model that does not rerank", { model: "acme/large" }, 400, "model_not_rerank_compatible"],
+  ["an invalid document", { documents: [1] }, 400, "invalid_request"],
+  ["an invalid top_n", { top_n: 0 }, 400, "invalid_request"],
+  ["a model that cannot rerank", { model: "acme/large" }, 400, "model_not_rerank_compatible"],
   ["an unknown model", { model: "acme/none" }, 404, "model_unavailable"],
-])("refuses %s", async (_, changes, status, code) => {
+])("returns an error for %s", async (_, changes, status, code) => {
   expect(await rerank(changes)).toMatchObject({ status, body: { error: { code } } });
 });
 
-test("refuses what is no JSON", async () => {
+test("returns 400 for invalid JSON", async () => {
   const response = await scene.gateway.post("/rerank", "{");
   expect([response.status, at(await response.json(), "error.code")]).toEqual([
     400,

@@ -160,7 +160,7 @@ beforeAll(async () => {
 });
 
 describe.each(payers)("%s", (_, reason, sceneName, secretOf) => {
-  test.each(requests)("%s is 402 before anybody is asked", async (path, body, shape) => {
+  test.each(requests)("%s returns 402 before any provider is asked", async (path, body, shape) => {
     const { gateway, acme } = sceneOf(sceneName);
     const asked = acme.requests.length;
     const response = await gateway.post(path, body(), bearer(await secretOf()));
@@ -181,7 +181,7 @@ describe.each(payers)("%s", (_, reason, sceneName, secretOf) => {
     expect([gateway.app.ledger.openHoldCount, await storedCount(sceneName)]).toEqual([0, 0]);
   });
 
-  test("decisions cost nothing, so that nobody is refused one", async () => {
+  test("decisions are free and never return 402", async () => {
     const { gateway, acme } = sceneOf(sceneName);
     acme.script(json({ answers: [{ id: "q", probability: 0.5 }], usage: { input_tokens: 5 } }));
     const question = {
@@ -204,7 +204,7 @@ async function storedCount(sceneName: keyof typeof scenes): Promise<number> {
   return rows.length;
 }
 
-test("with enough left the same requests are not refused", async () => {
+test("with enough credits left the same requests are not refused", async () => {
   const { gateway, acme } = sceneOf("rich");
   acme.script(json(said("So.")));
   for (const [path, body] of requests) {
