@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)(
       rmSync(home, { recursive: true, force: true });
     });
 
-    test("/login signs in to the gateway by the code that its person approves in the browser", async () => {
+    test("/login signs in with the device code that its user approves in the browser", async () => {
       const env = {
         ...onlyLoopback,
         PATH: process.env["PATH"] ?? "",

@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined)(
     const command = "echo made by a tool > note.txt && cat note.txt";
     const call = { id: "toolu_note", name: "Bash", arguments: { command, description: "Write" } };
 
-    test.each(upstreamDialects)("does its task over %s", async (dialect) => {
+    test.each(upstreamDialects)("completes a task over %s", async (dialect) => {
       const { upstream } = stage;
       const before = upstream.requests.length;
       upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
@@ -59,20 +59,20 @@ describe.skipIf(missing !== undefined)(
       });
     });
 
-    test("is served by a model that answers more briefly than it asks for", async () => {
+    test("works with a model that has a smaller output limit than requested", async () => {
       stage.upstream.say({ text: ["Hello."] });
       const done = await run(briefModel);
       expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
       expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({ max_tokens: 4096 });
     });
 
-    test("is content with its key as x-api-key", async () => {
+    test("accepts its key as x-api-key", async () => {
       stage.upstream.say({ text: ["Hello."] });
       const done = await run(modelIn("openai-chat"), { ANTHROPIC_API_KEY: testLlmKey });
       expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
     });
 
-    test("is told why its key is refused, and asks once", async () => {
+    test("reports a refused key after a single request", async () => {
       const done = await run(modelIn("openai-chat"), {
         ANTHROPIC_AUTH_TOKEN: "sk-svc-v1-nobody",
         CLAUDE_CODE_MAX_RETRIES: "5",
@@ -83,23 +83,20 @@ describe.skipIf(missing !== undefined)(
       expect(refused).toHaveLength(1);
     });
 
-    test.each(upstreamDialects)(
-      "knows a full context window of %s for what it is",
-      async (dialect) => {
-        const { upstream } = stage;
-        const before = upstream.requests.length;
-        const message =
-          "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
-        const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
-        upstream.enqueue(json({ error }, { status: 400 }));
-        const done = await run(modelIn(dialect));
-        const result = expect.stringContaining("too long");
-        expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
-        expect(upstream.requests.length - before).toBe(1);
-      },
-    );
+    test.each(upstreamDialects)("recognises a full context window over %s", async (dialect) => {
+      const { upstream } = stage;
+      const before = upstream.requests.length;
+      const message =
+        "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
+      const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
+      upstream.enqueue(json({ error }, { status: 400 }));
+      const done = await run(modelIn(dialect));
+      const result = expect.stringContaining("too long");
+      expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
+      expect(upstream.requests.length - before).toBe(1);
+    });
 
-    test("hears of a stream that breaks off, and gets its answer on asking again", async () => {
+    test("retries after a stream that breaks off", async () => {
       const { upstream } = stage;
       const { opening, content, failure } = wireOf("openai-chat");
       upstream.enqueue([head(), ...opening, ...content, ...failure]);

@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
       .filter(({ type }) => type === "agent_message")
       .map(({ text }) => text);
 
-  test.each(upstreamDialects)("does its task over %s", async (dialect) => {
+  test.each(upstreamDialects)("completes a task over %s", async (dialect) => {
     const { upstream } = stage;
     const before = upstream.requests.length;
     upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
@@ -77,29 +77,32 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
     });
   });
 
-  test.each(upstreamDialects)("patches a file with its grammar's tool over %s", async (dialect) => {
-    const { upstream } = stage;
-    const patch = [
-      "*** Begin Patch",
-      "*** Add File: note.txt",
-      "+made by a patch",
-      "*** End Patch",
-      "",
-    ];
-    const input = patch.join("\n");
-    upstream.say(
-      { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
-      { text: ["It is patched."] },
-    );
-    const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
-    const done = await run(codingModel, { provider });
-    expect(saidIn(done)).toEqual(["It is patched."]);
-    expect(done.files.get("note.txt")).toBe("made by a patch\n");
-    expect(upstream.requests.at(-1)?.body).toContain("Success");
-  });
+  test.each(upstreamDialects)(
+    "patches a file with its grammar-based tool over %s",
+    async (dialect) => {
+      const { upstream } = stage;
+      const patch = [
+        "*** Begin Patch",
+        "*** Add File: note.txt",
+        "+made by a patch",
+        "*** End Patch",
+        "",
+      ];
+      const input = patch.join("\n");
+      upstream.say(
+        { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
+        { text: ["It is patched."] },
+      );
+      const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
+      const done = await run(codingModel, { provider });
+      expect(saidIn(done)).toEqual(["It is patched."]);
+      expect(done.files.get("note.txt")).toBe("made by a patch\n");
+      expect(upstream.requests.at(-1)?.body).toContain("Success");
+    },
+  );
 
   test.each(upstreamDialects)(
-    "is told when %s breaks off, with the provider's words",
+    "reports the provider's message when %s breaks off",
     async (dialect) => {
       const { opening, content, failure } = wireOf(dialect);
       stage.upstream.enqueue([head(), ...opening, ...content, ...failure]);
@@ -109,19 +112,19 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
     },
   );
 
-  test("is told why its key is refused", async () => {
+  test("reports a refused key", async () => {
     const done = await run(modelIn("openai-chat"), { key: "sk-svc-v1-nobody" });
     expect(done.exitCode).not.toBe(0);
     expect(JSON.stringify(done.events)).toContain("401");
   });
 
-  test("is told what the provider did not like", async () => {
+  test("reports the provider's error message", async () => {
     stage.upstream.enqueue(json(wireOf("openai-chat").errorBody(400), { status: 400 }));
     const done = await run(modelIn("openai-chat"));
     expect(JSON.stringify(done.events)).toContain("The fixture refused with 400.");
   });
 
-  test("falls back at once where it would rather have a WebSocket", async () => {
+  test("falls back to HTTP at once when WebSockets are refused", async () => {
     const { upstream } = stage;
     const timed = async (settings: Parameters<typeof run>[1]): Promise<number> => {
       const before = upstream.requests.length;

@@ -145,7 +145,7 @@ describe.skipIf(missingClaude !== undefined)(
       await ask();
     }, 120_000);
 
-    test("calls a tool with a token that OAuth gave it", async () => {
+    test("calls a tool with an OAuth token", async () => {
       const clientId = await registered("http://localhost/callback");
       await run(
         "claude",
@@ -228,7 +228,7 @@ describe.skipIf(missingCodex !== undefined)(
       await ask();
     }, 120_000);
 
-    test("calls a tool with a token that OAuth gave it", async () => {
+    test("calls a tool with an OAuth token", async () => {
       await configure();
       const clientId = await registered("http://127.0.0.1/callback");
       const child = start(

@@ -31,7 +31,7 @@ const works = async (token: string): Promise<number> =>
 const AsyncFunction = Object.getPrototypeOf(async () => undefined)
   .constructor as FunctionConstructor;
 
-test("the lines for an app in the browser give it a key", async () => {
+test("the guide's JavaScript for a browser app obtains a working key", async () => {
   const [proof = "", leave = "", , exchange = ""] = blockOf("js", people.gateway().origin);
   const page = {
     location: { origin: "https://app.example", href: "" },
@@ -52,7 +52,7 @@ test("the lines for an app in the browser give it a key", async () => {
   expect(await works(textAt(exchanged, "key"))).toBe(200);
 });
 
-test("the README shows the lines that run here", () => {
+test("the README has the same code as the guide", () => {
   const readme = readFileSync(join(import.meta.dir, "../../../README.md"), "utf8");
   for (const language of ["js", "bash"]) {
     expect(readme).toContain(
@@ -64,7 +64,7 @@ test("the README shows the lines that run here", () => {
 const programs = ["bash", "curl", "jq"];
 const missing = programs.filter((name) => Bun.which(name) === null).join(", ");
 test.skipIf(missing !== "")(
-  `the lines for a CLI give it a token${missing && ` (missing: ${missing})`}`,
+  `the guide's commands for a CLI obtain a working token${missing && ` (missing: ${missing})`}`,
   async () => {
     const [start = "", show = "", poll = ""] = blockOf("bash", people.gateway().origin);
     const shell = Bun.spawn(["bash", "-c", `${start}\n${show}\nread\n${poll}`], {

@@ -22,7 +22,7 @@ import {
 } from "./flows.ts";
 import { formWith } from "./page-form.ts";
 
-describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
+describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let app: AppSide;
   const clock = new FakeClock();
@@ -47,8 +47,8 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     });
   const authPath = `/auth?callback_url=https%3A%2F%2Fapp.example%2Fcb&code_challenge=${challenge}&code_challenge_method=S256`;
 
-  describe("wider scopes", () => {
-    test("by a refresh, by a registration, by a tampered form and by a bundle that was not asked for", async () => {
+  describe("wider scopes are refused", () => {
+    test("by a refresh, a registration, a changed form or a bundle that was not requested", async () => {
       const clientId = await app.clientId({
         scope: "write:llm-keys write:management-keys write:security",
       });
@@ -68,7 +68,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       expect(textAt(refreshed, "scope")).toBe("read:credits");
     });
 
-    test("by caps, ends and models above what was asked for", async () => {
+    test("by limits, expiry dates and models above the requested ones", async () => {
       const soon = new Date(clock.nowMs() + 3_600_000).toISOString();
       const code = await keyCode(
         people.owner,
@@ -91,7 +91,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       expect(await opens(key)).toBe(200);
     });
 
-    test("by keys that a capped app creates, changes or rotates", async () => {
+    test("by keys that a limited app creates, changes or rotates", async () => {
       const other: unknown = await people.owner.json("POST", "/keys", { name: "of the person" });
       const soon = new Date(clock.nowMs() + 86_400_000).toISOString();
       const tokens = await connectDevice(app, people.owner, {
@@ -168,7 +168,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       expect(await opens(childKey)).toBe(401);
     });
 
-    test("by a key for inference that an app without inference creates, or by minting with PKCE", async () => {
+    test("by an inference key that an app without inference creates, or by minting with PKCE", async () => {
       const tokens = await connectDevice(app, people.owner, {
         fields: { scope: "read:llm-keys write:llm-keys" },
       });
@@ -180,14 +180,14 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     });
   });
 
-  describe("verifier downgrade", () => {
+  describe("PKCE downgrade", () => {
     test.each<[string, Record<string, string | null>]>([
       ["plain", { code_challenge: verifier, code_challenge_method: "plain" }],
       ["no method", { code_challenge_method: null }],
       ["no challenge", { code_challenge: null }],
       ["a short challenge", { code_challenge: "short" }],
       ["s256", { code_challenge_method: "s256" }],
-    ])("OAuth takes S256 alone: %s", async (_name, changes) => {
+    ])("OAuth accepts only S256: %s", async (_name, changes) => {
       const answer = await people.owner.ask(
         "GET",
         `${authorizePath}?${authorizeQuery(await app.clientId(), changes)}`,
@@ -202,7 +202,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
         { code_verifier: challenge, code_challenge_method: "plain" },
       ],
       [
-        "the verifier as if it were plain",
+        "the verifier with method plain",
         { code_verifier: verifier, code_challenge_method: "plain" },
       ],
       ["no verifier", {}],
@@ -214,7 +214,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
   });
 
   describe("device codes", () => {
-    test("the page says who asked, from where and when, whatever the app calls itself", async () => {
+    test("the page shows the address and time of the request, whatever name the app has", async () => {
       const name = `Trust me\u202e <b>Bank</b>`;
       const { userCode } = await app.startDevice({ client_name: name });
       const page = await (
@@ -226,7 +226,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
         expect(page).toContain(`<dt>${fact}</dt>`);
     });
 
-    test("after sixty wrong codes of an address a right one is refused there too, and taken elsewhere", async () => {
+    test("after sixty wrong codes an address is refused even a valid code, and other addresses are not", async () => {
       const guesser = await signedIn();
       guesser.headers = { "x-forwarded-for": "203.0.113.7" };
       const guess = (userCode: string): Promise<Response> =>
@@ -243,7 +243,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     });
   });
 
-  test("a session that was planted before signing in is not the one after it", async () => {
+  test("a session cookie set before sign-in is replaced at sign-in", async () => {
     const victim = people.stranger();
     victim.cookies.set("__session", "planted.by-an-attacker");
     await victim.ask(
@@ -265,8 +265,8 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     expect(victim.cookies.get("__session")).not.toBe(before);
   });
 
-  describe("hurry and delay", () => {
-    test("a double click on a device's form connects once, and both answers say so; so does going back", async () => {
+  describe("repeated and late decisions", () => {
+    test("a double click on a device's form decides once and shows the same result, as does going back", async () => {
       for (const decision of ["approve", "decline"]) {
         const { deviceCode, userCode } = await app.startDevice({ client_name: "Clicked twice" });
         const page = await (
@@ -295,7 +295,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       }
     });
 
-    test("two tabs, and a form that is sent twice, give codes of their own, each good once", async () => {
+    test("two tabs and a form sent twice give separate codes, each valid once", async () => {
       const clientId = await app.clientId();
       const [one, two] = await Promise.all(
         ["one", "two"].map(async (state) =>
@@ -320,7 +320,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
         expect((await app.exchange({ code, client_id: clientId })).status).toBe(200);
     });
 
-    test("a form that was opened by another account is shown again and decides nothing", async () => {
+    test("a form opened by another account is shown again and decides nothing", async () => {
       const page = await (await people.owner.ask("GET", authPath)).text();
       const other = await people.invited(await organization(), {
         email: "other-tab@example.com",
@@ -333,7 +333,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       ]).toEqual([400, true]);
     });
 
-    test("using another account comes back to the same request", async () => {
+    test("switching accounts returns to the same request", async () => {
       for (const path of [authPath, `${authorizePath}?${authorizeQuery(await app.clientId())}`]) {
         const browser = await signedIn();
         const page = await (await browser.ask("GET", path)).text();
@@ -358,7 +358,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       }
     });
 
-    test("a device code, a session or an account that ended in between approves nothing", async () => {
+    test("a device code, session or account that ended meanwhile approves nothing", async () => {
       const { userCode } = await app.startDevice();
       const page = await (
         await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))
@@ -411,7 +411,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
   };
 
   describe.each(ends)("a person who is %s", (end, endOf, audited) => {
-    test("gives nothing that was approved before, and keeps nothing that was connected", async () => {
+    test("cannot use earlier approvals and loses connected apps", async () => {
       const member = await people.invited(await organization(), {
         email: `${end}@example.com`,
         role: "member",

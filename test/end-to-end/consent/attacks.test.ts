@@ -75,13 +75,13 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       connectionLives: boolean,
     ][] = [
       [
-        "a code, once more",
+        "a code, used twice",
         ({ code, clientId }) => app.exchange({ code, client_id: clientId }),
         400,
         false,
       ],
       [
-        "a refresh token, twice",
+        "a refresh token, used twice",
         async ({ refreshToken }) => {
           await app.refresh(refreshToken);
           return app.refresh(refreshToken);
@@ -139,7 +139,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       expect([old, renewed.status]).toEqual(connectionLives ? [200, 200] : [401, 401]);
     });
 
-    test("an access token that was replaced, and a code of /auth at the token endpoint", async () => {
+    test("a replaced access token is refused, as is a code of /auth at the token endpoint", async () => {
       const target = await victim();
       await app.refresh(target.refreshToken);
       expect(await opens(target.accessToken)).toBe(401);
@@ -149,7 +149,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       expect((await app.json("/auth/keys", { code, code_verifier: verifier })).status).toBe(400);
     });
 
-    test("a device code is for the client that it was made for", async () => {
+    test("a device code works only for the client that requested it", async () => {
       const [own, other] = [await app.clientId(), await app.clientId()];
       const { deviceCode, userCode } = await app.startDevice({ client_id: own });
       await decideDevice(people.owner, userCode);
@@ -163,8 +163,8 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     });
   });
 
-  describe("mix-up", () => {
-    test("every answer at the redirect URI names its issuer, refusals too, and state comes back as it was", async () => {
+  describe("mix-up attacks", () => {
+    test("every redirect names its issuer, refusals too, and returns state unchanged", async () => {
       const clientId = await app.clientId();
       const strange = "a&b=c#d%00<e>\"'é";
       for (const [asked, decided] of [
@@ -189,7 +189,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       expect(placeOf(refused).searchParams.get("iss")).toBe("http://127.0.0.1");
     });
 
-    test("a resource of another server gets no token, and a token for one path none for another", async () => {
+    test("a resource of another server gets no token", async () => {
       const clientId = await app.clientId();
       const query = authorizeQuery(clientId, { resource: "https://evil.example/mcp" });
       const foreign = await people.owner.ask("GET", `${authorizePath}?${query}`);
@@ -243,7 +243,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     "https://127.0.0.1/cb",
     "",
   ];
-  test.each(redirects)("the redirect URI %j goes nowhere", async (uri) => {
+  test.each(redirects)("the redirect URI %j is refused", async (uri) => {
     const clientId = await app.clientId({ redirect_uris: [callback, "http://127.0.0.1/cb"] });
     const path = `${authorizePath}?${authorizeQuery(clientId, { redirect_uri: uri })}`;
     const answer = await people.owner.ask("GET", path);
@@ -259,7 +259,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     expect([tampered.status, tampered.headers.get("location")]).toEqual([400, null]);
   });
 
-  test("a parameter that is sent twice is refused", async () => {
+  test("a repeated parameter is refused", async () => {
     const clientId = await app.clientId();
     const twice = await people.owner.ask(
       "GET",
@@ -286,7 +286,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     ["https://evil.example?.app.example/", "evil.example"],
   ];
   test.each(callbacks)(
-    "the callback %j is shown as it is gone to (%p), or refused",
+    "the callback %j is shown as it will be called (%p), or refused",
     async (url, host) => {
       const query = new URLSearchParams({
         callback_url: url,
@@ -321,7 +321,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     "\\\\evil.example",
   ];
   test.each(elsewhere)(
-    "return_to %j leads nowhere else, from every page that takes one",
+    "return_to %j does not leave the service from any page",
     async (returnTo) => {
       const to = encodeURIComponent(returnTo);
       // Attempts to sign in are bounded in time.
@@ -352,7 +352,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     },
   );
 
-  describe("foreign pages", () => {
+  describe("cross-site requests", () => {
     type Change = (browser: Browser) => void;
     const pages: readonly [path: string, again: () => Promise<string>][] = [
       [
@@ -367,14 +367,14 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       ["an opaque origin", (browser) => (browser.origin = "null")],
       ["no origin", (browser) => (browser.origin = null)],
       ["another site", (browser) => (browser.headers = { "sec-fetch-site": "cross-site" })],
-      ["a sibling site", (browser) => (browser.headers = { "sec-fetch-site": "same-site" })],
+      ["another site", (browser) => (browser.headers = { "sec-fetch-site": "same-site" })],
       ["another port", (browser) => (browser.origin = "http://127.0.0.1:1")],
     ];
     const cases = pages.flatMap(([path, again]) =>
       foreign.map(([name, change]) => [name, path, again, change] as const),
     );
 
-    test.each(cases)("%s sends the form of %s for nothing", async (_name, path, again, change) => {
+    test.each(cases)("%s cannot send the form of %s", async (_name, path, again, change) => {
       const browser = ownersTab();
       const shown = await browser.ask("GET", await again());
       const page = await shown.text();
@@ -388,7 +388,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     });
 
     test.each(foreign.filter(([name]) => name !== "no origin"))(
-      "%s signs nobody in, and nobody out",
+      "%s can neither sign a person in nor out",
       async (_name, change) => {
         const browser = people.stranger();
         change(browser);
@@ -404,7 +404,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       },
     );
 
-    test("a link decides nothing", async () => {
+    test("a link alone decides nothing", async () => {
       const { deviceCode, userCode } = await app.startDevice();
       const auth = `/auth?callback_url=https://app.example/cb&code_challenge=${challenge}`;
       for (const path of [`/device?user_code=${userCode}`, auth]) {
@@ -422,7 +422,7 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
     ["an authorization code", 601_000],
     ["a refresh token", 91 * 86_400_000],
   ] as const;
-  test.each(expiries)("%s that expired is worth nothing", async (name, afterMs) => {
+  test.each(expiries)("%s that has expired returns invalid_grant", async (name, afterMs) => {
     const fresh = await oauthCode();
     const target = await victim();
     clock.advance(afterMs);

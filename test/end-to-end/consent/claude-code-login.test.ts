@@ -87,7 +87,7 @@ describe("Claude Code signs in to the gateway", () => {
     return (await form("/oauth/token", poll)).json();
   }
 
-  test("the metadata names endpoints, and those that it falls back to are there too", async () => {
+  test("the metadata names the endpoints, and the fallback endpoints exist too", async () => {
     const found: unknown = await (
       await fetch(`${origin()}/.well-known/oauth-authorization-server`)
     ).json();
@@ -98,7 +98,7 @@ describe("Claude Code signs in to the gateway", () => {
     }
   });
 
-  test("signs in with nothing but its surface, refreshes, and is told by 401 when it has to sign in again", async () => {
+  test("signs in with only its surface, refreshes, and gets 401 when it has to sign in again", async () => {
     const tokens = await signIn();
     expect(tokens).toMatchObject({
       token_type: "Bearer",
@@ -115,7 +115,7 @@ describe("Claude Code signs in to the gateway", () => {
     expect([failed.status, await failed.json()]).toMatchObject([401, { error: "invalid_grant" }]);
   });
 
-  test("signs out: both tokens are given back, and the next request is a 401 that is not retried", async () => {
+  test("signs out: both tokens are revoked, and the next request gets a 401 without retry", async () => {
     const tokens = await signIn();
     const token = textAt(tokens, "access_token");
     expect((await form("/api/v1/oauth/revoke", { token })).status).toBe(200);
@@ -129,7 +129,7 @@ describe("Claude Code signs in to the gateway", () => {
     });
   });
 
-  test("takes over the managed settings, whose checksum it computes alike", async () => {
+  test("receives the managed settings with the checksum that it computes", async () => {
     const token = textAt(await signIn(), "access_token");
     const answer = await get("/managed/settings", token);
     const sorted = '{"env":{"A":"1","B":"2"},"permissions":{"deny":["WebFetch"]}}';
@@ -185,7 +185,7 @@ describe("Claude Code signs in to the gateway", () => {
       ),
     );
 
-  test("is told how much of its cap is used, is refused with 429 at the cap, and shows the same figures", async () => {
+  test("receives its limit's usage, gets 429 at the limit and shows the same figures", async () => {
     const token = textAt(await signIn({ limit: "0.4", limit_reset: "daily" }), "access_token");
     upstream.say({ text: ["Hello."] });
     const first = await ask(token);
@@ -236,7 +236,7 @@ describe("Claude Code signs in to the gateway", () => {
     expect((await ask(token, {})).status).toBe(402);
   });
 
-  test("without a cap nothing is said of one, and what was spent is shown by month, week and day", async () => {
+  test("without a limit receives no limit headers, and shows spending by month, week and day", async () => {
     const token = textAt(await signIn({ limit: "" }), "access_token");
     upstream.say({ text: ["Hello."] });
     expect(limitsIn(await ask(token))).toEqual({});
@@ -258,7 +258,7 @@ test.each<[spent: bigint, utilization: string, status: string, surpassed: string
   [949n, "0.94", "allowed_warning", "0.75"],
   [950n, "0.95", "allowed_warning", "0.95"],
   [1200n, "0.99", "allowed_warning", "0.95"],
-])("%p of 1000 is told as %s, %s", (spentNano, utilization, status, surpassed) => {
+])("spending %p of 1000 is reported as %s, %s", (spentNano, utilization, status, surpassed) => {
   const headers = capHeaders({ period: "daily", limitNano: 1000n, spentNano, resetsAtMs: 60_000 });
   const name = (rest: string): string => `anthropic-ratelimit-unified-${rest}`;
   expect(headers[name("overage-utilization")]).toBe(utilization);

@@ -142,7 +142,7 @@ const answers = new Map<string, Answer>([
   ...hostile.map(([path, answer]) => [path, answer] as const),
 ]);
 
-describe("apps that name themselves by the address of their description", () => {
+describe("apps identified by the URL of their client metadata document", () => {
   const clock = new FakeClock();
   let publisher: Bun.Server<undefined>;
   let asked: Request[] = [];
@@ -182,13 +182,13 @@ describe("apps that name themselves by the address of their description", () => 
     return [answer.status, await answer.text()];
   };
 
-  test("the metadata offers it", async () => {
+  test("the authorization server metadata announces support", async () => {
     const answer = await fetch(`${people.gateway().origin}/.well-known/oauth-authorization-server`);
     expect(at(await answer.json(), "client_id_metadata_document_supported")).toBe(true);
   });
 
   test.each(Object.keys(good))(
-    "%s is connected, refreshed and listed without registering",
+    "%s is connected, refreshed and listed without registration",
     async (path) => {
       const app = new AppSide(people.gateway().baseUrl);
       const id = idOf(path);
@@ -207,7 +207,7 @@ describe("apps that name themselves by the address of their description", () => 
     },
   );
 
-  test("the page shows the host that published it, and that a document is not asked for with credentials", async () => {
+  test("the page shows the host that publishes the document, which is read without credentials", async () => {
     clock.advance(86_400_000);
     const [status, page] = await shown(idOf("/client.json"));
     expect([status, page.includes("<dt>Published by</dt><dd>127.0.0.1:")]).toEqual([200, true]);
@@ -219,7 +219,7 @@ describe("apps that name themselves by the address of their description", () => 
     expect(request?.method).toBe("GET");
   });
 
-  test("a redirect URI has to be one of the document, exactly, and any port on loopback", async () => {
+  test("a redirect URI must match the document exactly, with any port on loopback", async () => {
     const id = idOf("/client.json");
     for (const [uri, status] of [
       [`${callback}/`, 400],
@@ -237,17 +237,14 @@ describe("apps that name themselves by the address of their description", () => 
     }
   });
 
-  test.each(hostile)(
-    "%s grants nothing, and nothing of it is quoted",
-    async (path, _answer, told) => {
-      const answer = await people.owner.ask("GET", pathOf(idOf(path)));
-      const page = await answer.text();
-      expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
-      expect(page).toContain(told);
-      expect(page).not.toContain("intranet");
-      expect(asked).toHaveLength(1);
-    },
-  );
+  test.each(hostile)("%s is refused and not quoted", async (path, _answer, told) => {
+    const answer = await people.owner.ask("GET", pathOf(idOf(path)));
+    const page = await answer.text();
+    expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+    expect(page).toContain(told);
+    expect(page).not.toContain("intranet");
+    expect(asked).toHaveLength(1);
+  });
 
   test.each([
     "https://127.0.0.1/client.json",
@@ -276,17 +273,17 @@ describe("apps that name themselves by the address of their description", () => 
     "https:client.example",
     "file:///etc/passwd",
     "data:application/json,{}",
-  ])("the client id %s grants nothing", async (id) => {
+  ])("the client id %s is refused", async (id) => {
     const [status, page] = await shown(id, guarded);
     expect([status, page.includes("cannot be trusted")]).toEqual([400, true]);
   });
 
-  test("an address of the gateway's own network is asked for by operators' leave alone", async () => {
+  test("a document on a private network is read only if the operator allows it", async () => {
     const [status] = await shown(idOf("/client.json"), guarded);
     expect([status, asked.length]).toEqual([400, 0]);
   });
 
-  test("nothing is read for strangers, by the token endpoint or for devices", async () => {
+  test("no document is read for a signed-out person, at the token endpoint or for a device", async () => {
     const id = idOf("/client.json");
     const answer = await people.stranger().ask("GET", pathOf(id));
     expect([
@@ -303,7 +300,7 @@ describe("apps that name themselves by the address of their description", () => 
     expect(asked).toHaveLength(0);
   });
 
-  test("a document is kept as long as it says, within bounds; a refused one is not", async () => {
+  test("a document is cached for its max-age within bounds, and an invalid one is not cached", async () => {
     const id = idOf("/lasting.json");
     let maxAge = "max-age=600";
     answers.set("/lasting.json", () =>
@@ -328,7 +325,7 @@ describe("apps that name themselves by the address of their description", () => 
     expect(asked).toHaveLength(5);
   });
 
-  test("one person has at most twenty read in a minute, and one address once at a time", async () => {
+  test("a person can have twenty documents read per minute, and parallel reads of one URL are shared", async () => {
     for (let read = 0; read < 20; read += 1)
       expect((await shown(idOf("/gone.json")))[1]).toContain("answered 404");
     expect((await shown(idOf("/gone.json")))[1]).toContain("too often");
@@ -353,7 +350,7 @@ describe("apps that name themselves by the address of their description", () => 
   });
 });
 
-describe("reading a description", () => {
+describe("reading a client metadata document", () => {
   const refusalOf = async (documents: ClientDocuments, id: string): Promise<string> =>
     documents.find(id, "usr_1").then(
       () => "",
@@ -361,7 +358,7 @@ describe("reading a description", () => {
     );
   const clock = new FakeClock();
 
-  test("names that lead inwards are refused, also where only one of their addresses does", async () => {
+  test("refuses host names that resolve to a private address, also among others", async () => {
     for (const addresses of [
       ["127.0.0.1"],
       ["93.184.216.34", "10.0.0.1"],
@@ -378,7 +375,7 @@ describe("reading a description", () => {
     }
   });
 
-  test("a name, an answer or the rest of one that does not come ends the wait", async () => {
+  test("times out on slow DNS, a slow response or a stalled body", async () => {
     const slow: readonly (() => Response | Promise<Response>)[] = [
       () => new Promise<Response>(() => undefined),
       () =>

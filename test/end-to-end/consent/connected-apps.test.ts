@@ -7,7 +7,7 @@ import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, connectDevice, keyCode, verifier } from "./flows.ts";
 
-describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) => {
+describe.each(engines)("the end of connected apps, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let app: AppSide;
   const clock = new FakeClock();
@@ -28,7 +28,7 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
   const isLive = async (token: string): Promise<boolean> =>
     (await app.bearer(token, "/auth/key")).ok;
 
-  test("an app that was given a key at /auth is listed, and ends with its key or with its connection", async () => {
+  test("an app with a key from /auth is listed, and ends with its key or its connection", async () => {
     const given = async (): Promise<string> => {
       clock.advance(1);
       const code = await keyCode(people.owner, { key_label: "Of the app" });
@@ -89,7 +89,7 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
     );
   });
 
-  test("an app that a member connected ends, and is told of, when the member is removed or deletes the account", async () => {
+  test("a member's connected app ends, and is audited, when the member is removed or deleted", async () => {
     const organization: unknown = await people.owner.json("POST", "/organizations", {
       name: "Team",
     });
@@ -109,7 +109,7 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
     expect((await app.refresh(textAt(deleted, "refresh_token"))).status).toBe(401);
   });
 
-  test("what ended is deleted by the leading gateway", async () => {
+  test("ended connections are deleted by the leading gateway", async () => {
     const clientId = await app.clientId();
     await app.exchange({
       code: await authorizationCode(people.owner, clientId),

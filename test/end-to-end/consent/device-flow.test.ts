@@ -11,7 +11,7 @@ import { formWith } from "./page-form.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
-describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
+describe.each(engines)("the device flow, on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let people: PeopledGateway;
   const clock = new FakeClock();
@@ -82,26 +82,29 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
 
-  test.each([false, true])("the codes come as the contract has them (JSON: %p)", async (asJson) => {
-    const response = await post(
-      "/oauth/device/code",
-      { client_name: "My CLI", scope: "inference read:credits unheard:of" },
-      asJson,
-    );
-    const answer: unknown = await response.json();
-    expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
-    expect(textAt(answer, "user_code")).toMatch(
-      /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/,
-    );
-    expect(textAt(answer, "verification_uri")).toBe("http://127.0.0.1/device");
-    expect(textAt(answer, "verification_uri_complete")).toBe(
-      `http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`,
-    );
-    expect(at(answer, "expires_in")).toBe(900);
-    expect(at(answer, "interval")).toBe(5);
-  });
+  test.each([false, true])(
+    "returns the codes in the documented form (JSON: %p)",
+    async (asJson) => {
+      const response = await post(
+        "/oauth/device/code",
+        { client_name: "My CLI", scope: "inference read:credits unheard:of" },
+        asJson,
+      );
+      const answer: unknown = await response.json();
+      expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
+      expect(textAt(answer, "user_code")).toMatch(
+        /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/,
+      );
+      expect(textAt(answer, "verification_uri")).toBe("http://127.0.0.1/device");
+      expect(textAt(answer, "verification_uri_complete")).toBe(
+        `http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`,
+      );
+      expect(at(answer, "expires_in")).toBe(900);
+      expect(at(answer, "interval")).toBe(5);
+    },
+  );
 
-  test("a code is approved, and the token opens what was granted and nothing else", async () => {
+  test("gives a token that works only within the approved scopes", async () => {
     const { tokens, accessToken } = await connected({
       client_name: "My CLI",
       scope: "inference read:credits",
@@ -130,7 +133,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     }
   });
 
-  test("scopes may be taken away, caps lowered, and the key carries them", async () => {
+  test("lets a person remove scopes and lower limits, which the key then has", async () => {
     const { accessToken, tokens } = await connected(
       { scope: "inference read:credits", key_label: "laptop" },
       {
@@ -160,7 +163,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(Date.parse(connection.expires_at) - clock.nowMs()).toBeLessThanOrEqual(7 * 86_400_000);
   });
 
-  test("pending, too fast, declined, expired and used are told apart", async () => {
+  test("distinguishes pending, slow_down, declined, expired and used codes", async () => {
     const { deviceCode, userCode } = await start();
     expect(await errorOf(await poll(deviceCode))).toEqual([400, "authorization_pending"]);
     expect(await errorOf(await poll(deviceCode))).toEqual([400, "slow_down"]);
@@ -179,7 +182,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(await errorOf(await poll("unheard-of"))).toEqual([400, "expired_token"]);
   });
 
-  test("of a hundred polls at the same time one gets the token", async () => {
+  test("gives the token to one of a hundred parallel polls", async () => {
     const { deviceCode, userCode } = await start();
     await decide(userCode);
     const statuses = await Promise.all(
@@ -188,7 +191,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test("a client of the device flow alone is registered without a redirect URI", async () => {
+  test("registers a client of only the device flow without a redirect URI", async () => {
     const register = (metadata: Record<string, unknown>): Promise<Response> =>
       fetch(`${gateway().baseUrl}/mcp/oauth/register`, {
         method: "POST",
@@ -224,18 +227,21 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   test.each<[string, Record<string, string>, string]>([
     ["an unknown client", { client_id: "client_nobody" }, "invalid_client"],
     ["no known scope", { scope: "unheard:of" }, "invalid_scope"],
-  ])("%s is refused flat", async (_name, fields, code) => {
+  ])("%s returns a flat OAuth error", async (_name, fields, code) => {
     expect(await errorOf(await post("/oauth/device/code", fields))).toEqual([400, code]);
   });
 
-  test.each(["[]", '"inference"', "5", "{"])("the JSON body %s is refused flat", async (body) => {
-    const headers = { "content-type": "application/json" };
-    const url = `${gateway().baseUrl}/oauth/device/code`;
-    const answer = await fetch(url, { method: "POST", headers, body });
-    expect(await errorOf(answer)).toEqual([400, "invalid_request"]);
-  });
+  test.each(["[]", '"inference"', "5", "{"])(
+    "the JSON body %s returns a flat OAuth error",
+    async (body) => {
+      const headers = { "content-type": "application/json" };
+      const url = `${gateway().baseUrl}/oauth/device/code`;
+      const answer = await fetch(url, { method: "POST", headers, body });
+      expect(await errorOf(answer)).toEqual([400, "invalid_request"]);
+    },
+  );
 
-  test("an unknown grant type, and a grant without its code, are refused flat", async () => {
+  test("an unknown grant type and a grant without its code return a flat OAuth error", async () => {
     expect(await errorOf(await post("/oauth/token", { grant_type: "password" }))).toEqual([
       400,
       "unsupported_grant_type",
@@ -247,7 +253,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("a coding agent that names its surface alone gets tokens that it can refresh", async () => {
+  test("a coding agent with only its surface gets refreshable tokens", async () => {
     const response = await post("/oauth/device/code", { surface: "claude_code" });
     const answer: unknown = await response.json();
     expect(response.status).toBe(200);
@@ -273,7 +279,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("a token that is given back ends its connection", async () => {
+  test("revoking a token ends its connection", async () => {
     for (const name of ["access_token", "refresh_token"]) {
       const { tokens, accessToken } = await connected({ scope: "inference offline_access" });
       expect((await post("/oauth/revoke", { token: textAt(tokens, name) })).status).toBe(200);
@@ -309,7 +315,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect((await asked(other.accessToken, "GET", "/auth/key")).status).toBe(401);
   });
 
-  test("a link alone asks nobody, and nobody decides without signing in or from another site", async () => {
+  test("a link alone does not approve, and a decision needs a session and the same origin", async () => {
     const { userCode } = await start();
     const shown = await people.owner.ask("GET", `/device?user_code=${userCode}`);
     expect(await shown.text()).not.toContain("Approve");
@@ -345,7 +351,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     people.owner.origin = "http://127.0.0.1";
   });
 
-  test("an address has at most sixty codes pending", async () => {
+  test("an address can have at most sixty pending codes", async () => {
     clock.advance(901_000);
     for (let made = 0; made < 60; made += 1) await start();
     expect(await errorOf(await post("/oauth/device/code", {}))).toEqual([

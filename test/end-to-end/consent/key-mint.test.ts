@@ -53,7 +53,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     return response.status;
   };
 
-  test("a code is exchanged for a key that works, once", async () => {
+  test("exchanges a code once for a working key", async () => {
     const response = await codeWith(testLlmKey);
     const answer: unknown = await response.json();
     expect(response.headers.get("cache-control")).toBe("no-store");
@@ -74,7 +74,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     ]);
   });
 
-  test("of a hundred exchanges at the same time one makes a key", async () => {
+  test("makes one key in a hundred parallel exchanges", async () => {
     const one = await code();
     const statuses = await Promise.all(
       Array.from({ length: 100 }, async () => (await exchange({ code: one })).status),
@@ -83,7 +83,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     expect(new Set(statuses)).toEqual(new Set([200, 400]));
   });
 
-  test("the new key is a child: as asked, within its parent's limits, and gone with it", async () => {
+  test("makes a child key with the requested limits, within its parent's and deleted with it", async () => {
     const parent = await parentKey({
       limit: 5,
       limit_reset: "weekly",
@@ -108,7 +108,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     expect(await chat(secret)).toBe(401);
   });
 
-  test("what the parent may no longer do, the code no longer gives", async () => {
+  test("applies the parent's limits at the time of the exchange", async () => {
     const parent = await parentKey({ limit: 5 });
     const waiting = await code({ limit: 4 }, parent.secret);
     await workspaces.own("PATCH", `/keys/${parent.hash}`, { limit: 1 });
@@ -119,7 +119,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     expect((await exchange({ code: orphan })).status).toBe(400);
   });
 
-  test("a key that another key made makes none", async () => {
+  test("refuses a key that another key made", async () => {
     const child = await keyOf(await exchange({ code: await code() }));
     expect((await codeWith(child)).status).toBe(403);
   });
@@ -138,13 +138,13 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     ["a long verifier", {}, { code_verifier: "x".repeat(129) }],
     ["an unknown code", {}, { code: "nothing" }],
     ["no code", {}, { code: undefined }],
-  ])("%s is refused and leaves the code to its owner", async (_name, asked, presented) => {
+  ])("%s is refused and does not use up the code", async (_name, asked, presented) => {
     const one = await code(asked);
     expect((await exchange({ code: one, ...presented })).status).toBe(400);
     expect((await exchange({ code: one })).status).toBe(200);
   });
 
-  test("plain works where it was asked for, with and without its name", async () => {
+  test("accepts plain when it was requested, with and without the method", async () => {
     const plain = { code_challenge: verifier, code_challenge_method: "plain" };
     expect(
       (await exchange({ code: await code(plain), code_challenge_method: "plain" })).status,
@@ -170,7 +170,7 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     ["", false],
     ["https://app.example\\@evil.example/", false],
     [" https://app.example/", false],
-  ])("callback_url %p is taken: %p", async (callbackUrl, taken) => {
+  ])("callback_url %p is accepted: %p", async (callbackUrl, taken) => {
     const response = await codeWith(testLlmKey, { callback_url: callbackUrl });
     const answer: unknown = await response.json();
     expect(response.status).toBe(taken ? 200 : 400);
@@ -186,18 +186,18 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     ["usage_limit_type", { usage_limit_type: "yearly" }],
     ["expires_at", { expires_at: "2001-01-01T00:00:00Z" }],
     ["expires_at", { expires_at: "tomorrow" }],
-  ])("a bad %s is named", async (param, body) => {
+  ])("an invalid %s is named in the error", async (param, body) => {
     const response = await codeWith(testLlmKey, body);
     expect([response.status, textAt(await response.json(), "error.param")]).toEqual([400, param]);
   });
 
-  test("codes are for LLM keys alone", async () => {
+  test("codes can only be created with LLM keys", async () => {
     expect((await codeWith("sk-svc-v1-unknown")).status).toBe(401);
     const body = { callback_url: "https://a.example/", code_challenge: challenge };
     expect((await workspaces.own("POST", "/auth/keys/code", body)).status).toBe(401);
   });
 
-  test("a key has at most a hundred codes under way", async () => {
+  test("a key can have at most a hundred pending codes", async () => {
     const parent = await parentKey();
     for (let made = 0; made < 100; made += 1)
       expect((await codeWith(parent.secret)).status).toBe(200);

@@ -8,7 +8,7 @@ import { callback, decideAt, decideDevice, placeOf } from "./flows.ts";
 
 const insecure = { [oauth.allowInsecureRequests]: true } as const;
 
-describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUrl) => {
+describe.each(engines)("published OAuth clients, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startAtOrigin(await freshUrl());
@@ -36,7 +36,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
         { execute: [client.allowInsecureRequests], algorithm: "oauth2" },
       );
 
-    test("registers, connects with a code, refreshes and gives its token back", async () => {
+    test("registers, connects with a code, refreshes and revokes its token", async () => {
       const config = await registered();
       const pkceCodeVerifier = client.randomPKCECodeVerifier();
       const expectedState = client.randomState();
@@ -66,7 +66,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       ).rejects.toMatchObject({ error: "invalid_grant" });
     });
 
-    test("connects a device, with refresh tokens where it asks for them", async () => {
+    test("connects a device, with refresh tokens on request", async () => {
       const config = await registered();
       const started = await client.initiateDeviceAuthorization(config, {
         scope: "read:credits inference offline_access",
@@ -81,7 +81,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       expect(await opens(refreshed.access_token)).toBe(401);
     });
 
-    test("hears that a person declined", async () => {
+    test("receives access_denied when the person declines", async () => {
       const config = await registered();
       const started = await client.initiateDeviceAuthorization(config, {});
       await decideDevice(people.owner, started.user_code, { decision: "decline" });
@@ -90,7 +90,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       });
     });
 
-    test("refuses an answer with the issuer of another server, or without one", async () => {
+    test("rejects a response with another issuer, or without one", async () => {
       const config = await registered();
       const pkceCodeVerifier = client.randomPKCECodeVerifier();
       const url = client.buildAuthorizationUrl(config, {
@@ -130,7 +130,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       );
     };
 
-    test("finds the server by the resource, and every endpoint that it needs", async () => {
+    test("discovers the server and every endpoint from the resource", async () => {
       for (const path of ["", "/mcp", "/api/v1"]) {
         const resource = new URL(origin() + path);
         const answer = await oauth.resourceDiscoveryRequest(resource, insecure);
@@ -157,7 +157,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       ).toBe(200);
     });
 
-    test("connects with a code, validated strictly, refreshes and revokes", async () => {
+    test("connects with a code under strict validation, refreshes and revokes", async () => {
       const server = await discovered();
       const app = await registered(server);
       const verifier = oauth.generateRandomCodeVerifier();
@@ -223,7 +223,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       ).rejects.toMatchObject({ error: "invalid_grant" });
     });
 
-    test("connects a device, and reads every state before", async () => {
+    test("connects a device and reads every pending state", async () => {
       const server = await discovered();
       const app = await registered(server);
       const started = await oauth.processDeviceAuthorizationResponse(
@@ -257,7 +257,7 @@ describe.each(engines)("OAuth clients as they are published, on %s", (_, freshUr
       await expect(poll()).rejects.toMatchObject({ error: "expired_token" });
     });
 
-    test("a registration that cannot be is refused as the client reads it", async () => {
+    test("reads the error of an invalid registration", async () => {
       const server = await discovered();
       const answer = await oauth.dynamicClientRegistrationRequest(
         server,

@@ -85,7 +85,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     textAt(await response.json(), "error"),
   ];
 
-  test("metadata leads to endpoints that are there", async () => {
+  test("the metadata names existing endpoints", async () => {
     for (const path of [
       "/oauth-authorization-server",
       "/oauth-authorization-server/mcp",
@@ -108,7 +108,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     });
   });
 
-  test("a client is registered, connected, and its token opens what was granted", async () => {
+  test("a client registers and connects, and its token works within the granted scopes", async () => {
     const { tokens } = await connected({ decided: { bundle: "read_only" } });
     expect(tokens).toMatchObject({ token_type: "Bearer", expires_in: 3_600 });
     expect(textAt(tokens, "scope").split(" ").toSorted()).toEqual([
@@ -145,7 +145,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     expect(["standard", "read_only"]).toContain(newest.bundle);
   });
 
-  test("the answer carries state and iss, also where the person declines", async () => {
+  test("the redirect has state and iss, also when the person declines", async () => {
     const id = await clientId();
     const approved = await consented(id);
     expect([approved.searchParams.get("state"), approved.searchParams.get("iss")]).toEqual([
@@ -160,7 +160,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ]).toEqual(["access_denied", null, "http://127.0.0.1"]);
   });
 
-  test("a form that was tampered with grants no more than was asked for", async () => {
+  test("a changed form grants no more than was requested", async () => {
     const { tokens } = await connected({
       asked: { scope: "read:credits inference" },
       decided: {
@@ -171,7 +171,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     expect(textAt(tokens, "scope")).toBe("read:credits inference");
   });
 
-  test("a code that comes twice ends what it made", async () => {
+  test("a code used twice revokes its tokens", async () => {
     const { id, code, tokens } = await connected();
     expect(await errorOf(await exchange({ code, client_id: id }))).toEqual([400, "invalid_grant"]);
     expect((await bearer(textAt(tokens, "access_token"), "/auth/key")).status).toBe(401);
@@ -195,7 +195,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     expect((await exchange({ code, client_id: id })).status).toBe(200);
   });
 
-  test("a refresh rotates, widens nothing, and its reuse ends the family", async () => {
+  test("a refresh rotates the token and adds no scopes, and reuse revokes the connection", async () => {
     const { id, tokens } = await connected({ asked: { scope: "read:credits inference" } });
     const refresh = (token: string, more: Record<string, unknown> = {}): Promise<Response> =>
       post("/mcp/oauth/token", {
@@ -232,7 +232,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ["a query", { redirect_uri: `${callback}?next=x` }],
     ["upper case", { redirect_uri: "https://CLIENT.example/cb" }],
     ["a script", { redirect_uri: "javascript:alert(1)" }],
-  ])("%s is shown to the person, and the browser goes nowhere", async (_name, changes) => {
+  ])("%s is shown to the person without a redirect", async (_name, changes) => {
     const response = await people.owner.ask(
       "GET",
       `${authorizePath}?${query(await clientId(), changes)}`,
@@ -248,7 +248,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ["invalid_scope", { scope: "unheard:of" }],
     ["invalid_target", { resource: "https://other.example/mcp" }],
     ["invalid_target", { resource: "http://127.0.0.1/mcp#x" }],
-  ])("%s is told to the app: %p", async (error, changes) => {
+  ])("%s is reported to the app: %p", async (error, changes) => {
     const response = await people.owner.ask(
       "GET",
       `${authorizePath}?${query(await clientId(), changes)}`,
@@ -262,7 +262,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ]).toEqual([303, "https://client.example", error, "http://127.0.0.1"]);
   });
 
-  test("a resource is bound to the token, and another one is refused", async () => {
+  test("a token is bound to its resource, and another resource is refused", async () => {
     const id = await clientId();
     const code =
       (await consented(id, { asked: { resource: "http://127.0.0.1/mcp" } })).searchParams.get(
@@ -289,7 +289,7 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     expect([response.status, at(await response.json(), "application_type")]).toEqual([201, type]);
   });
 
-  test("loopback redirects may use any port", async () => {
+  test("loopback redirects can use any port", async () => {
     const id = await clientId({ redirect_uris: ["http://127.0.0.1/callback"] });
     const back = await consented(id, {
       asked: { redirect_uri: "http://127.0.0.1:51234/callback" },
@@ -310,11 +310,11 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ["invalid_client_metadata", { redirect_uris: [] }],
     ["invalid_client_metadata", { redirect_uris: "https://client.example" }],
     ["invalid_client_metadata", { client_name: "x".repeat(101) }],
-  ])("%s is answered to %p", async (error, body) => {
+  ])("%s returns %p", async (error, body) => {
     expect(await errorOf(await register(body))).toEqual([400, error]);
   });
 
-  test("a member who is removed loses the apps that they connected there", async () => {
+  test("a removed member loses the apps connected in the organization", async () => {
     const organization: unknown = await people.owner.json("POST", "/organizations", {
       name: "Team",
     });

@@ -13,7 +13,7 @@ async function createSHA256CodeChallenge(input: string): Promise<string> {
   return Buffer.from(hash).toString("base64url");
 }
 
-describe.each(engines)("apps of OpenRouter's flow with the host changed, on %s", (_, freshUrl) => {
+describe.each(engines)("apps of OpenRouter's flow with another host, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startAtOrigin(await freshUrl());
@@ -51,7 +51,7 @@ describe.each(engines)("apps of OpenRouter's flow with the host changed, on %s",
     expect(await works(textAt(answer, "key"))).toBe(true);
   });
 
-  test("the SDK's own flow gives a key, by the page and by a key", async () => {
+  test("the SDK's own flow gives a key, on the page and with a key", async () => {
     const serverURL = `${people.gateway().origin}/api/v1`;
     const anonymous = new OpenRouter({ serverURL });
     const { codeChallenge, codeVerifier } = await anonymous.oAuth.createSHA256CodeChallenge();

@@ -7,7 +7,7 @@ import { chatRequest } from "../api/chat-request.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import { engines } from "../api/two-workspaces.ts";
 
-describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => {
+describe.each(engines)("the playground key, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let upstream: FaultUpstream;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
 
-  test("a person's requests are told under the name Playground, whichever token sent them, and no key is listed", async () => {
+  test("records requests under the name Playground with one key id, which is not listed", async () => {
     const first = await issue();
     expect((await send(first, "/chat/completions", chatRequest())).status).toBe(200);
     const second = await issue();
@@ -61,7 +61,7 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
     expect(connections).toMatchObject([{ id: at(first, "connection_id"), origin: "playground" }]);
   });
 
-  test("tabs that ask at once share one record", async () => {
+  test("requested in parallel by several tabs shares one record", async () => {
     const keys = await Promise.all([issue(), issue(), issue()]);
     expect(new Set(keys.map((key) => at(key, "key_id"))).size).toBe(1);
     expect(
@@ -69,7 +69,7 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
     ).toHaveLength(1);
   });
 
-  test("it opens inference and no administration, and ends where it is disconnected", async () => {
+  test("allows inference but no administration, and ends when it is disconnected", async () => {
     const key = await issue();
     expect((await send(key, "/routing/explain", chatRequest())).status).toBe(200);
     expect((await send(key, "/keys", { name: "more" })).status).toBe(403);

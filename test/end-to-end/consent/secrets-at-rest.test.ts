@@ -66,7 +66,7 @@ const stores: Store[] = [
 ];
 
 describe.each(stores)(
-  "what is secret in the flows is in %s and in the log in no clear form",
+  "secrets of the consent flows are not in plain text in %s or the log",
   (_, open) => {
     let store: Awaited<ReturnType<Store[1]>>;
     let people: PeopledGateway;
@@ -153,7 +153,7 @@ describe.each(stores)(
       for (const value of Object.values(secrets)) await app.form("/oauth/revoke", { token: value });
     }
 
-    test("after every flow, and every refusal", async () => {
+    test("after every flow and every refusal", async () => {
       await runEveryFlow();
       const held = await store.read();
       const log = people.gateway().logLines.join("\n");

@@ -33,7 +33,7 @@ const sourceText = [...new Bun.Glob("src/**/*.ts").scanSync(root)]
   .join("\n");
 
 describe("the documentation", () => {
-  test("has a file for every written page, and a page for every file", () => {
+  test("has a file for every written page and a page for every file", () => {
     const files = writtenSections.flatMap(({ slug }) =>
       readdirSync(join(root, "docs", slug)).map((name) => `${slug}/${name.replace(".md", "")}`),
     );
@@ -44,7 +44,7 @@ describe("the documentation", () => {
     );
   });
 
-  test("has no link that leads nowhere, and no anchor that is dead", () => {
+  test("has no broken links or anchors", () => {
     const anchors = new Map(
       site.pages.map(({ path }) => [
         `/docs/${path}`,
@@ -69,7 +69,7 @@ describe("the documentation", () => {
     expect(dead).toEqual([]);
   });
 
-  test("names no endpoint that the gateway does not have", () => {
+  test("names only endpoints that the gateway has", () => {
     const shapeOf = (path: string): string =>
       path
         .replace(/^\/(?:api\/)?v1(?=\/)/, "")
@@ -129,7 +129,7 @@ describe("the documentation", () => {
     expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
   });
 
-  test("has Markdown of every page, an index for agents, and an entry of the search for each part", () => {
+  test("has Markdown for every page, an index for agents and a search entry for every section", () => {
     const index = site.file("llms.txt")?.text ?? "";
     for (const { path, title } of site.pages) {
       expect(index).toContain(`- [${title}](/docs/${path}.md)`);
@@ -143,10 +143,10 @@ describe("the documentation", () => {
   });
 });
 
-describe("the site as a folder of files", () => {
+describe("the exported documentation site", () => {
   const files = staticFiles(site);
 
-  test("has relative links alone, each to a file and an anchor of the folder", () => {
+  test("has only relative links, each to an exported file and anchor", () => {
     const dead = [...files].flatMap(([name, text]) => {
       if (!name.endsWith(".html")) return [];
       const links = [...text.matchAll(/\b(?:href|src)="([^"]+)"/g)].map(([, link = ""]) => link);
@@ -168,7 +168,7 @@ describe("the site as a folder of files", () => {
       if (name.endsWith(".md")) expect([name, /\]\(\/docs/.test(text)]).toEqual([name, false]);
   });
 
-  test("is written by the command, and not among other files", async () => {
+  test("is written by the docs command, but not into a folder with other files", async () => {
     const folder = temporaryDirectory();
     const written = await runCommand(["--json", "docs", "--out", join(folder, "site")]);
     expect(jsonOf(written)).toMatchObject({ files: files.size });
@@ -191,7 +191,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await gateway.stop();
   });
 
-  test("passes axe in both themes and fits 390 pixels, without a request elsewhere", async () => {
+  test("passes axe in both themes and fits 390 pixels, without requests to other origins", async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
     const elsewhere: string[] = [];
     const complaints: string[] = [];
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await page.close();
   }, 60_000);
 
-  test("searches from a folder below another server's root", async () => {
+  test("can search when it is served below another server's root", async () => {
     const files = staticFiles(site);
     const server = Bun.serve({
       hostname: "127.0.0.1",
@@ -245,7 +245,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await server.stop(true);
   });
 
-  test("is where every error leads to, in the format of its client", async () => {
+  test("is the target of every error's doc_url, in the format of each client", async () => {
     for (const path of ["/chat/completions", "/messages", "/responses", "/embeddings", "/keys"]) {
       const answer = await fetch(`${gateway.origin}/v1${path}`, { method: "POST", body: "{}" });
       const { error } = (await answer.json()) as {
@@ -261,7 +261,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     }
   });
 
-  test("finds every error code, header, setting and metric by its name", async () => {
+  test("finds every error code, header, setting and metric by name", async () => {
     const page = await browser.newPage();
     await page.goto(`${gateway.origin}/docs`);
     await page.fill("#search", "insufficient_balance");

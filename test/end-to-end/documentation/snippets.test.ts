@@ -175,8 +175,8 @@ const runnable = snippets.filter(({ notRun }) => notRun === undefined);
 const inPython = runnable.filter(({ language }) => language === "python");
 const others = runnable.filter(({ language }) => language !== "python");
 
-describe("snippets of README, start, guides and operate", () => {
-  test("are in languages that are run, or say why they are not", () => {
+describe("code snippets of the README, start, guides and operate pages", () => {
+  test("are in languages that tests run, or state why they are not run", () => {
     expect(snippets.length).toBeGreaterThan(40);
     const unknown = runnable.filter(({ language }) => runners[language] === undefined);
     expect(unknown.map(titleOf)).toEqual([]);

@@ -31,7 +31,7 @@ test.each([
   ["/messages", { messages, max_tokens: 20 }],
   ["/responses", { input: "Hi", store: false }],
 ] as const)(
-  "the error event of a stream of %s leads to its code in the documentation",
+  "the error event of a stream of %s links to its code in the documentation",
   async (path, body) => {
     const response = await gateway.post(path, { ...body, model: "acme/tiny:free", stream: true });
     expect(response.status).toBe(200);

@@ -51,7 +51,7 @@ describe.each(engines)("another workspace's records over MCP on %s", (_engine, f
     ],
   };
 
-  test("every tool that takes an id of a record has its row", () => {
+  test("every tool with a record id has a row in this table", () => {
     // A concept's id names no record of a workspace.
     const naming = Object.entries(toolContract)
       .filter(
@@ -65,7 +65,7 @@ describe.each(engines)("another workspace's records over MCP on %s", (_engine, f
   });
 
   test.each(Object.entries(calls))(
-    "%s answers a real id of another workspace as one that is not there",
+    "%s returns not found for an id of another workspace",
     async (name, given) => {
       for (const each of given()) {
         const refused = (await call(name, each, strangersKey)) as { refused?: string };
@@ -78,7 +78,7 @@ describe.each(engines)("another workspace's records over MCP on %s", (_engine, f
     },
   );
 
-  test("lists of the other workspace hold nothing of it", async () => {
+  test("lists contain nothing of another workspace", async () => {
     const lists = [
       "list_keys",
       "list_hubs",
@@ -95,7 +95,7 @@ describe.each(engines)("another workspace's records over MCP on %s", (_engine, f
     }
   });
 
-  test("what was tried changed nothing", async () => {
+  test("the attempts changed nothing", async () => {
     expect(JSON.stringify(await call("list_keys", {}, testManagementKey))).toContain(real.keyId);
     expect(await call("get_hub", { slug: real.hub }, testManagementKey)).toMatchObject({
       result: { item_count: 1 },

@@ -11,7 +11,7 @@ import { json, promptFields, skillDocument } from "../hub/hub-scene.ts";
 import { callTool, rpc, sendMcp } from "./mcp-client.ts";
 
 let workspaces: TwoWorkspaces;
-describe.each(engines)("tools of the hub on %s", (_engine, freshUrl) => {
+describe.each(engines)("hub tools on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
   }, 60_000);
@@ -38,7 +38,7 @@ describe.each(engines)("tools of the hub on %s", (_engine, freshUrl) => {
   const ask = (method: string, path: string): Promise<unknown> =>
     json(workspaces.own(method, path));
 
-  describe("a hub tool's result is the record that its REST endpoint has", () => {
+  describe("a hub tool returns the same record as its REST endpoint", () => {
     test("publish_prompt, star_prompt and fork_prompt", async () => {
       const prompt = await call(
         "publish_prompt",
@@ -91,7 +91,7 @@ describe.each(engines)("tools of the hub on %s", (_engine, freshUrl) => {
     });
   });
 
-  test("what is wrong is refused in band, by its name", async () => {
+  test("an invalid field is refused in the tool result, by name", async () => {
     expect(await refusedBy("publish_prompt", promptFields({ title: "a\nb" }))).toContain("title");
     expect(await refusedBy("publish_prompt", { title: "only" })).toContain("description");
     expect(await refusedBy("publish_skill", { body: "no front matter" })).toContain("body");
@@ -103,13 +103,13 @@ describe.each(engines)("tools of the hub on %s", (_engine, freshUrl) => {
     ).toContain("private network");
   });
 
-  test("a call that is named makes one thing, however often it comes", async () => {
+  test("a repeated call with an idempotency key acts once", async () => {
     const given = { name: "Once", idempotency_key: "create-once" };
     expect(await call("create_hub", given)).toEqual(await call("create_hub", given));
     expect(await refusedBy("get_hub", { slug: "once-2" })).toContain("There is no hub");
   });
 
-  test("MCP prompts are the workspace's prompts that are not private, for callers with the scope", async () => {
+  test("MCP prompts are the workspace's non-private prompts, for callers with the scope", async () => {
     const body = "Review {{diff}}.\u001b[2J</system>";
     await call("publish_prompt", promptFields({ title: "Daily review", body }));
     await json(

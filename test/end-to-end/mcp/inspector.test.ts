@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined)(
     const otherTools = Object.keys(toolContract).filter((name) => !toolContract[name]?.operators);
 
     test.each(["legacy", "modern"])(
-      "lists every tool with a key, and its schemas are portable (%s)",
+      "lists every tool with a key, with portable schemas (%s)",
       async (era) => {
         const listed = await run(
           ...withKey,
@@ -173,7 +173,7 @@ describe.skipIf(missing !== undefined)(
       );
     }, 300_000);
 
-    test("calls every tool that is not for operators with a token that OAuth gave it", async () => {
+    test("calls every tool except those of operators with an OAuth token", async () => {
       const listed = await run(...withToken, "--method", "tools/list");
       expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(otherTools);
       const called = await callWritingTools(withToken, "by-token");

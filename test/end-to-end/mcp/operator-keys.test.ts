@@ -43,14 +43,14 @@ const call = (
 const named = (wanted: boolean): string[] =>
   Object.keys(toolContract).filter((name) => (toolContract[name]?.operators === true) === wanted);
 
-test("an operator's own LLM key sees the tools of operators, and those without a scope", async () => {
+test("an operator's LLM key sees operator tools and unscoped tools, a member's only unscoped ones", async () => {
   const unscoped = named(false).filter((name) => toolContract[name]?.scope === null);
   expect(await toolNames(url(), operatorsKey)).toEqual([...unscoped, ...named(true)]);
   expect(await toolNames(url(), membersKey)).toEqual(unscoped);
 });
 
 test.each(named(true))(
-  "%s answers the operator's own LLM key, and is unknown to a member's",
+  "%s accepts the operator's LLM key and is unknown to a member's",
   async (name) => {
     const { given = {} } = toolContract[name] ?? {};
     const bare = await call(name, name === "admin_get_user" ? { user_id: ownerId } : given);
@@ -63,14 +63,14 @@ test.each(named(true))(
   },
 );
 
-test("admin_get_user gives what the REST endpoint answers", async () => {
+test("admin_get_user returns the response of the REST endpoint", async () => {
   expect(await call("admin_get_user", { user_id: ownerId })).toEqual({
     result: await people.owner.json("GET", `/admin/users/${ownerId}`),
   });
   expect(await call("admin_get_user", { user_id: "usr_none" })).toHaveProperty("refused");
 });
 
-test("admin_grant_credits gives once, however often one idempotency key comes, and says so in the audit log", async () => {
+test("admin_grant_credits grants once per idempotency key and is audited", async () => {
   const credits = async (): Promise<number> =>
     Number(at(await people.owner.json("GET", "/credits"), "monthly_balance"));
   const before = await credits();

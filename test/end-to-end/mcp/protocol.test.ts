@@ -42,7 +42,7 @@ const modern = (
   });
 
 describe.each(bases)("%s", (path) => {
-  test("without a credential, or with one that has ended, 401 with the way to authorization", async () => {
+  test("a missing or expired credential returns 401 with the authorization metadata", async () => {
     const metadata = `https://gateway.example/.well-known/oauth-protected-resource${path}`;
     for (const [sent, challenge] of [
       [undefined, `Bearer resource_metadata="${metadata}"`],
@@ -64,7 +64,7 @@ describe.each(bases)("%s", (path) => {
     expect(await described.json()).toMatchObject({ resource: `https://gateway.example${path}` });
   });
 
-  test("GET and DELETE are answered with 405: there are no sessions and no streams of their own", async () => {
+  test("GET and DELETE return 405, since there are no sessions or server streams", async () => {
     for (const method of ["GET", "DELETE"]) {
       const response = await fetch(url(path), {
         method,
@@ -74,7 +74,7 @@ describe.each(bases)("%s", (path) => {
     }
   });
 
-  test("the older generation: initialize without a session, then tools", async () => {
+  test("protocol 2025-06-18: initialize without a session, then tools", async () => {
     const started = await sendMcp(
       url(path),
       rpc("initialize", {
@@ -103,7 +103,7 @@ describe.each(bases)("%s", (path) => {
   });
 });
 
-describe("the generation 2026-07-28", () => {
+describe("protocol 2026-07-28", () => {
   test("discovers the server and calls tools without initialize", async () => {
     const discovered = await modern("server/discover");
     expect(discovered.status).toBe(200);
@@ -118,7 +118,7 @@ describe("the generation 2026-07-28", () => {
     });
   });
 
-  test("headers must match the body, metadata must be there, unknown methods are 404", async () => {
+  test("requires headers that match the body and metadata, and returns 404 for unknown methods", async () => {
     const mismatched = await modern("tools/list", { headers: { "mcp-method": "tools/call" } });
     expect([mismatched.status, at(mismatched.body, "error.code")]).toEqual([400, -32020]);
     const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
@@ -129,7 +129,7 @@ describe("the generation 2026-07-28", () => {
   });
 });
 
-test("what is no JSON is a parse error, and a body that is too large is refused", async () => {
+test("invalid JSON returns a parse error, and an oversized body 413", async () => {
   const broken = await sendMcp(url(), "{", { secret });
   expect([broken.status, at(broken.body, "error.code"), at(broken.body, "id")]).toEqual([
     400,
@@ -144,7 +144,7 @@ test("what is no JSON is a parse error, and a body that is too large is refused"
   expect([large.status, at(large.body, "error.code")]).toEqual([413, -32600]);
 });
 
-describe("where requests may come from", () => {
+describe("origins of requests", () => {
   const from = (headers: Record<string, string>) =>
     sendMcp(url(), rpc("ping"), { secret, headers });
 
@@ -166,20 +166,20 @@ describe("where requests may come from", () => {
       },
       200,
     ],
-  ])("%j is answered with %p", async (headers, status) => {
+  ])("%j returns %p", async (headers, status) => {
     const answer = await from(headers);
     expect(answer.status).toBe(status);
     if (status === 403) expect(at(answer.body, "error.code")).toBe(-32000);
   });
 });
 
-describe("limits", () => {
+describe("rate limits", () => {
   const address = (last: number): Record<string, string> => ({
     "x-forwarded-for": `203.0.113.${last}`,
     "x-forwarded-proto": "https",
   });
 
-  test("300 requests a minute by address, counted before the credential is looked at", async () => {
+  test("300 requests a minute per address, counted before authentication", async () => {
     const answers = await Promise.all(
       Array.from({ length: 301 }, () => sendMcp(url(), rpc("ping"), { headers: address(1) })),
     );
@@ -196,7 +196,7 @@ describe("limits", () => {
     expect((await sendMcp(url(), rpc("ping"), { headers: address(2) })).status).toBe(401);
   });
 
-  test("120 tool calls a minute by credential, apart from its other requests", async () => {
+  test("120 tool calls a minute per credential, counted separately from other requests", async () => {
     const call = () =>
       sendMcp(url(), rpc("tools/call", { name: "get_system_status" }), {
         secret: testLlmKey,

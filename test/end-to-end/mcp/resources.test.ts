@@ -45,7 +45,7 @@ const complete = (uri: string, value: string): Promise<unknown> =>
     argument: { name: "id", value },
   });
 
-test("lists the models and concepts that the tools list, page by page", async () => {
+test("lists the same models and concepts as the tools, page by page", async () => {
   const resources = await allResources();
   const uris = resources.map((each) => textAt(each, "uri"));
   expect(new Set(uris).size).toBe(uris.length);
@@ -61,7 +61,7 @@ test("lists the models and concepts that the tools list, page by page", async ()
   expect(uris).toEqual(wanted);
 });
 
-test("reads each kind as the REST endpoint and the tool show it", async () => {
+test("reads each resource as the REST endpoint and the tool return it", async () => {
   const [first] = listAt(await (await gateway.get("/models?presets=0")).json(), "data");
   const id = textAt(first, "id");
   const model = await ask("resources/read", { uri: `switchyard://models/${id}` });
@@ -96,7 +96,7 @@ test.each([
   "file:///etc/passwd",
   "https://example.com/",
   "switchyard://models/",
-])("there is no resource %s", async (uri) => {
+])("returns an error for the unknown resource %s", async (uri) => {
   const body = await ask("resources/read", { uri });
   expect(at(body, "error")).toMatchObject({
     code: -32602,
@@ -105,14 +105,17 @@ test.each([
   });
 });
 
-test.each([["-1"], ["x"], ["1.5"]])("the cursor %s is refused by its name", async (cursor) => {
-  expect(at(await ask("resources/list", { cursor }), "error")).toMatchObject({
-    code: -32602,
-    message: expect.stringMatching(/^cursor: /),
-  });
-});
+test.each([["-1"], ["x"], ["1.5"]])(
+  "returns an error that names the invalid cursor %s",
+  async (cursor) => {
+    expect(at(await ask("resources/list", { cursor }), "error")).toMatchObject({
+      code: -32602,
+      message: expect.stringMatching(/^cursor: /),
+    });
+  },
+);
 
-test("templates complete ids: those that begin with what was typed first, at most 100", async () => {
+test("templates complete ids with prefix matches first, at most 100", async () => {
   const templates = listAt(await ask("resources/templates/list"), "result.resourceTemplates");
   expect(templates.map((each) => at(each, "uriTemplate"))).toEqual([
     template("models"),
@@ -134,7 +137,7 @@ test("templates complete ids: those that begin with what was typed first, at mos
   expect(at(await complete("switchyard://none/{+id}", ""), "error.code")).toBe(-32602);
 });
 
-test("no credential reads nothing, and every credential reads the same", async () => {
+test("resources need a credential, and every credential reads the same", async () => {
   for (const method of [
     "resources/list",
     "resources/templates/list",
@@ -154,7 +157,7 @@ test("no credential reads nothing, and every credential reads the same", async (
 const who = { name: "test", version: "1" };
 const requestInit = { headers: { authorization: `Bearer ${testLlmKey}` } };
 
-test("clients of both generations list, read and complete", async () => {
+test("clients of both protocol versions list, read and complete", async () => {
   const older = new Client(who);
   // The package's own types disagree about a session id under exactOptionalPropertyTypes.
   await older.connect(

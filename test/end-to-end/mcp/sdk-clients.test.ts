@@ -55,7 +55,7 @@ const clients: Record<
 };
 
 test.each(Object.entries(clients))(
-  "%s lists every tool, and calls each with a result that fits its schema",
+  "%s lists every tool, and every result matches its schema",
   async (_, open) => {
     const client = await open();
     expect(await client.names()).toEqual(Object.keys(toolContract));

@@ -36,7 +36,7 @@ describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
   ];
 
   describe.each(hostile)("%s", (what, text) => {
-    test("in a prompt is what prompts/get gives, in one message of the user", async () => {
+    test("in a prompt is returned unchanged by prompts/get, in one user message", async () => {
       const prompt = await call(
         "publish_prompt",
         promptFields({ title: `Prompt ${what}`, body: `Text: ${text}` }),
@@ -53,7 +53,7 @@ describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
       ]);
     });
 
-    test("in a skill is kept as it is, and its name stays that of its own front matter", async () => {
+    test("in a skill is stored unchanged, and the name is that of its own front matter", async () => {
       const name = what.replaceAll(" ", "-");
       const body = `${skillDocument(name)}\n${text}`;
       const skill = await call("publish_skill", { body });
@@ -63,14 +63,14 @@ describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
     });
   });
 
-  describe("where a line is shown to people, it is one", () => {
+  describe("single-line fields", () => {
     test.each([
       ["a line break", "a\nb"],
       ["an escape sequence", "a\u001b[31mb"],
       ["a reversed direction", "a\u202Eb"],
       ["nothing", "   "],
       ["too much", "x".repeat(201)],
-    ])("a title with %s is refused by its name", async (_, title) => {
+    ])("a title with %s is refused by name", async (_, title) => {
       expect(await call("publish_prompt", promptFields({ title }))).toEqual({
         refused: expect.stringMatching(/^title: /),
       });
@@ -88,7 +88,7 @@ describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
       });
     });
 
-    test("a text of more than its bound is refused, and YAML that unfolds itself", async () => {
+    test("a text above its maximum length is refused, and so is expanding YAML", async () => {
       expect(
         await call("publish_prompt", promptFields({ body: "x".repeat(1_000_000) })),
       ).toHaveProperty("refused");

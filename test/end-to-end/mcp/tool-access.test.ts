@@ -138,7 +138,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
     const send = (message: unknown) =>
       sendMcp(`${gateway.baseUrl}/mcp`, message, { secret: family.secret, headers });
 
-    test("sees the tools that it may use, and no other", async () => {
+    test("sees exactly the tools that it may use", async () => {
       const { status, body } = await send(rpc("tools/list"));
       if (family.scopes === undefined) {
         expect([status, at(body, "error.code"), at(body, "result")]).toEqual([
@@ -190,7 +190,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
     });
   });
 
-  test("without a credential nothing is listed and nothing called", async () => {
+  test("without a credential no tool is listed or called", async () => {
     for (const message of [
       rpc("tools/list"),
       ...Object.keys(toolContract).map((name) => rpc("tools/call", { name, arguments: {} })),
@@ -205,7 +205,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
     }
   });
 
-  test("arguments are named where they are wrong: missing, misspelt, of another type", async () => {
+  test("invalid arguments are named: missing, misspelt or of another type", async () => {
     const { secret } = families["an operators' management key"] ?? { secret: "" };
     const refusal = async (name: string, given: Record<string, unknown>): Promise<string> => {
       const { body } = await sendMcp(
@@ -234,7 +234,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
     expect(await refusal("get_usage", { days: 91 })).toBe("days: must be at most 90");
   });
 
-  test("every tool has a row of the contract, and every row a tool, with the same scope", () => {
+  test("every tool has a row in this table with the same scope, and every row a tool", () => {
     const shown = ({ scope, operators }: Pick<ToolRow, "scope" | "operators">) => ({
       scope,
       operators: operators === true,
@@ -245,7 +245,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
     );
   });
 
-  test("a tool's endpoint is in the table, and asks for the tool's own scope", () => {
+  test("a tool's endpoint exists and requires the tool's own scope", () => {
     for (const { name, scope, operators, endpoint: wanted } of tools) {
       if (wanted === undefined) continue;
       const endpoint = endpoints.find(

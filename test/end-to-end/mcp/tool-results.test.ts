@@ -70,7 +70,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
         .replaceAll(/"(uptime_seconds|age_hours)":[\d.]+/g, '"$1":0'),
     );
 
-  describe("a result equals the answer of the REST endpoint", () => {
+  describe("a result equals the response of the REST endpoint", () => {
     test.each<
       [name: string, given: Record<string, unknown>, path: string, added?: readonly string[]]
     >([
@@ -107,7 +107,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
     });
   });
 
-  test("admin_request gives what the endpoint answers, with its status", async () => {
+  test("admin_request returns the endpoint's response with its status", async () => {
     expect(
       await called("admin_request", {
         method: "GET",
@@ -117,7 +117,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
     ).toEqual({ status: 200, body: await asked("GET", "/admin/users?limit=1") });
   });
 
-  test("admin_list_endpoints lists what admin_request can call, with fields where few match", async () => {
+  test("admin_list_endpoints lists what admin_request can call, with fields when few match", async () => {
     const all = listAt(await called("admin_list_endpoints"), "data");
     expect(all.length).toBeGreaterThan(50);
     expect(all.filter((each) => String(at(each, "path")).includes("/chat/completions"))).toEqual(
@@ -137,7 +137,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
   });
 
   describe("filters", () => {
-    test("list_models by task, price and context, sorted and cut", async () => {
+    test("list_models filters by task, price and context, sorted and limited", async () => {
       const total = Number(at(await called("list_models"), "total"));
       expect(total).toBeGreaterThan(3);
       const cut = await called("list_models", { limit: 2 });
@@ -152,7 +152,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
         expect(at(model, "pricing.input_per_1m")).toBe(0);
     });
 
-    test("list_byok_keys leaves out disabled ones", async () => {
+    test("list_byok_keys leaves out disabled keys on request", async () => {
       const keys = async (given: Record<string, unknown>) =>
         listAt(await called("list_byok_keys", given), "data")
           .flatMap((group) => listAt(group, "keys"))
@@ -162,7 +162,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
     });
   });
 
-  describe("what changes something", () => {
+  describe("tools that change something", () => {
     const outcome = (
       name: string,
       given: Record<string, unknown>,
@@ -173,7 +173,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
         (key) => at(key, "name") === name,
       );
 
-    test("create_key makes a key that works, shows its secret once and says so", async () => {
+    test("create_key creates a working key, shows its secret once and says so", async () => {
       const made = await called("create_key", {
         name: "of an agent",
         label: "ignored",
@@ -194,7 +194,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
       ["by argument", "once-by-argument", undefined],
       ["by header", undefined, "once-by-header"],
     ])(
-      "create_key twice with one idempotency key, %s, makes one key",
+      "create_key twice with one idempotency key, %s, creates one key",
       async (name, argument, header) => {
         const given = { name, ...(argument === undefined ? {} : { idempotency_key: argument }) };
         const headers = header === undefined ? {} : { "idempotency-key": header };
@@ -208,7 +208,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
       },
     );
 
-    test("revoke_key takes an id or a hash, acts once, and the key is refused at once", async () => {
+    test("revoke_key accepts an id or a hash, acts once, and the key is refused at once", async () => {
       for (const by of ["id", "hash"]) {
         const made = await called("create_key", { name: `revoked by ${by}` });
         const given = { key_id: textAt(made, `data.${by}`), idempotency_key: `revoke-${by}` };
@@ -227,7 +227,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
       }
     });
 
-    test("what a tool changes is in the audit log as if the REST endpoint had been called", async () => {
+    test("a change by a tool is audited like a call of the REST endpoint", async () => {
       const made = await called("create_key", { name: "audited" });
       const entries = listAt(await asked("GET", "/security/audit"), "data");
       expect(
@@ -235,7 +235,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
       ).toMatchObject({ action: "POST /keys" });
     });
 
-    test("admin_request changes something only where that is confirmed, and refuses what it may not call", async () => {
+    test("admin_request needs confirmation for a change and refuses endpoints outside its list", async () => {
       const change = {
         method: "POST",
         path: "/presets",

@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium).each(places)(
       );
 
     test.each(["Approve", "Decline"] as const)(
-      "a device: %s, after signing in on the way",
+      "a device: %s, with signing in on the way",
       async (choice) => {
         const { deviceCode, userCode } = await startDevice();
         const { page } = await scene.open();
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium).each(places)(
     );
 
     test.each(["/auth", "OAuth"])(
-      "%s sends the browser back to the app with a code, or without one when declined",
+      "%s redirects to the app with a code, or with an error when declined",
       async (kind) => {
         const { page } = await scene.openAs(ownersEmail);
         for (const choice of ["Decline", "Approve"]) {
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium).each(places)(
       },
     );
 
-    test("a session that ended in between is begun again, and leads back to the decision", async () => {
+    test("an ended session signs in again and returns to the decision", async () => {
       const { context, page } = await scene.openAs(ownersEmail);
       await page.goto(scene.origin + authPath());
       await context.clearCookies({ name: brand.sessionCookie });
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium).each(places)(
     });
 
     test.each(["light", "dark"] as const)(
-      "the pages have no finding of axe and fit a phone, %s",
+      "the pages have no axe findings and fit a phone, %s",
       async (colorScheme) => {
         const { page } = await scene.openAs(ownersEmail, {
           colorScheme,
@@ -171,7 +171,7 @@ describe.skipIf(!hasChromium).each(places)(
       },
     );
 
-    test("going back after a decision, and deciding again, says what was decided", async () => {
+    test("going back after a decision and deciding again shows the earlier decision", async () => {
       const { deviceCode, userCode } = await startDevice();
       const { page } = await scene.openAs(ownersEmail);
       await page.goto(`${scene.origin}/device?user_code=${userCode}`);
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium).each(places)(
       await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
     });
 
-    test("using another account leads back to the same request", async () => {
+    test("switching accounts returns to the same request", async () => {
       const { page } = await scene.openAs(ownersEmail);
       await page.goto(scene.origin + authPath());
       await page.getByRole("link", { name: "Use another account" }).click();

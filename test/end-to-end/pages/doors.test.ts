@@ -15,7 +15,7 @@ import {
 } from "./page-scene.ts";
 
 describe.skipIf(!hasChromium).each(engines)(
-  `in a browser without scripts, on %s${missingChromium}`,
+  `in a browser without JavaScript, on %s${missingChromium}`,
   (_, freshUrl) => {
     let scene: PageScene;
     beforeAll(async () => {
@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium).each(engines)(
     }, 60_000);
     afterAll(() => scene.stop());
 
-    test("claiming leads to the start page, also by a double click, and a second time to sign-in", async () => {
+    test("claiming opens the start page, also after a double click, and later shows that there is an owner", async () => {
       const fresh = await startPageScene(await freshUrl(), { claimed: false });
       try {
         const { page } = await fresh.open();
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium).each(engines)(
       }
     }, 60_000);
 
-    test("a wrong password says so and keeps the address; the right one leads to the page that was asked for", async () => {
+    test("a wrong password shows an error and keeps the address, and the right one opens the requested page", async () => {
       const { context, page } = await scene.open();
       await page.goto(`${scene.origin}/device?user_code=BCDF-GHJK`);
       await page.getByRole("button").click();
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.waitForURL(`${scene.origin}/device?user_code=BCDF-GHJK`);
     });
 
-    test("signing out takes a button, and neither the back button nor the old cookie opens anything", async () => {
+    test("signing out needs a button press, and neither going back nor the old cookie signs in", async () => {
       const { context, page } = await scene.openAs(ownersEmail);
       const old = await context.cookies();
       await page.goto(`${scene.origin}/sign-out`);
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(page.url()).toBe(`${scene.origin}/sign-in`);
     });
 
-    test("a session begins with an id of its own, whatever the browser had before", async () => {
+    test("a new session has its own id, whatever cookie the browser had before", async () => {
       const { context, page } = await scene.openAs(ownersEmail);
       const planted = await cookieOf(context, brand.sessionCookie);
       const victim = await scene.open();
@@ -100,7 +100,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(page.url()).toBe(`${scene.origin}/`);
     });
 
-    test("a forgotten password is replaced by a link, which works once and says so before a password is typed", async () => {
+    test("a reset link replaces a password once, and an expired one says so before a password is typed", async () => {
       const link = await scene.invitation("rita@example.com");
       const { page } = await scene.open();
       await page.goto(link);
@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(await page.getByRole("button", { name: "Send another link" }).isVisible()).toBe(true);
     });
 
-    test("signing up ends with the link in the mail, which makes the account", async () => {
+    test("signing up completes with the mailed link", async () => {
       const { page } = await scene.open();
       await page.goto(`${scene.origin}/sign-in?return_to=/device`);
       await page.getByRole("link", { name: "Create an account" }).click();
@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.waitForURL(`${scene.origin}/`);
     });
 
-    test("an invitation is accepted with a new account, with one that exists, and by one button when signed in", async () => {
+    test("an invitation is accepted with a new account, an existing one, or a button when signed in", async () => {
       const { page } = await scene.open();
       const email = "gustav@example.com";
       await page.goto(await scene.invitation(email));
@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await owner.page.waitForURL(/join\?token=/);
     });
 
-    test("a second factor is asked for on a page of its own", async () => {
+    test("a second factor is requested on a separate page", async () => {
       const { page } = await scene.open();
       await page.goto(await scene.invitation("theo@example.com"));
       await fillPerson(page, { name: "Theo" });
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await fresh.page.waitForURL(`${scene.origin}/device`);
     });
 
-    test("a provider signs in by its button, and comes back to the page that was asked for", async () => {
+    test("an OpenID provider signs in with its button and returns to the requested page", async () => {
       scene.provider.person = {
         sub: "pia",
         email: "pia@example.com",
@@ -208,7 +208,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.waitForURL(`${scene.origin}/device?user_code=BCDF-GHJK`);
     });
 
-    test("another name of the gateway works, and leads to the public one for passkeys", async () => {
+    test("another host name works, and links to the public one for passkeys", async () => {
       const there = scene.origin.replace("localhost", otherName);
       const { page } = await scene.open();
       await page.goto(there);
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.waitForURL(/note=signed-out/);
     });
 
-    test("a passkey is added and signs in", async () => {
+    test("a passkey can be added and used to sign in", async () => {
       const { context, page } = await scene.openAs(ownersEmail, { javaScriptEnabled: true });
       const session = await context.newCDPSession(page);
       await session.send("WebAuthn.enable");

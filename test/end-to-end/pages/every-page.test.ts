@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   ] as const;
 
   test.each(looks)(
-    "has no finding of axe, no sideways scrolling, a heading and a name, %p",
+    "has no axe findings, no horizontal scrolling, a heading and a name, %p",
     async (look) => {
       const options = { ...look, javaScriptEnabled: true };
       const [stranger, owner] = [
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
     },
   );
 
-  test("the documentation has no finding of axe, and its tables scroll by themselves on a phone", async () => {
+  test("the documentation has no axe findings, and only its tables scroll sideways on a phone", async () => {
     const { page } = await scene.open({
       colorScheme: "dark",
       viewport: { width: 390, height: 844 },
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   });
 
   test.each(pages)(
-    "%s cannot be framed, runs no foreign script and is kept by no cache",
+    "%s cannot be framed, runs no foreign script and is not cached",
     async (path, status, signedIn) => {
       const { page } = signedIn ? await scene.openAs(ownersEmail) : await scene.open();
       const response = await page.goto(scene.origin + path);

@@ -15,7 +15,7 @@ const dayMs = 86_400_000;
 const dead = "http://127.0.0.1:9";
 
 describe.skipIf(!hasChromium).each(engines)(
-  `what everybody may see, on %s${missingChromium}`,
+  `public pages, on %s${missingChromium}`,
   (_, freshUrl) => {
     let scene: PageScene;
     beforeAll(async () => {
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium).each(engines)(
     }, 60_000);
     afterAll(() => scene.stop());
 
-    test("the history has 90 days of each provider, and may be kept by caches", async () => {
+    test("the history has 90 days of each provider and is cacheable", async () => {
       const answer = await fetch(`${scene.gateway.baseUrl}/health/history?days=90`);
       expect([answer.status, answer.headers.get("cache-control")]).toEqual([
         200,
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium).each(engines)(
         );
     });
 
-    test("/status says in one sentence how the service is, without signing in and without a script", async () => {
+    test("/status summarises the service in one sentence, without a session or JavaScript", async () => {
       for (const look of [
         { colorScheme: "light" },
         { colorScheme: "dark", viewport: { width: 390, height: 844 } },
@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect((await fetch(`${scene.origin}/catalog/no/such`)).status).toBe(404);
     });
 
-    test("an incident is one from its beginning to its end, on the page and in the feed", async () => {
+    test("an incident is one entry from start to end, on the page and in the feed", async () => {
       for (let failed = 0; failed < 10; failed += 1) {
         await (
           await scene.gateway.post("/chat/completions", {

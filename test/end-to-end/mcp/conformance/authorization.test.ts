@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test.each(["2025-11-25", "2026-07-28"])(
-      "metadata and the authorization code grant, revision %s",
+      "metadata and the authorization code grant pass, revision %s",
       async (revision) => {
         const { origin, baseUrl } = people.gateway();
         const port = freePort();
