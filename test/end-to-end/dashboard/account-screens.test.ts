@@ -33,7 +33,7 @@ async function signIn(page: Page, email: string, password: string): Promise<void
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
 
-describe.skipIf(!hasChromium)(`what people do to their own account${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the account screen${missingChromium}`, () => {
   const mail = startMailServer();
   let scene: DashboardScene;
   beforeAll(async () => {
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
     mail.stop();
   });
 
-  test("a passkey is added on the screen, signs in, and is removed again", async () => {
+  test("a passkey can be added, used to sign in and removed", async () => {
     const screen = await scene.open("developer", "/account");
     const { page, context } = screen;
     await plugInAuthenticator(page);
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
     await screen.close();
   });
 
-  test("a session of another browser is ended by the keyboard alone, and signs in again", async () => {
+  test("a session of another browser can be ended with the keyboard only, and can sign in again", async () => {
     const other = await scene.openSignedOut("/sign-in?return_to=/dashboard/models");
     await signIn(other.page, emailOf("owner"), passwordOf("owner"));
     await other.page.waitForURL(`${scene.origin}/dashboard/models`);
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
     await screen.close();
   });
 
-  test("the address changes once the link was used that went to the new one, and not before", async () => {
+  test("the e-mail address changes only after the link sent to the new address is used", async () => {
     const screen = await scene.open("developer", "/account");
     const { page } = screen;
     const sent = mail.mails.length;
@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
     await other.close();
   });
 
-  test("an account is deleted with its address typed, and nobody signs in with it any more", async () => {
+  test("deleting an account needs its typed address, and the account can no longer sign in", async () => {
     const screen = await scene.open("member", "/account");
     const { page } = screen;
     await page.getByRole("button", { name: "Delete account" }).click();
@@ -155,7 +155,7 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
     await screen.close();
   });
 
-  test("an organisation is deleted with its name typed: its keys fail at once, and its credits only with consent", async () => {
+  test("deleting an organization needs its typed name, and consent to give up credits; its keys stop working", async () => {
     const key = textAt(await scene.ask("owner", "POST", "/keys", { name: "Ends" }), "key");
     const status = async (): Promise<number> =>
       (

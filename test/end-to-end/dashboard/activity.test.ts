@@ -18,7 +18,7 @@ async function saved(page: Page, button: string): Promise<string> {
 /** The id of the record of an answer. */
 const idOf = ({ headers }: Response): string => `gen_${headers.get("x-service-trace-id")}`;
 
-describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
 
   const rows = (page: Page) => page.getByRole("table").last().locator("tbody tr");
 
-  test("find why one request cost what it did, by the keyboard alone", async () => {
+  test("explain the cost of a request, with the keyboard only", async () => {
     const screen = await scene.open("developer", "/activity?model=acme/large&status=completed");
     const { page } = screen;
     const listed = await scene.ask(
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("the operator finds what failed across workspaces, and reads why", async () => {
+  test("let the operator find failed requests across workspaces, with the reason", async () => {
     const listed = await scene.ask("operator", "GET", "/admin/generations?status=failed");
     const failed = listAt(listed, "data");
     const screen = await scene.open("operator", "/operator?group=requests&status=failed");
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("filters live in the address: a link has them, a reload keeps them, and they clear", async () => {
+  test("filters are kept in the URL and on reload, and can be cleared", async () => {
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;
     expect(await rows(page).count()).toBe(5);
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("the CSV has exactly what is filtered, with every column", async () => {
+  test("the CSV contains exactly the filtered requests, with every column", async () => {
     const { page, close } = await scene.open("developer", "/activity?status=failed");
     const [head = "", ...lines] = (await saved(page, "Download CSV")).trim().split("\r\n");
     expect(head.split(",")).toContain("total_cost");
@@ -135,7 +135,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await close();
   });
 
-  test("find which provider fails, and steer away from it", async () => {
+  test("show which provider fails and let the owner block it", async () => {
     const { page, close } = await scene.open("owner", "/activity");
     const failures = page.getByRole("region", { name: "What failed" });
     await failures.getByRole("button", { name: "broken" }).first().click();
@@ -155,7 +155,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await close();
   });
 
-  test("rows do not move: newer requests are counted and wait for a click; refused ones are counted too", async () => {
+  test("newer requests are counted and appear on click, and refused ones are counted", async () => {
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;
     const before = await rows(page).count();
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("newer requests are counted by the filters of the list", async () => {
+  test("newer requests are counted with the list's filters", async () => {
     const screen = await scene.open("developer", "/activity?session_id=counted");
     const { page } = screen;
     await page.getByText("Nothing matches.").waitFor();
@@ -197,7 +197,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("usage adds up by group and range, against the period before, and is saved as it is shown", async () => {
+  test("usage sums by group and range, compares with the previous period and exports what is shown", async () => {
     const screen = await scene.open("owner", "/usage");
     const { page } = screen;
     await tabTo(page, "Group");
@@ -234,7 +234,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("a chat opens in the playground with its model, and says what its provider was not told", async () => {
+  test("a chat request opens in the playground with its model, and shows what was not translated", async () => {
     const sent = await scene.chat({
       model: "acme/large",
       messages: [{ role: "user", content: "Hello" }],
@@ -257,7 +257,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("what is no chat has no way to the playground", async () => {
+  test("an embeddings request has no link to the playground", async () => {
     const key = textAt(await scene.ask("developer", "POST", "/session/playground-key"), "key");
     const sent = await fetch(`${scene.gateway.baseUrl}/embeddings`, {
       method: "POST",
@@ -273,7 +273,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await close();
   });
 
-  test("columns are chosen by the keyboard, in every browser of the person and of nobody else", async () => {
+  test("columns are chosen with the keyboard and saved for the person in every browser", async () => {
     const heads = (page: Page): Promise<string[]> =>
       page.getByRole("table").last().locator("thead th").allInnerTexts();
     const screen = await scene.open("developer", "/activity");
@@ -306,7 +306,7 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await other.close();
   });
 
-  test("figures that cannot be read again stay with their age, and are tried again", async () => {
+  test("figures that cannot be reloaded stay with their age and a retry button", async () => {
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;
     await page.clock.install();

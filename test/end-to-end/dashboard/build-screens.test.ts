@@ -4,14 +4,14 @@ import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
 
-describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test("a preset is made, set and tested against the sandbox by the keyboard alone", async () => {
+  test("a preset is created, configured and tested against the sandbox with the keyboard only", async () => {
     const screen = await scene.open("developer", "/presets");
     const { page } = screen;
     await tabTo(page, "Create preset");
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("a wrong field is named, the draft runs beside the stored preset, and an older version comes back", async () => {
+  test("an invalid field is named, the draft runs beside the stored preset, and a version is restored", async () => {
     await scene.ask("owner", "POST", "/presets", {
       slug: "versions",
       name: "Versions",
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("who would be asked and who is left out is shown before sending, and an order made with the keyboard changes it", async () => {
+  test("routing shows candidates and excluded providers before sending, and an order set by keyboard", async () => {
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;
     await page.getByLabel("Model").fill("acme/large");
@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("providers are dragged into an order that is kept as a preset, and what leaves nobody says so", async () => {
+  test("providers are dragged into an order that is saved as a preset, and no candidates are reported", async () => {
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;
     await page.getByLabel("Model").fill("acme/large");
@@ -133,7 +133,7 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("a key is made with a cap, shown once with what to paste, and edited, rotated, given a child and deleted", async () => {
+  test("a key is created with a limit, shown once, edited, rotated, given a child and deleted", async () => {
     const screen = await scene.open("developer", "/keys");
     const { page } = screen;
     await tabTo(page, "Create key");
@@ -202,7 +202,7 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("a management key is made with the scopes that were chosen, and revoked", async () => {
+  test("a management key is created with the chosen scopes and revoked", async () => {
     const screen = await scene.open("owner", "/keys");
     const { page } = screen;
     await tabTo(page, "Create management key");

@@ -8,7 +8,7 @@ import { settled } from "./screen.ts";
 const root = resolve(import.meta.dirname, "../../..");
 
 test.skipIf(!hasChromium)(
-  `from the claim link to the first answer without a terminal${missingChromium}`,
+  `the first response is reached from the claim link without a terminal${missingChromium}`,
   async () => {
     const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
       encoding: "utf8",

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test("the palette finds screens, keys, models and requests by the keyboard alone", async () => {
+  test("the palette finds screens, keys, models and requests with the keyboard only", async () => {
     const screen = await scene.open("developer", "");
     const { page } = screen;
     const choose = async (text: string, url: RegExp): Promise<void> => {
@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await screen.close();
   });
 
-  test("g and a letter lead to a screen, / to the filter, ? shows the keys; fields take letters as text", async () => {
+  test("g and a letter open a screen, / focuses the filter, ? lists the keys, and fields take them as text", async () => {
     const { page, close } = await scene.open("developer", "");
     await page.keyboard.press("g");
     await page.keyboard.press("a");
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
-  test("the content is one key press away, and the navigation is in the order of the screen", async () => {
+  test("a skip link leads to the content, and the navigation follows the visual order", async () => {
     const { page, close } = await scene.open("developer", "");
     await page.keyboard.press("Tab");
     expect(await focusedName(page)).toBe("Skip to the content");
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
-  test("a session that ends in the middle leads to signing in, and back to the same place with its filters", async () => {
+  test("an expired session leads to sign-in and back to the same page with its filters", async () => {
     const { page, context, close } = await scene.open("developer", "/activity?status=failed");
     await context.clearCookies();
     await page.getByRole("button", { name: "Refresh" }).click();
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
-  test("signing in from nowhere leads to the overview", async () => {
+  test("signing in without return_to opens the overview", async () => {
     const { page, close } = await scene.openSignedOut("/sign-in");
     await page.getByLabel("E-mail address").fill(emailOf("developer"));
     await page.getByLabel("Password", { exact: true }).fill(passwordOf("developer"));
@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
-  test("two tabs of one session stay in two workspaces, and see nothing of each other's", async () => {
+  test("two tabs of one session can use two workspaces without seeing each other's data", async () => {
     const first = await scene.open("developer", "/keys");
     await first.page.getByText("Night watch", { exact: true }).first().waitFor();
     const page = await first.context.newPage();
@@ -131,7 +131,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await first.close();
   });
 
-  test("moments are in the zone of the browser, with UTC for those who point at them", async () => {
+  test("times are in the browser's time zone, with UTC in the tooltip", async () => {
     const { page, close } = await scene.open("developer", "/activity", "light", {
       timezoneId: "Asia/Tokyo",
       locale: "en-GB",
@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
-  test("the bell counts alerts that the person has not seen, in every browser, and leads to them", async () => {
+  test("the bell counts unseen alerts across browsers and links to them", async () => {
     const made = await scene.ask("owner", "POST", "/budgets", {
       name: "Watch",
       scope: "workspace",

@@ -9,14 +9,14 @@ import { expectSound, tabTo } from "./screen.ts";
 const skill = (text: string): string =>
   `---\nname: deploy\ndescription: How it is deployed.\n---\n\n${text}\n`;
 
-describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the hub screen${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, { seeded: false });
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test("a collection is made, given knowledge, edited in versions and deleted, by the keyboard alone", async () => {
+  test("a collection is created, filled, edited in versions and deleted with the keyboard only", async () => {
     const screen = await scene.open("developer", "/hub?group=hubs");
     const { page } = screen;
     await tabTo(page, "Create collection");
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("an older version comes back as the newest, and the archive has it", async () => {
+  test("an older version is restored as the newest and is in the archive", async () => {
     const made = await scene.ask("owner", "POST", "/skills", { body: skill("First text.") });
     const id = textAt(made, "id");
     await scene.ask("owner", "PATCH", `/skills/${id}`, { body: skill("Second text.") });
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("a prompt is changed by its author and by who administers, and read by the rest", async () => {
+  test("a prompt can be edited by its author and admins, and read by other members", async () => {
     const made = await scene.ask("owner", "POST", "/prompts", {
       title: "Summarise",
       description: "For threads",
@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
     await close();
   });
 
-  test("a collection of more than a page shows the rest when it is asked for", async () => {
+  test("a collection longer than a page shows the rest on request", async () => {
     await scene.ask("owner", "POST", "/hubs", { name: "Archive" });
     for (let number = 1; number <= 51; number += 1)
       await scene.ask("owner", "POST", "/hubs/archive/items", {
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
   });
 
   test.each(["light", "dark", "phone"] as const satisfies readonly Look[])(
-    "a collection and an entry that is edited are sound, %s",
+    "a collection and an edited entry pass the accessibility and layout checks, %s",
     async (look) => {
       const hub = await scene.ask("owner", "POST", "/hubs", { name: `Team ${look}` });
       const slug = textAt(hub, "slug");

@@ -21,7 +21,7 @@ async function save(page: Page, button = "Save privacy"): Promise<void> {
   await settled(page);
 }
 
-describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, () => {
   let clickhouse: ClickHouseServer;
   let scene: DashboardScene;
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
     return `gen_${answer.headers.get("x-service-trace-id")}`;
   }
 
-  test("are turned on with their days in sight, and off only after it was said what is deleted", async () => {
+  test("are enabled with their retention shown, and disabled after a warning about deletion", async () => {
     await keepContents(false);
     const screen = await scene.open("developer", "/security");
     const { page } = screen;
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
     await screen.close();
   });
 
-  test("end with zero retention, which the form says before it is saved", async () => {
+  test("are disabled by zero data retention, which the form says before saving", async () => {
     await keepContents(true);
     const { page, close } = await scene.open("owner", "/security");
     const box = page.getByLabel(keeping);
@@ -93,7 +93,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
   });
 
   test.each<Look>(["light", "dark", "phone"])(
-    "are read in the drawer of their request, as texts that do not run: %s",
+    "are shown in the request's drawer as text that is not executed: %s",
     async (look) => {
       await keepContents(true);
       const id = await ask();
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
     },
   );
 
-  test("that are none are said to be none, and why", async () => {
+  test("that do not exist are reported with the reason", async () => {
     await keepContents(true);
     const id = await ask({ store: false });
     const screen = await scene.open("owner", `/activity?id=${id}`);
@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
     await screen.close();
   });
 
-  test("are not offered to a member, whom security is no matter of", async () => {
+  test("are not offered to a member without access to security settings", async () => {
     await keepContents(true);
     const id = textAt(
       await scene.ask("owner", "GET", "/analytics/generations?limit=1"),
@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)(`prompts and answers that are kept${missingChromiu
 });
 
 describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, () => {
-  test("says why prompts and answers cannot be kept, and shows none in a request", async () => {
+  test("says why prompts and responses cannot be stored and shows none in a request", async () => {
     const scene = await startDashboardScene();
     try {
       const screen = await scene.open("owner", "/security");

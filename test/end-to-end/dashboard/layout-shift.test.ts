@@ -70,7 +70,7 @@ async function shiftsOf(
   return (await page.evaluate(takeShifts)) as Shift[];
 }
 
-describe.skipIf(!hasChromium)(`what moves while a screen loads${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`layout shift while a screen loads${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)(`what moves while a screen loads${missingChromium}
     ]),
   );
   test.each(cases)(
-    "%s for the %s, %s, keeps its place, %s",
+    "%s for the %s, %s, stays in place, %s",
     async (path, person, look, order) => {
       const context = await scene.window(person, look);
       const page = await context.newPage();
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)(`what moves while a screen loads${missingChromium}
     60_000,
   );
 
-  test("what is put before what is seen is measured", async () => {
+  test("content inserted above visible content is measured", async () => {
     const context = await scene.window("owner");
     const page = await context.newPage();
     await page.addInitScript(watchShifts);

@@ -4,7 +4,7 @@ import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { expectSound, type Screen } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(
-  `screens of which a part fails, and wide ones${missingChromium}`,
+  `screens with failed parts, and wide screens${missingChromium}`,
   () => {
     let scene: DashboardScene;
     beforeAll(async () => {
@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)(
       ["/activity", "analytics/errors", "What failed", "Requests"],
       ["/activity", "analytics/generations/histogram", "Last 7 days", "Requests"],
     ])(
-      "%s without the answer of %s says so in one card, and shows the rest",
+      "%s without the response of %s reports it in one card and shows the rest",
       async (path, failing, card, alive) => {
         const screen = await openWithout(path, failing);
         const { page } = screen;
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(
       },
     );
 
-    test("the steps to set up leave out what could not be read", async () => {
+    test("the set-up steps leave out what could not be loaded", async () => {
       const screen = await openWithout("", "credits");
       const { page } = screen;
       await page.getByText("Set up: 2 of 3").waitFor();
@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)(
       ["", "analytics/usage", ["Spend and requests", "The period before"], "Spend"],
       ["/credits", "credits", ["The balance"], "Balance"],
     ])(
-      "%s says which figures could not be read without the answer of %s, and tries again",
+      "%s names the figures that could not be loaded without the response of %s, and retries",
       async (path, failing, unread, shown) => {
         const screen = await openWithout(path, failing);
         const { page } = screen;
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)(
     );
 
     test.each(["", "/activity", "/usage", "/models", "/operator"])(
-      "%s is sound on a screen of 3840 pixels",
+      "%s passes the layout checks at 3840 pixels",
       async (path) => {
         const screen = await scene.open("operator", path, "light", {
           viewport: { width: 3840, height: 2160 },

@@ -71,7 +71,7 @@ async function difference(one: Uint8Array, other: Uint8Array): Promise<number> {
 const differenceMax = 0.04;
 const bytesMax = 100_000;
 
-describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the screenshots of the documentation${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromiu
       person,
     ]),
   );
-  test.each(looked)("%s, %s, looks as it did", async (name, look, path, person) => {
+  test.each(looked)("%s, %s, matches its screenshot", async (name, look, path, person) => {
     const screen = path.startsWith("public:")
       ? await scene.openSignedOut(path.slice("public:".length), look)
       : await scene.open(person, path, look);

@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test("answers a question that was asked by the keyboard alone, with its figures, and leads to the record", async () => {
+  test("answers a message sent with the keyboard only, with its figures and a link to the record", async () => {
     const screen = await scene.open("developer", "/playground");
     const { page } = screen;
     await tabTo(page, "Message");
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("stops an answer in the middle, and keeps what came", async () => {
+  test("stops a response while it streams and keeps what arrived", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     await ask(page, "Slowly. sandbox:tokens=4000 sandbox:token_delay_ms=50");
     await page.getByText("[simulated by").waitFor();
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("compares two models side by side, with the provider that served and what it cost", async () => {
+  test("compares two models side by side, with the provider and the cost", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     await page.getByRole("button", { name: "Compare with another model" }).click();
     await page.getByLabel("Model 1").fill("acme/large");
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
   });
 
   test.each(["light", "dark", "phone"] as const)(
-    "marks the words in which two answers differ, by the keyboard, %s",
+    "marks differing words of two responses, with the keyboard only, %s",
     async (look) => {
       scene.serving.script(chatStream({ text: ["The quick brown", " fox jumps."] }));
       const screen = await scene.open("developer", "/playground", look);
@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     },
   );
 
-  test("sends pictures, tools, a format, parameters and provider rules as they were set", async () => {
+  test("sends images, tools, a response format, parameters and provider rules", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     await page
       .getByLabel("Pictures and documents")
@@ -152,7 +152,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("asks a preset that is chosen among the models, with what the preset sets", async () => {
+  test("sends a request with a preset that is chosen as the model", async () => {
     await scene.ask("developer", "POST", "/presets", {
       slug: "brief",
       name: "Brief",
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("sends a PDF along, whole and by its name", async () => {
+  test("sends a PDF with its name", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     const pdf = writePdf([{ texts: [{ text: "The sum is 42.", x: 72, y: 700 }] }]);
     await page
@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("shows calls of tools, and says what is wrong with a field before anything is sent", async () => {
+  test("shows tool calls, and reports an invalid field before sending", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     await page.getByText("Parameters, tools, answer format and provider rules").click();
     await page.getByLabel("Tools").fill("[{");
@@ -219,7 +219,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("shows what a provider refused, with the trace id to report", async () => {
+  test("shows a provider's error with the trace id", async () => {
     const { page, close } = await scene.open("developer", "/playground");
     await ask(page, "Fail", "broken/small");
     const alert = page.getByRole("alert");
@@ -228,7 +228,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test("gives each answer as a program that names a key and has none, and shares a draft by a link", async () => {
+  test("exports a request as code without a key, and shares a draft by a link", async () => {
     const screen = await scene.open("developer", "/playground");
     const { page } = screen;
     await ask(page, "It's a draft", "sandbox/chat:free");
@@ -265,7 +265,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await screen.close();
   });
 
-  test("keeps conversations where the workspace does, and goes on with one", async () => {
+  test("stores conversations when the workspace does, and continues one", async () => {
     await scene.ask("owner", "PATCH", "/conversations/settings", { keep: true });
     const screen = await scene.open("developer", "/playground");
     const { page } = screen;

@@ -33,7 +33,7 @@ function copyCheckout(): string {
   return copy;
 }
 
-describe.skipIf(!hasChromium)(`sources of the dashboard that change${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`changes to the dashboard's sources${missingChromium}`, () => {
   let checkout: string;
   let scene: DashboardScene;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)(`sources of the dashboard that change${missingChro
     writeFileSync(path, text.replace(from, to));
   };
 
-  test("are built again, and open pages show it without a hand", async () => {
+  test("are rebuilt and shown in open pages without a manual reload", async () => {
     const { page, problems, close } = await scene.open("developer", "/hub");
     await page.getByRole("heading", { level: 1, name: "Hub" }).waitFor();
     edit("features/hub/hub-page.tsx", 'PageHead title="Hub"', 'PageHead title="Library"');
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)(`sources of the dashboard that change${missingChro
     await close();
   });
 
-  test("are shown as they are at last, where they change in a burst and make no sense meanwhile", async () => {
+  test("end in the final state after a burst of changes, some of them invalid", async () => {
     const { page, close } = await scene.open("developer", "/members");
     const names = ["Crew", "People", "Team", "Colleagues"];
     for (const [index, name] of names.entries()) {

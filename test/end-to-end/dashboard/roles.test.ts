@@ -15,7 +15,7 @@ import { settled } from "./screen.ts";
 
 const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
-describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
 
   const everybody = Object.keys(persons) as Person[];
   test.each(everybody)(
-    "every screen that the %s is shown can be read: none asks for what the role forbids",
+    "the %s can load every screen in the navigation without a forbidden request",
     async (person) => {
       const screen = await scene.open(person, "");
       const links = screen.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
@@ -58,38 +58,35 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     ["/operator?group=people", "Block", ["operator"]],
     ["/operator?group=providers", "Test all now", ["operator"]],
   ];
-  test.each(everybody)(
-    "the %s is shown the actions that the role allows, and no others",
-    async (person) => {
-      const { page, go, close } = await scene.open(person, "");
-      const shown: [string, string, boolean][] = [];
-      let at = "";
-      for (const [path, button] of actions) {
-        if (path !== at) await go(`${scene.origin}/dashboard${path}`);
-        at = path;
-        if (path.startsWith("/activity")) {
-          const rows = page.getByRole("table").last().locator("tbody tr");
-          await rows.first().getByRole("button").click();
-          await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
-        }
-        const count = await page.getByRole("button", { name: button }).count();
-        shown.push([path, button, count > 0]);
+  test.each(everybody)("the %s sees exactly the actions that the role allows", async (person) => {
+    const { page, go, close } = await scene.open(person, "");
+    const shown: [string, string, boolean][] = [];
+    let at = "";
+    for (const [path, button] of actions) {
+      if (path !== at) await go(`${scene.origin}/dashboard${path}`);
+      at = path;
+      if (path.startsWith("/activity")) {
+        const rows = page.getByRole("table").last().locator("tbody tr");
+        await rows.first().getByRole("button").click();
+        await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
       }
-      expect(shown).toEqual(
-        actions.map(([path, button, may]) => [path, button, may.includes(person)]),
-      );
-      await close();
-    },
-  );
+      const count = await page.getByRole("button", { name: button }).count();
+      shown.push([path, button, count > 0]);
+    }
+    expect(shown).toEqual(
+      actions.map(([path, button, may]) => [path, button, may.includes(person)]),
+    );
+    await close();
+  });
 
-  test("a member who types the operator's address is told who may open it, and shown nothing of it", async () => {
+  test("a member who opens the operator's URL is told who may, and sees no data", async () => {
     const { page, close } = await scene.open("member", "/operator?group=workspaces");
     expect(await page.getByRole("alert").first().innerText()).toMatch(/operator/i);
     expect(await page.getByRole("table").count()).toBe(0);
     await close();
   });
 
-  test("stored texts are texts on every screen: names, prompts, apps, agents, models, refusals of providers", async () => {
+  test("stored texts are never executed on any screen: names, prompts, apps, agents, models, errors", async () => {
     await scene.ask("owner", "PATCH", "/session", { name: payload });
     await scene.ask("owner", "PATCH", `/workspaces/${scene.workspaceId}`, { name: payload });
     await scene.ask("owner", "POST", "/keys", { name: payload });
@@ -221,7 +218,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
         "/hub?group=hubs&id=notes&item=note",
       ],
       [
-        "an address that may use the workspace",
+        "an IP allowlist entry",
         () =>
           scene.ask("owner", "POST", "/security/ip-allowlist", {
             cidr: "127.0.0.0/8",
@@ -240,13 +237,13 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
         "/account",
       ],
       [
-        "an organisation",
+        "an organization",
         () =>
           scene.ask("owner", "PATCH", `/organizations/${scene.organizationId}`, { name: payload }),
         "/members",
       ],
     ];
-  test.each(stored)("the text of %s is shown as a text", async (_, store, path) => {
+  test.each(stored)("the text of %s is shown as text", async (_, store, path) => {
     await store();
     const { page, close } = await scene.open("owner", path);
     await page.locator("main, [role=dialog]").getByText(payload).first().waitFor();
@@ -256,7 +253,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     await close();
   });
 
-  test("the title of a conversation is shown as a text, and so is what was said", async () => {
+  test("the title and messages of a conversation are shown as text", async () => {
     await scene.ask("owner", "PATCH", "/conversations/settings", { keep: true });
     const messages = [
       { role: "user", content: payload },
@@ -273,7 +270,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     await close();
   });
 
-  test("no secret of a key is in the address, the storage of the browser or the log", async () => {
+  test("no key secret is in the URL, the browser's storage or the log", async () => {
     const { page, close } = await scene.open("developer", "/keys");
     await page.getByRole("button", { name: "Create key" }).first().click();
     await page.getByLabel("Name", { exact: true }).fill("shown once");
@@ -295,7 +292,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
   });
 });
 
-describe.skipIf(!hasChromium)(`secrets of an owner${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`an owner's secrets${missingChromium}`, () => {
   const webhook = startWebhook();
   let scene: DashboardScene;
   beforeAll(async () => {
@@ -355,7 +352,7 @@ describe.skipIf(!hasChromium)(`secrets of an owner${missingChromium}`, () => {
     ],
   ];
   test.each(ways)(
-    "%s leaves its secret in no address, storage, console or log",
+    "%s leaves its secret in no URL, storage, console or log",
     async (_, path, make) => {
       const { page, close } = await scene.open("owner", path);
       const said: string[] = [];
@@ -380,14 +377,14 @@ describe.skipIf(!hasChromium)(`secrets of an owner${missingChromium}`, () => {
   );
 });
 
-describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () => {
+describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test("the operator grants credits, by the keyboard alone", async () => {
+  test("the operator grants credits with the keyboard only", async () => {
     const { page, close } = await scene.open("operator", "/operator?group=workspaces&q=Acme");
     const row = page.getByRole("row").filter({ hasText: "Acme & Sons" });
     await row.getByRole("button", { name: "Grant credits" }).focus();
@@ -410,7 +407,7 @@ describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () =
     await close();
   });
 
-  test("a prompt is published, reviewed by the operator, and seen by everybody", async () => {
+  test("a prompt is published, reviewed by the operator and then visible to everyone", async () => {
     const { page, close } = await scene.open("developer", "/hub");
     await page.getByRole("button", { name: "Publish a prompt" }).click();
     await page.getByLabel("Title").fill("Summarise");

@@ -22,7 +22,7 @@ afterAll(() => people.stop());
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(people.gateway().origin + path, { headers });
 
-test("the page has a strict policy and names files that are there", async () => {
+test("the dashboard page has a strict content security policy and names existing files", async () => {
   const response = await get("/dashboard/keys");
   const page = await response.text();
   expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-cache"]);
@@ -37,7 +37,7 @@ test("the page has a strict policy and names files that are there", async () => 
   for (const path of named) expect([path, (await get(path)).status]).toEqual([path, 200]);
 });
 
-test("files are compressed, typed and kept by caches for as long as their name stands for their content", async () => {
+test("dashboard files are compressed, typed and cached as immutable when their name has a hash", async () => {
   const [, script = ""] =
     /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/dashboard/keys")).text()) ?? [];
   const response = await fetch(people.gateway().origin + script, {
@@ -55,13 +55,13 @@ test("files are compressed, typed and kept by caches for as long as their name s
 });
 
 test.each(["/assets/none.js", "/assets/..%2findex.html", "/fonts/none.woff2"])(
-  "%s is not there",
+  "%s returns 404",
   async (path) => {
     expect((await get(path)).status).toBe(404);
   },
 );
 
-test("the start page leads people who signed in to the dashboard, and others sign in first", async () => {
+test("the start page redirects signed-in people to the dashboard, and others to sign-in", async () => {
   const start = await people.owner.ask("GET", "/");
   expect([start.status, start.headers.get("location")]).toEqual([303, "/dashboard"]);
   expect(await (await people.owner.ask("GET", "/dashboard")).text()).toContain('id="root"');
@@ -79,7 +79,7 @@ test.each([
   ["/activity?status=failed&id=gen_1", "/dashboard/activity?status=failed&id=gen_1"],
   ["/keys/", "/dashboard/keys"],
   ["/models/acme/large", "/dashboard/models/acme/large"],
-])("a browser that opens %s at the root is led to %s", async (path, screen) => {
+])("a browser that opens %s at the root is redirected to %s", async (path, screen) => {
   const answer = await fetch(people.gateway().origin + path, {
     redirect: "manual",
     headers: { accept: browserAccepts },
@@ -93,7 +93,7 @@ test.each([
   ["POST", "/activity", { accept: "text/html" }],
   ["GET", "/activity", { accept: "text/html", authorization: "Bearer x" }],
   ["GET", "/activities", { accept: "application/json" }],
-])("%s %s with %j is no screen: a program's 404", async (method, path, headers) => {
+])("%s %s with %j is not redirected and returns 404", async (method, path, headers) => {
   const answer = await fetch(people.gateway().origin + path, {
     method,
     redirect: "manual",
@@ -104,7 +104,7 @@ test.each([
     expect(answer.headers.get("content-type")).toStartWith("application/json");
 });
 
-test("a gateway without a dashboard has none of its pages", async () => {
+test("a gateway without a dashboard returns 404 for its pages", async () => {
   const plain: TestGateway = await startGateway();
   expect((await fetch(`${plain.origin}/dashboard/keys`)).status).toBe(404);
   expect(
@@ -118,7 +118,7 @@ test("a gateway without a dashboard has none of its pages", async () => {
   await plain.stop();
 });
 
-test("while it is built the page says so and loads itself again", async () => {
+test("while the dashboard is being built its page returns 503 and reloads itself", async () => {
   const empty = mkdtempSync(join(tmpdir(), "switchyard-dashboard-"));
   const plain: TestGateway = await startGateway({
     dashboard: { folder: empty, buildScript: undefined },
