@@ -63,7 +63,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
 
   const heldNano = async (): Promise<bigint> => (await process.look()).heldNano;
 
-  test("both are asked at once, and what the windows refuse is never held", async () => {
+  test("window and hold are requested together, and a request that its window refuses is not held", async () => {
     const asked = ["a", "b", "c"].map((ticket) => reserve(ticket, count("narrow", ticket)));
     const [first, second, third] = await Promise.allSettled(asked);
     expect([first, second]).toMatchObject([{ value: { ok: true } }, { value: { ok: true } }]);
@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
     await free("a", "b");
   });
 
-  test("a hold whose request was counted elsewhere is taken once that is done", async () => {
+  test("a hold for a request counted elsewhere waits for that count", async () => {
     const counted = Promise.withResolvers<void>();
     const reserving = reserve("elsewhere", counted.promise);
     expect(await heldNano()).toBe(0n);
@@ -81,7 +81,7 @@ describe.skipIf(!hasRedis)(`holds that wait for rate windows${redisMissing}`, ()
     await free("elsewhere");
   });
 
-  test("one admission is good for one hold", async () => {
+  test("one admission is valid for one hold", async () => {
     await count("wide", "once");
     expect(await reserve("once", Promise.resolve())).toMatchObject({ ok: true });
     await free("once");

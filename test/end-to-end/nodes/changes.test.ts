@@ -47,7 +47,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
       what: `${status} at the other gateway`,
     });
 
-  test("a key is taken, changed, rotated and revoked", async () => {
+  test("a key's creation, change, rotation and revocation reach the other gateway", async () => {
     const { key, hash } = await createKey([here], {});
     await untilThere(key, 200);
     await manage(here, `/keys/${hash}`, { method: "PATCH", body: { disabled: true } });
@@ -62,7 +62,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await untilThere(second, 401);
   }, 60_000);
 
-  test("a preset is known, and forgotten", async () => {
+  test("a preset's creation and deletion reach the other gateway", async () => {
     const preset = { slug: "of-two", name: "Of two", config: { model: "acme/large" } };
     const unknown = await statusAt(there, testLlmKey, { model: "@preset/of-two" });
     await manage(here, "/presets", { body: preset });
@@ -73,7 +73,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await until(isGone, { patienceMs, what: "it is gone" });
   }, 60_000);
 
-  test("a list of addresses shuts out, and lets in", async () => {
+  test("an IP allowlist change reaches the other gateway, by the database too", async () => {
     const { key } = await createKey(nodes.gateways, {});
     await manage(here, "/security/ip-allowlist", {
       body: { cidr: "203.0.113.0/24", description: null, confirm: true },
@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     }
   }, 60_000);
 
-  test("changes of both at the same time are in force at both", async () => {
+  test("parallel changes at both apply at both", async () => {
     const keys = await Promise.all(
       Array.from({ length: 10 }, (_, index) => createKey([index % 2 === 0 ? here : there], {})),
     );
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     );
   }, 60_000);
 
-  test("while the server is away, changes go through the database and paid requests are refused; nothing has to be restarted", async () => {
+  test("without Valkey, changes arrive by the database, paid requests get 503, and no restart is needed", async () => {
     const { key, hash } = await createKey([here, there], {});
     await nodes.redis.kill();
     await until(async () => (await statusAt(there, key)) === 503, {

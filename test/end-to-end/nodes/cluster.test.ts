@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
     await nodes.stop();
   });
 
-  test("90 requests at once over all, for a balance of ten each: ten of each workspace are served", async () => {
+  test("90 parallel requests for a balance of ten per workspace: ten of each workspace are served", async () => {
     const { upstream, gateways, workspaces } = nodes;
     const [count, expected] = [90, 10];
     const gate = upstream.gate();
@@ -101,7 +101,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
     await expectExactBooks(nodes, seen);
   }, 240_000);
 
-  test("a key's window of 60 admits 60 of twice as many", async () => {
+  test("a key's window of 60 admits 60 of twice as many requests", async () => {
     const { key } = await createKey(nodes.gateways, { rate_limit: 60 });
     const statuses = await parallel({ count: 120, atOnce: 30 }, async (index) => {
       const response = await postChat(nodes.gateways[index % 3]!, request(), { secret: key });
@@ -114,7 +114,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
   }, 240_000);
 });
 
-describe.skipIf(!hasRedis)(`two gateways on a cluster that changes${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, () => {
   let nodes: ClusterNodes;
   const seen: SeenCharge[] = [];
   beforeAll(async () => {
@@ -162,7 +162,7 @@ describe.skipIf(!hasRedis)(`two gateways on a cluster that changes${redisMissing
     return statuses;
   };
 
-  test("a slot that moves to another primary and back under load leaves the books exact", async () => {
+  test("a slot that moves to another primary and back under load keeps the books exact", async () => {
     const { cluster, workspaces } = nodes;
     const [, second, third] = cluster.primaries as unknown as [
       never,
@@ -180,7 +180,7 @@ describe.skipIf(!hasRedis)(`two gateways on a cluster that changes${redisMissing
     await expectExactBooks(nodes, seen);
   }, 240_000);
 
-  test("a primary that is killed under load takes its own workspaces along, until its replica serves them", async () => {
+  test("a primary killed under load stops only its own workspaces, until its replica takes over", async () => {
     const { cluster, workspaces, upstream, gateways } = nodes;
     const [lost, ...others] = workspaces;
     const [replica] = cluster.replicas;

@@ -56,7 +56,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
       { patienceMs, what: `${count} requests in flight` },
     );
 
-  test("20 at once are one question to the provider and one charge", async () => {
+  test("20 parallel requests make one provider request and one charge", async () => {
     const gate = vectors.gate();
     vectors.script((request) => [gate, ...openaiVectors(request)]);
     const answers = Array.from({ length: 20 }, (_, index) => embed(nodes.gateways[index % 2]!));
@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
     );
   }, 120_000);
 
-  test("whose gateway is killed on the way are answered by the other's own question", async () => {
+  test("whose gateway is killed are answered by one new request of the other gateway", async () => {
     const [killed, other] = nodes.gateways;
     vectors.enqueue([stall()]);
     vectors.script(openaiVectors);
@@ -100,7 +100,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
     expect([await lost, vectors.requests.length]).toEqual(["lost", 2]);
   }, 120_000);
 
-  test("that fail at one gateway are asked by the next, and nothing of a failure is kept", async () => {
+  test("that fail at one gateway are sent by the next, and the failure is not cached", async () => {
     const [one, other] = nodes.gateways;
     const gate = vectors.gate();
     vectors.enqueue([gate, ...json({ error: { message: "no" } }, { status: 400 })]);

@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis).each(payers)(
       await nodes.stop();
     });
 
-    test("none is cut, what is charged passes nothing, and nothing is uncollected", async () => {
+    test("none is cut, the charges stay within it, and nothing is uncollected", async () => {
       const secret = await secretOf(nodes);
       const { upstream, gateways } = nodes;
       const gate = upstream.gate();

@@ -21,7 +21,7 @@ describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, 
       body: '{"name":"of two"}',
     });
 
-  test("names one request: one key is made, and both give its answer", async () => {
+  test("identifies one request: one key is created, and both replay its response", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => create(index)));
     const statuses = new Set(answers.map(({ status }) => status));
     statuses.delete(409);

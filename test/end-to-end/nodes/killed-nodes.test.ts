@@ -29,7 +29,7 @@ const request = (): Record<string, unknown> =>
 /** Six seconds are meant; it was half a minute while every hold had a lease of its own. */
 const patienceMs = 50_000;
 
-describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisMissing}`, () => {
   let nodes: Nodes;
   beforeEach(async () => {
     nodes = await startNodes();
@@ -54,7 +54,7 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     return performance.now() - beganMs;
   }
 
-  test("killed: the rest of a limit is served at once, what it held soon, and the books are exact", async () => {
+  test("killed: the rest of a limit is available at once, its holds soon, and the books are exact", async () => {
     const [killed, other] = nodes.gateways;
     const { key } = await createKey(nodes.gateways, { limit: 3 * costUsd });
     const gate = nodes.upstream.gate();
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     expect((await books()).charges.size).toBe(3);
   }, 90_000);
 
-  test("killed: a background response goes on at the other soon, and is charged once", async () => {
+  test("killed: a background response continues at the other gateway and is charged once", async () => {
     const [killed, other] = nodes.gateways;
     const chunks = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
     const gate = nodes.upstream.gate();
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     expect((await books()).charges.size).toBe(1);
   }, 90_000);
 
-  test("suspended for longer than its lease: its answers go on afterwards, and the books are exact", async () => {
+  test("suspended beyond its lease: its responses continue afterwards, and the books are exact", async () => {
     const [suspended, other] = nodes.gateways;
     const { key } = await createKey(nodes.gateways, { limit: 2 * costUsd });
     const gate = nodes.upstream.gate();

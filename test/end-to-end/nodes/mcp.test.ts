@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)(`MCP on two gateways${redisMissing}`, () => {
     throw new Error(`${name} was refused: ${JSON.stringify(outcome)}`);
   }
 
-  test("either answers the next call of a client", async () => {
+  test("either gateway answers a client's next call", async () => {
     const prompt = await call(0, "publish_prompt", promptFields({ title: "Of both" }));
     const id = textAt(prompt, "id");
     expect(at(await call(1, "star_prompt", { prompt_id: id }), "stars")).toBe(1);
@@ -37,7 +37,7 @@ describe.skipIf(!hasRedis)(`MCP on two gateways${redisMissing}`, () => {
     expect(at(await call(1, "get_hub", { slug: "both" }), "name")).toBe("Both");
   });
 
-  test("a call with one idempotency key acts once, wherever it is repeated", async () => {
+  test("a call with one idempotency key acts once at both gateways", async () => {
     const given = { name: "once", idempotency_key: "one-key-at-two-gateways" };
     const first = await call(0, "create_key", given);
     expect(await call(1, "create_key", given)).toEqual(first);

@@ -11,7 +11,7 @@ import { until } from "./support/until.ts";
 
 const patienceMs = 50_000;
 
-describe.skipIf(!hasRedis)(`an outage that one of two gateways sees${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`an outage that one of two gateways detects${redisMissing}`, () => {
   let nodes: Nodes;
   let backup: FaultUpstream;
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe.skipIf(!hasRedis)(`an outage that one of two gateways sees${redisMissin
     expect([response.status, await response.text()]).toEqual([200, expect.anything()]);
   };
 
-  test("is one at the other, which has asked that provider nothing", async () => {
+  test("is known at the other gateway without a request of its own", async () => {
     const [here, there] = nodes.gateways;
     const isKnownThere = async (): Promise<boolean> => {
       await serve(here);
@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis)(`an outage that one of two gateways sees${redisMissin
     expect(nodes.upstream.requests).toHaveLength(asked);
   }, 60_000);
 
-  test("is over there once the provider answers it", async () => {
+  test("ends at the other gateway once the provider answers it", async () => {
     const [, there] = nodes.gateways;
     nodes.upstream.script(healthyChat);
     const response = await postChat(there, { provider: { only: ["acme"] } });

@@ -24,7 +24,7 @@ const processes = "server: { processes: 3 }\n";
 
 afterAll(endProcesses);
 
-test("several processes without Postgres and Valkey are refused by the name of the setting", async () => {
+test("several processes without Postgres and Valkey are refused with the setting's name", async () => {
   const { exitCode, stderr } = await runProcess({ yaml: "server: { processes: auto }\n" });
   expect(exitCode).toBe(1);
   expect(stderr).toContain(
@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     return response.status;
   };
 
-  test("serve as one: one ready line, one set of metrics, and connections that are divided", async () => {
+  test("act as one gateway with one ready line, one set of metrics and shared connections", async () => {
     expect(gateway.stdoutLines.filter((line) => line.startsWith("switchyard ready"))).toHaveLength(
       1,
     );
@@ -103,7 +103,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect(served.reduce((sum, [, , count]) => sum + Number(count), 0)).toBe(60);
   }, 60_000);
 
-  test("one that is killed is started again, and the others serve all the while", async () => {
+  test("a killed process is restarted while the others serve", async () => {
     const [killed = 0] = childrenOf(gateway.child.pid);
     const before = (await nodesOf()).map(({ id }) => id);
     process.kill(killed, "SIGKILL");
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     );
   }, 60_000);
 
-  test("a second gateway on the port is refused in one sentence, though the port is shared", async () => {
+  test("a second gateway on the port is refused in one sentence, although the port is shared", async () => {
     for (const yaml of [processes, ""]) {
       const { exitCode, stderr } = await runProcess(options(yaml, { PORT: String(gateway.port) }));
       expect([exitCode, stderr]).toEqual([
@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect(await asked()).toBe(200);
   }, 60_000);
 
-  test("a process that cannot start ends all of them with its code and its sentence", async () => {
+  test("a process that cannot start ends all of them with its exit code and message", async () => {
     const { exitCode, stderr, stdout } = await runProcess(
       options(processes, { SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 8).toString("base64") }),
     );
@@ -138,7 +138,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect(stderr.match(/SWITCHYARD_ENCRYPTION_KEY/g)).toHaveLength(1);
   }, 60_000);
 
-  test("SIGHUP to the supervisor reaches all", async () => {
+  test("SIGHUP to the supervisor reaches every process", async () => {
     gateway.child.kill("SIGHUP");
     const times = async (): Promise<boolean> =>
       gateway.stderrText.split("the catalog was replaced").length - 1 >= 3 ||
@@ -146,7 +146,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     await until(times, { patienceMs: 50_000, what: "three catalogs were replaced" });
   }, 60_000);
 
-  test("SIGTERM under a load of 32 connections drops no request and ends with 0", async () => {
+  test("SIGTERM under a load of 32 connections drops no request and exits with 0", async () => {
     const before = upstream.requests.length;
     const earlier = await books();
     const replies: { sent: string; reply: RawReply }[] = [];
@@ -190,7 +190,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect((await books()).charges.size - earlier.charges.size).toBe(shown.length);
   }, 120_000);
 
-  test("processes whose supervisor was killed end by themselves", async () => {
+  test("processes end by themselves after their supervisor is killed", async () => {
     const other = await startProcess(options(processes, { PORT: String(freePort()) }));
     const pids = childrenOf(other.child.pid);
     expect(pids).toHaveLength(3);

@@ -13,7 +13,7 @@ const usage = { prompt_tokens: 0, completion_tokens: 1_000_000, total_tokens: 1_
 const patienceMs = 50_000;
 
 describe.skipIf(!hasRedis)(
-  `an own provider key with a quota, used through two gateways${redisMissing}`,
+  `an own provider key with a quota at two gateways${redisMissing}`,
   () => {
     let nodes: Nodes;
     beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.skipIf(!hasRedis)(
         "data.0.keys.0.quota.used",
       );
 
-    test("serves as much as its quota allows over both, and each tells what both used", async () => {
+    test("serves up to its quota across both, and each reports the usage of both", async () => {
       const [here] = nodes.gateways;
       const id = textAt(
         await manage(here, "/auth/byok", {

@@ -80,7 +80,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     await redis?.kill();
   });
 
-  test("POST /admin/reload at one is in force at both within seconds, and tells what changed", async () => {
+  test("POST /admin/reload at one applies at both within seconds and reports the changes", async () => {
     expect(await pricesOf()).toEqual([0.5, 0.5]);
     both(priced("0.75"));
     const { status, body } = await reload(gateways[0]!);
@@ -100,7 +100,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     await untilPrices([0.8, 0.8], "both have the new price");
   }, 60_000);
 
-  test("without Valkey a reload reaches the other by the database", async () => {
+  test("without Valkey a reload reaches the other through the database", async () => {
     both(priced("0.90"));
     redis.pause();
     expect((await reload(gateways[0]!)).status).toBe(200);
@@ -108,7 +108,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     redis.resume();
   }, 60_000);
 
-  test("files that differ are shown by gateway, and warned of; sections for the next start are named", async () => {
+  test("differing files are shown per gateway with a warning, and sections that need a restart are named", async () => {
     await untilShown(async () => at(await overview(gateways[0]!), "gateways.alike") === true);
     write([priced("0.90"), priced("0.95", "retention: { generations_days: 5 }\n")]);
     expect((await reload(gateways[0]!)).status).toBe(200);
@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     expect(new Set(gatewaysShown.data.map((node) => node.configuration)).size).toBe(2);
   }, 60_000);
 
-  test("a file that cannot be used is 409 where it is asked of, shown of the other, and changes nothing", async () => {
+  test("an invalid file returns 409 at its own gateway, is shown for the other and changes nothing", async () => {
     write([priced("cheap"), priced("cheap")]);
     const { status, body } = await reload(gateways[0]!);
     expect([status, at(body, "error.message")]).toEqual([
@@ -145,7 +145,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     expect(await pricesOf()).toEqual([0.9, 0.95]);
   }, 60_000);
 
-  test("a gateway that ends is no longer shown", async () => {
+  test("a gateway that has ended is no longer listed", async () => {
     expect(await gateways[1]!.terminate()).toBe(0);
     expect(at(await overview(gateways[0]!), "gateways.data")).toHaveLength(1);
   }, 60_000);

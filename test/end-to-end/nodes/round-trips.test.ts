@@ -20,7 +20,7 @@ const scriptCommand = /evalsha?\r\n\$\d+\r\n([^\r]*)/gi;
 const shaOf = (lua: string): string => new Bun.CryptoHasher("sha1").update(lua).digest("hex");
 
 /** @see `docs/decisions/0125-a-charge-is-committed-first.md` */
-describe.skipIf(!hasRedis)(`round trips to Valkey of a paid request${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`Valkey round trips of a paid request${redisMissing}`, () => {
   let storage: Storage<LedgerTables>;
   let proxy: CuttingProxy;
   let far: SharedState;
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`round trips to Valkey of a paid request${redisMissin
     await storage.close();
   });
 
-  test("ten settlements wait for none, send nothing but reports, and the charges arrive once", async () => {
+  test("ten settlements wait for no round trip, send only reports, and the charges arrive once", async () => {
     const clock = new FakeClock();
     const parts = { storage, workspaceId: "ws_trips", clock };
     const one = new LedgerProcess({ ...parts, shared: far });
@@ -110,7 +110,7 @@ const questions = {
 } as const;
 
 /** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
-describe.skipIf(!hasRedis)(`what stands before the provider${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, () => {
   let nodes: Nodes;
   let proxy: CuttingProxy;
   beforeAll(async () => {
@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)(`what stands before the provider${redisMissing}`, () 
     await nodes.stop();
   });
 
-  test("windows and hold are asked together, and no provider before both have answered", async () => {
+  test("window and hold are requested together, and the provider only after both", async () => {
     const [gateway] = nodes.gateways;
     // Accounts are read and scripts are known from here on.
     expect((await postChat(gateway)).status).toBe(200);

@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
     return counted;
   };
 
-  test(`${inFlight} answers in flight are charged once, and requests are served by the next primary`, async () => {
+  test(`${inFlight} responses in flight are charged once, and the next primary serves requests`, async () => {
     const gate = upstream.gate();
     upstream.script((request) => {
       const [head, first, ...rest] = chatAnswer(request, { usage });

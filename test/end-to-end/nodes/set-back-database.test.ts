@@ -21,7 +21,7 @@ async function untilAllHaveBeaten({ query }: Nodes): Promise<void> {
 }
 
 /** @see `docs/decisions/0095-the-epoch-of-a-database.md` */
-describe.skipIf(!hasRedis)(`a database that is set back while Valkey lives${redisMissing}`, () => {
+describe.skipIf(!hasRedis)(`a database restored beside a running Valkey${redisMissing}`, () => {
   let nodes: Nodes;
   let balance: number;
   beforeEach(async () => {
@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)(`a database that is set back while Valkey lives${redi
     );
   }
 
-  test("beneath gateways that run: what was given after the backup is spent no more, and no balance falls below zero", async () => {
+  test("under running gateways, credits granted after the backup cannot be spent, nor balances go negative", async () => {
     await restore(nodes);
     // Before either has noticed, what is asked at most costs the operator.
     await Promise.all(Array.from({ length: 20 }, (_, index) => ask(nodes.gateways[index % 2]!)));
@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis)(`a database that is set back while Valkey lives${redi
     for (const gateway of nodes.gateways) expect(await ask(gateway)).toBe(200);
   }, 120_000);
 
-  test("while no gateway runs: those that start read it again", async () => {
+  test("while no gateway runs, starting gateways read the database again", async () => {
     await Promise.all(nodes.gateways.map((gateway) => gateway.kill9()));
     await restore(nodes);
     const started = [await nodes.start(), await nodes.start()];

@@ -48,7 +48,7 @@ type Store = [name: string, open: () => Promise<SharedPlaces>];
 const memory: Store = ["memory", async () => inMemory()];
 const stores: Store[] = hasRedis ? [memory, ["Valkey", onValkey]] : [memory];
 
-describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
+describe.each(stores)("routing sessions of two gateways (on %s)", (_, open) => {
   let [here, there] = [new StickySessions(new FakeClock()), new StickySessions(new FakeClock())];
   let shared: SharedPlaces;
   beforeAll(async () => {
@@ -69,7 +69,7 @@ describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
   const serve = (sessions: StickySessions, candidate: Candidate): boolean =>
     sessions.recordServed(session, { requestedModel: "acme/large", candidate });
 
-  test("a session is where any of them served it last, and only another provider is a move", async () => {
+  test("a session stays with its last provider at both, and only a change of provider is a move", async () => {
     expect([await placeOf(here), await placeOf(there)]).toEqual([undefined, undefined]);
     expect(serve(here, at("a"))).toBe(false);
     expect(await placeOf(there)).toBe("a");
@@ -79,7 +79,7 @@ describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
     expect(serve(here, at("b"))).toBe(false);
   });
 
-  test("workspaces, sessions and models share nothing, and what serves in place of a model is not remembered", async () => {
+  test("sessions are separate by workspace, id and model, and fallback models are not stored", async () => {
     expect(await placeOf(there, { ...session, workspaceId: "ws_2" })).toBeUndefined();
     expect(await placeOf(there, { ...session, id: "other" })).toBeUndefined();
     expect(await placeOf(there, session, "acme/small")).toBeUndefined();
@@ -187,7 +187,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     return response.headers.get("x-service-provider-chain");
   };
 
-  test("a session that one of them has served is served by the same provider at the other, also while the server is away", async () => {
+  test("a session is served by the same provider at both, and without Valkey too", async () => {
     const [here, there] = gateways;
     expect([await ask(here, {}), await ask(there, {})]).toEqual(["second", "second"]);
     let count = 0;

@@ -73,7 +73,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
 
   const either = (index: number): GatewayProcess => gateways[index % 2 === 0 ? 0 : 1];
 
-  test("both made one first workspace, with its credits once", async () => {
+  test("both create one first workspace, with its credits once", async () => {
     expect(await nodes.query("select count(*) as count from workspaces")).toMatchObject([
       { count: "1" },
     ]);
@@ -81,7 +81,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
       expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 10 });
   });
 
-  test(`a key's window of ${window} admits ${window} of many more, over 64 connections`, async () => {
+  test(`a key's window of ${window} admits ${window} of twice as many requests over 64 connections`, async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     const { key } = await createKey(gateways, { rate_limit: window });
     const statuses = await parallel({ count: 2 * window, atOnce: 64 }, async (index) => {
@@ -93,7 +93,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect(statuses.filter((status) => status === 429)).toHaveLength(window);
   }, 120_000);
 
-  test("wrong keys that one address sends to both are counted as one address's, and the good one goes on", async () => {
+  test("wrong keys of one address are counted across both, and the valid key still works", async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     const statuses = await parallel({ count: 400, atOnce: 64 }, async (index) => {
       const response = await postChat(either(index), request(), {
@@ -107,14 +107,14 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     for (const gateway of gateways) expect((await postChat(gateway, request())).status).toBe(200);
   }, 60_000);
 
-  test("200 requests at once over both, against a key's limit for ten: ten are served", async () => {
+  test("200 parallel requests at both against a key's limit for ten: ten are served", async () => {
     const { key, hash } = await createKey(gateways, { limit: (10 * costNano) / 1e9 });
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
     for (const gateway of gateways)
       expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
   }, 60_000);
 
-  test("200 requests at once over both, against a blocking budget for ten: ten are served, also after the server forgot", async () => {
+  test("200 parallel requests at both against a blocking budget for ten: ten are served, after a flush too", async () => {
     const { key, hash } = await createKey(gateways, {});
     const limit = (10 * costNano) / 1e9;
     const subject = textAt(await keyOf(gateways[0], hash), "data.id");
@@ -148,7 +148,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     }
   }, 60_000);
 
-  test("credits that one gives are spent at the other with the very next request", async () => {
+  test("credits granted at one can be spent at the other with the next request", async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     await give(gateways[0], 1);
     expect((await postChat(gateways[1], request())).status).toBe(200);
@@ -168,7 +168,7 @@ describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
     await nodes.stop();
   });
 
-  test("200 requests at once over both, for a balance of ten: ten are served, nothing is left and nothing owed", async () => {
+  test("200 parallel requests at both for a balance of ten: ten are served, and nothing is left or owed", async () => {
     expect(await serveAllAtOnce(nodes, { expected: 10 })).toBe(10);
     for (const gateway of nodes.gateways)
       expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 0 });

@@ -59,7 +59,7 @@ describe.skipIf(!hasRedis)(`gateways of two releases on one database${redisMissi
     expect(books.charges.size).toBe(seen.length);
   }
 
-  test("one serves on, and starts again, beside the next that has migrated; after the release that follows it is refused", async () => {
+  test("the old release serves and restarts beside the next one, and is refused by the one after", async () => {
     const [serving, replaced] = nodes.gateways;
     const asked = askAll(serving, replaced);
     const job = await nodes.run(program(1, "migrate.ts"));
@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis)(`gateways of two releases on one database${redisMissi
     await expectExactBooks(next, nextAgain);
   }, 120_000);
 
-  test("the next is refused where it may not migrate while the others serve on, and serves beside them where it may", async () => {
+  test("the next release is refused without permission to migrate, and serves beside the others with it", async () => {
     const [one, other] = nodes.gateways;
     const refused = await nodes.run(program(1, "main.ts", "--no-migrate"));
     expect([refused.exitCode, refused.stderr]).toEqual([

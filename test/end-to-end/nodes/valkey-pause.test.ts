@@ -15,7 +15,7 @@ const inFlight = 24;
 
 /** @see `docs/decisions/0094-settling-without-shared-state.md` */
 describe.skipIf(!hasRedis).each([1, 2])(
-  `a Valkey that stands still under %i gateways${redisMissing}`,
+  `Valkey paused under %i gateways${redisMissing}`,
   (nodeCount) => {
     let nodes: Nodes;
     let gateways: GatewayProcess[];
@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis).each([1, 2])(
 
     const books = () => standingBooks({ options: {}, query: nodes.query });
 
-    test(`${inFlight} answers in flight are charged while it does, once, and shown so; then everything goes on`, async () => {
+    test(`${inFlight} responses in flight are charged once during the pause, and everything continues after it`, async () => {
       const { upstream, redis } = nodes;
       const gate = upstream.gate();
       // Streams have shown their first words when it stops, whole answers are not begun.
