@@ -26,7 +26,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
   const keep = async (text: string, ask: Ask = workspaces.own): Promise<string> =>
     textAt(await json(ask("POST", "/conversations", { messages: [said(text)] })), "id");
 
-  test("a conversation is kept, shown, listed, renamed, starred, continued and deleted", async () => {
+  test("a conversation is created, shown, listed, renamed, starred, continued and deleted", async () => {
     const body = {
       model: "acme/large",
       messages: [
@@ -71,7 +71,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
     expect((await workspaces.own("GET", `/conversations/${id}`)).status).toBe(404);
   });
 
-  test("nobody else has it", async () => {
+  test("another workspace cannot access a conversation", async () => {
     const id = await keep("mine");
     for (const [method, path, body] of [
       ["GET", "", undefined],
@@ -87,7 +87,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
     expect(await idsOf(workspaces.stranger, "/conversations")).toEqual([]);
   });
 
-  test("text that is markup or a terminal's code comes back as it was sent", async () => {
+  test("markup and control characters in messages are returned unchanged", async () => {
     const content = "<script>\u001b[2J</system>\u202e'; drop table conversations; --";
     const id = await keep(content);
     expect(await json(workspaces.own("GET", `/conversations/${id}`))).toMatchObject({
@@ -98,7 +98,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
     ).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  test("the workspace turns keeping off, and zero data retention does", async () => {
+  test("the workspace setting and zero data retention both disable storing", async () => {
     await json(workspaces.own("PATCH", "/conversations/settings", { keep: false }));
     expect(await json(workspaces.own("GET", "/conversations/settings"))).toEqual({
       object: "conversation_settings",
@@ -115,7 +115,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
     expect((await refused()).status).toBe(200);
   });
 
-  test("list_conversations gives what GET /conversations does", async () => {
+  test("list_conversations returns the same as GET /conversations", async () => {
     await keep("for a tool");
     const outcome = await callTool(`${workspaces.gateway().origin}/mcp`, {
       name: "list_conversations",
@@ -124,7 +124,7 @@ describe.each(engines)("conversations on %s", (_, freshUrl) => {
     expect(outcome).toEqual({ result: await json(workspaces.own("GET", "/conversations")) });
   });
 
-  test("what is older than its days is deleted", async () => {
+  test("conversations older than the retention are deleted", async () => {
     const old = await keep("ancient words");
     clock.advance(31 * dayMs);
     const young = await keep("young words");
@@ -142,7 +142,7 @@ describe("stored responses and people", () => {
   }, 60_000);
   afterAll(() => people.stop());
 
-  test("what responses chain together is a conversation of the key's person, until they are deleted", async () => {
+  test("chained responses appear as a conversation of the key's user until they are deleted", async () => {
     const { key } = Object(await people.owner.json("POST", "/keys", { name: "mine" }));
     const ask = async (method: string, path: string, body?: unknown): Promise<unknown> =>
       json(
@@ -181,7 +181,7 @@ describe("stored responses and people", () => {
     expect(await people.owner.json("GET", "/conversations")).toMatchObject({ data: [] });
   });
 
-  test("members of one organisation do not see each other's, and only admins turn keeping off", async () => {
+  test("members do not see each other's conversations, and only admins disable storing", async () => {
     const organization = await people.owner.json("POST", "/organizations", { name: "Acme" });
     const member = await people.invited(textAt(organization, "id"), {
       email: "member@example.com",

@@ -90,7 +90,7 @@ describe.each(engines)("importing over Git on %s", (_engine, freshUrl) => {
     return unzipSync(new Uint8Array(await response.arrayBuffer()));
   }
 
-  test("takes the folder's files, keeps them in versions and forks, and exports them", async () => {
+  test("imports the folder's files, keeps them in versions and forks, and exports them", async () => {
     const reference = git.url("skills.git#v1:documents/pdf");
     const imported = await json(importing(reference));
     const id = textAt(imported, "id");
@@ -128,7 +128,7 @@ describe.each(engines)("importing over Git on %s", (_engine, freshUrl) => {
     );
   });
 
-  test("reads the default branch, a branch with a slash, a tag, a commit and a page of a forge", async () => {
+  test("reads the default branch, a branch with a slash, a tag, a commit and a page of a Git host", async () => {
     const references = [
       "alone.git",
       "skills.git#feature/new:documents/bare",
@@ -142,7 +142,7 @@ describe.each(engines)("importing over Git on %s", (_engine, freshUrl) => {
       expect([reference, (await importing(reference)).status]).toEqual([reference, 200]);
   });
 
-  test("asks a server without filters for all of it", async () => {
+  test("fetches everything from a server without partial clone filters", async () => {
     const imported = await json(importing(git.url("plain.git")));
     expect(at(imported, "files")).toHaveLength(kept.length);
   });
@@ -209,7 +209,7 @@ describe.each(engines)("importing over Git on %s", (_engine, freshUrl) => {
 });
 
 describe("importing over Git", () => {
-  test("asks nothing of a private address, nor of one that a redirect leads to", async () => {
+  test("sends no request to a private address, nor to one behind a redirect", async () => {
     const guarded = await startTwoWorkspaces(async () => undefined);
     const before = git.asked.length;
     try {
@@ -224,7 +224,7 @@ describe("importing over Git", () => {
     }
   });
 
-  test("reads no other answers than Git's, and quotes nothing of them", async () => {
+  test("refuses responses that are not Git's, without quoting them", async () => {
     const packet = (text: string): string => (text.length + 4).toString(16).padStart(4, "0") + text;
     const capabilities = `${packet("version 2\n")}${packet("fetch=shallow\n")}0000`;
     const line = packet("packfile\n");
@@ -301,7 +301,7 @@ describe("importing over Git", () => {
     "https://github.com/acme/skills/blob/main/README.md",
     "ftp://example.com/a.git",
     "mine/pdf",
-  ])("%s names none", (address) => {
+  ])("%s does not name a repository folder", (address) => {
     expect(gitSource(address)).toBeUndefined();
   });
 });

@@ -37,7 +37,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
       404,
     );
 
-  test("a hub has a slug of its name, unless that is taken", async () => {
+  test("a hub's slug comes from its name, unless it is taken", async () => {
     const hub = await json(
       workspaces.own("POST", "/hubs", { name: "Caf\u00e9 & Tools!", description: "All of it." }),
     );
@@ -69,7 +69,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     expect(await idsOf(workspaces.own, "/hubs")).toContain(at(hub, "id"));
   });
 
-  test("it holds documents, skills, prompts and plugins, named by what they say of themselves", async () => {
+  test("a hub holds documents, skills, prompts and plugins, named by their front matter", async () => {
     const slug = await makeHub();
     const document = await add(slug, {
       body: "---\ntype: concept\ntitle: Billing\ndescription: How it is paid.\n---\nText.",
@@ -125,7 +125,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     await expectHidden(workspaces.own, `/skills/${textAt(skill, "id")}`);
   });
 
-  test("an item is changed in versions, by its slug or id, and keeps what is not named", async () => {
+  test("an item is changed in versions, by slug or id, and keeps omitted fields", async () => {
     const slug = await makeHub();
     const path = `/hubs/${slug}/items/billing`;
     const item = await add(slug, {
@@ -166,7 +166,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     expect(await errorOf(unknown)).toMatchObject({ status: 400 });
   });
 
-  test("a changed prompt of a public hub waits for its review, and keeps its own description", async () => {
+  test("a changed prompt of a public hub waits for review and keeps its own description", async () => {
     const slug = await makeHub({ visibility: "public" });
     const id = textAt(await add(slug, { kind: "prompt", name: "Hi", body: "Say hi." }), "id");
     await json(workspaces.own("PATCH", `/prompts/${id}`, { description: "Greets." }));
@@ -189,7 +189,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden" });
   });
 
-  test("bodies are shown with a hub as long as there is room", async () => {
+  test("a hub includes item bodies up to a total size", async () => {
     const slug = await makeHub();
     for (let index = 0; index < 4; index += 1)
       await add(slug, { body: `${index}${"x".repeat(90_000)}` });
@@ -200,7 +200,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     expect(bodies[3]).toBeNull();
   });
 
-  test("a hub of the workspace is not there for others; a public one is, without its people", async () => {
+  test("a workspace hub is hidden from others, and a public one is visible without its people", async () => {
     const slug = await makeHub();
     const item = textAt(await add(slug, { kind: "skill", body: skillDocument("shared") }), "id");
     for (const path of [
@@ -274,7 +274,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     ).toBe(409);
   });
 
-  test("a deleted hub is gone with its items", async () => {
+  test("deleting a hub deletes its items", async () => {
     const slug = await makeHub();
     const item = textAt(await add(slug, { kind: "skill", body: skillDocument("gone") }), "id");
     expect(await json(workspaces.own("DELETE", `/hubs/${slug}`))).toMatchObject({
@@ -297,14 +297,14 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     `---\nname: ${"a".repeat(65)}\ndescription: d\n---\n`,
     "---\na: &a [x]\nname: *a\ndescription: d\n---\n",
     "---\n- name\n---\n",
-  ])("%j is no skill", async (body) => {
+  ])("%j is not a valid skill", async (body) => {
     expect(await errorOf(await workspaces.own("POST", "/skills", { body }))).toMatchObject({
       status: 400,
       param: "body",
     });
   });
 
-  test("control characters of a front matter do not reach the record's lines", async () => {
+  test("control characters in front matter are removed from the record's fields", async () => {
     const body = '---\nname: odd\ndescription: "a\\u0000b\\x1b[2J\\u202Ec"\n---\n';
     expect(await json(workspaces.own("POST", "/skills", { body }))).toMatchObject({
       description: "a b [2J c",
@@ -312,7 +312,7 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     });
   });
 
-  test("a skill's new document is a new version, and its export is what agents take", async () => {
+  test("a skill's new document creates a version, and its export is a skill folder", async () => {
     const skill = await json(
       workspaces.own("POST", "/skills", {
         body: skillDocument("lint"),

@@ -58,7 +58,7 @@ const importing = (from: TwoWorkspaces, reference: string): Promise<Response> =>
 const url = (path: string): string => `http://127.0.0.1:${source.port}${path}`;
 
 describe("importing a skill", () => {
-  test("takes the document and says where it came from", async () => {
+  test("stores the document and its source", async () => {
     expect(await json(importing(workspaces, url("/SKILL.md")))).toMatchObject({
       object: "skill",
       name: "fetched",
@@ -68,13 +68,13 @@ describe("importing a skill", () => {
     });
   });
 
-  test("follows a redirect that leads to where it may", async () => {
+  test("follows a redirect to an allowed address", async () => {
     expect(await json(importing(workspaces, url("/moved")))).toMatchObject({ name: "fetched" });
     expect(asked).toEqual(["/moved", "/SKILL.md"]);
   });
 
   const refused = ["/inward", "/to-file", "/round", "/huge", "/bytes", "/zero", "/page", "/gone"];
-  test.each(refused)("refuses %s, and quotes nothing of it", async (path) => {
+  test.each(refused)("refuses %s, without quoting it", async (path) => {
     const error = await errorOf(await importing(workspaces, url(path)));
     expect(error.status).toBe(400);
     expect(error.message).not.toContain("secret");
@@ -99,12 +99,12 @@ describe("importing a skill", () => {
     });
   });
 
-  test("asks nothing of an address that it refuses", async () => {
+  test("sends no request to a refused address", async () => {
     await importing(guarded, url("/SKILL.md"));
     expect(asked).toEqual([]);
   });
 
-  test("copies an item of a hub that the caller sees, and no other", async () => {
+  test("copies an item of a hub that the caller can see, and no other", async () => {
     const { own, stranger } = workspaces;
     await json(stranger("POST", "/hubs", { name: "Theirs", slug: "theirs" }));
     await json(stranger("POST", "/skills", { body: skillDocument("copied"), hub: "theirs" }));

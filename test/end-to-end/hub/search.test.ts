@@ -68,11 +68,11 @@ describe.each(engines)("search on %s", (_, freshUrl) => {
   const find = (path: string, search: string): Promise<unknown[]> =>
     idsOf(workspaces.own, `${path}search=${encodeURIComponent(search)}`);
 
-  test.each(searches)("%j finds what it should", async (search, found) => {
+  test.each(searches)("%j finds exactly the matching prompts", async (search, found) => {
     expect((await find("/prompts?", search)).map((id) => names.get(id))).toEqual([...found]);
   });
 
-  test("the text, the title, the tags and the category are searched", async () => {
+  test("matches title, description, category, tags and body", async () => {
     const id = await publish(workspaces.own, {
       title: "Zebra",
       description: "Yak",
@@ -87,7 +87,7 @@ describe.each(engines)("search on %s", (_, freshUrl) => {
     expect(await find("/prompts?", "ant")).toEqual([id]);
   });
 
-  test("others find the approved version and not the one that waits", async () => {
+  test("others find the approved version and not the pending one", async () => {
     const id = await publish(workspaces.own, { body: "approvedword" });
     await approve(workspaces, id);
     await json(workspaces.own("PATCH", `/prompts/${id}`, { body: "pendingword" }));
@@ -107,7 +107,7 @@ describe.each(engines)("search on %s", (_, freshUrl) => {
     );
   });
 
-  test("hubs are found by name, slug and description; public ones by everyone", async () => {
+  test("hubs are found by name, slug and description, and public ones by everyone", async () => {
     const make = async (fields: object): Promise<string> =>
       textAt(await json(workspaces.own("POST", "/hubs", fields)), "id");
     const [closed, open] = [

@@ -26,8 +26,8 @@ const charges = (): number =>
     ({ method, path }) => method === "POST" && path === "/payment_intents",
   ).length;
 
-describe.each(engines)("on %s", (_, freshUrl) => {
-  test("below the threshold the saved card is charged, within the month's ceiling, and again the next month", async () => {
+describe.each(engines)("automatic top-ups on %s", (_, freshUrl) => {
+  test("charge the saved card below the threshold, up to the monthly limit, and again next month", async () => {
     expect(await agreed(freshUrl)).toMatchObject({
       object: "automatic_top_ups",
       status: "on",
@@ -86,14 +86,14 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     });
   });
 
-  test("many looks at once order one top-up, and so does a look beside a restart", async () => {
+  test("make one order in parallel checks, also beside a restart", async () => {
     await agreed(freshUrl);
     const { automatic } = paying.payments();
     await Promise.all(Array.from({ length: 12 }, () => automatic.run()));
     expect([await paying.balance(), charges()]).toEqual([25, 1]);
   });
 
-  test("an answer that got lost is found again, and the card is charged once", async () => {
+  test("find a lost response again and charge the card once", async () => {
     await agreed(freshUrl);
     paying.stripe.nextFault = "answer-lost";
     await round();
@@ -111,7 +111,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     });
   });
 
-  test("a declined card stops them with the reason until somebody agrees anew", async () => {
+  test("stop with the reason when the card is declined, until they are agreed to again", async () => {
     await agreed(freshUrl);
     paying.stripe.nextFault = "declined";
     await round();
@@ -143,7 +143,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   });
 });
 
-test("while Stripe is down the order waits, and the same one is charged once it is back", async () => {
+test("an order waits while Stripe is down and is charged once afterwards", async () => {
   await agreed();
   paying.stripe.nextFault = "down";
   await round();
@@ -156,7 +156,7 @@ test("while Stripe is down the order waits, and the same one is charged once it 
   expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")).toHaveLength(2);
 });
 
-test("an order that nobody knows of after a day has failed, and is not charged again", async () => {
+test("an order unknown to Stripe after a day fails and is not charged again", async () => {
   await agreed();
   paying.stripe.nextFault = "down";
   await round();
@@ -169,7 +169,7 @@ test("an order that nobody knows of after a day has failed, and is not charged a
   });
 });
 
-test("once they are ended nothing is charged, but what was charged before is credited", async () => {
+test("ending automatic top-ups stops new charges, but earlier ones are still credited", async () => {
   await agreed();
   paying.stripe.nextFault = "answer-lost";
   await round();
@@ -185,7 +185,7 @@ test("once they are ended nothing is charged, but what was charged before is cre
   expect([await paying.balance(), charges()]).toEqual([25, 1]);
 });
 
-test("every consent is kept with its time, its author and its terms", async () => {
+test("every consent is stored with its time, author and terms", async () => {
   await agreed();
   paying.clock.advance(1_000);
   await paying.json("POST", "/credits/automatic", { ...terms, amount: 30 });
@@ -221,7 +221,7 @@ test.each([
   ]);
 });
 
-test("without a saved card nobody can agree", async () => {
+test("an agreement needs a saved card", async () => {
   paying = await startPayingGateway(undefined);
   expect((await paying.ask("POST", "/credits/automatic", terms)).status).toBe(409);
   await paying.topUp(5);
@@ -234,7 +234,7 @@ test("without a saved card nobody can agree", async () => {
   });
 });
 
-test("a workspace that is shut out is not charged", async () => {
+test("a blocked workspace is not charged", async () => {
   await agreed();
   const { app } = paying.gateway();
   await app.storage.database.updateTable("workspaces").set({ blocked_at_ms: 1 }).execute();

@@ -11,7 +11,7 @@ let paying: PayingGateway;
 afterEach(() => paying.stop());
 
 describe.each(engines)("on %s", (_, freshUrl) => {
-  test("the fee is told before anything is ordered, and the checkout charges just that", async () => {
+  test("the fee is quoted before an order, and the checkout charges exactly that", async () => {
     paying = await startPayingGateway(await freshUrl());
     expect(await paying.json("GET", "/credits/quote?amount=10")).toEqual({
       object: "top_up_quote",
@@ -51,7 +51,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     expect(await paying.balance()).toBe(0);
   });
 
-  test("what was paid counts for the very next request, once, with an invoice and an entry in the audit log", async () => {
+  test("a payment is credited at once and only once, with an invoice and an audit entry", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { orderId, sessionId } = await paying.order(20.21);
     const events = paying.stripe.world.pay(sessionId);
@@ -98,7 +98,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
 });
 
 /** @see https://github.com/songquanpeng/one-api/issues/499 a balance that was cached for minutes */
-test("a request that was refused for want of credits is served the moment its top-up was told of", async () => {
+test("a request refused for lack of credits succeeds once its top-up is delivered", async () => {
   const upstream = await startFaultUpstream();
   upstream.script(healthyChat);
   paying = await startPayingGateway(undefined, {
@@ -126,7 +126,7 @@ test("a request that was refused for want of credits is served the moment its to
   upstream.stop();
 });
 
-test("a payment by a slow method counts when it is through, and not before", async () => {
+test("a delayed payment method is credited only when the payment succeeds", async () => {
   paying = await startPayingGateway(undefined);
   const { orderId, sessionId } = await paying.order(10);
   const { world } = paying.stripe;
@@ -144,7 +144,7 @@ test("a payment by a slow method counts when it is through, and not before", asy
   expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({ status: "paid" });
 });
 
-test("a checkout that ran out is over, and money that comes nevertheless is credited", async () => {
+test("an expired checkout ends, and a late payment is still credited", async () => {
   paying = await startPayingGateway(undefined);
   const { orderId, sessionId } = await paying.order(10);
   const { world } = paying.stripe;
@@ -176,7 +176,7 @@ test.each([
     "return_url: must be an address of this service.",
   ],
   [{ amount: 10, currency: "eur" }, "currency"],
-])("an order %j is refused before Stripe hears of it", async (body, message) => {
+])("an order %j returns 400 before Stripe is called", async (body, message) => {
   paying = await startPayingGateway(undefined);
   const response = await paying.ask("POST", "/credits/top-ups", body);
   expect(response.status).toBe(400);
@@ -184,7 +184,7 @@ test.each([
   expect(paying.stripe.requests).toEqual([]);
 });
 
-test("where Stripe does not answer, nothing is charged and the caller is told to try again", async () => {
+test("when Stripe does not answer, nothing is charged and the caller gets 503", async () => {
   paying = await startPayingGateway(undefined);
   paying.stripe.nextFault = "down";
   const response = await paying.ask("POST", "/credits/top-ups", { amount: 10 });
@@ -200,7 +200,7 @@ test("where Stripe does not answer, nothing is charged and the caller is told to
   expect(paying.stripe.world.customers.size).toBe(1);
 });
 
-test("the pages that browsers come back to", async () => {
+test("the return pages of a checkout", async () => {
   paying = await startPayingGateway(undefined);
   const { origin } = paying.gateway();
   expect(await (await fetch(`${origin}/top-up?paid=1`)).text()).toContain("Thank you");

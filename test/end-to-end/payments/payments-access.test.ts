@@ -33,7 +33,7 @@ async function peopled(): Promise<PeopledGateway> {
   return people;
 }
 
-test("an owner buys with their session, and the invoice has their address; another site cannot do so in their browser", async () => {
+test("an owner's session can buy, with their address on the invoice, but not from another site", async () => {
   const { owner, gateway } = await peopled();
   const topUp = await owner.json("POST", "/credits/top-ups", {
     amount: 10,
@@ -55,7 +55,7 @@ test("an owner buys with their session, and the invoice has their address; anoth
   expect(stripe.world.sessions.size).toBe(1);
 });
 
-test("members see what was bought, and do not spend the organisation's money", async () => {
+test("members see purchases but cannot spend the organization's money", async () => {
   const { owner, invited } = await peopled();
   const organizationId = textAt(await owner.json("POST", "/organizations", { name: "Yard" }), "id");
   const member = await invited(organizationId, { email: "member@example.com", role: "member" });
@@ -83,7 +83,7 @@ test("members see what was bought, and do not spend the organisation's money", a
   expect(stripe.world.sessions.size).toBe(0);
 });
 
-test("nothing of another workspace's payments can be seen", async () => {
+test("another workspace's payments are not visible", async () => {
   stripe = startFakeStripe();
   const two = await startTwoWorkspaces(async () => undefined, {
     payments: paymentSettings(stripe.url),

@@ -9,7 +9,7 @@ const bodies: Record<string, unknown> = {
   "/credits/automatic": { threshold: 10, amount: 20, monthly_limit: 50, consent: true },
 };
 
-test("without a key for Stripe every route of payments says that they are off", async () => {
+test("without a Stripe key every payment route returns 501", async () => {
   const gateway = await startGateway();
   const routes = endpoints.filter(({ tag }) => tag === "Payments");
   expect(routes).toHaveLength(11);
@@ -31,7 +31,7 @@ test("without a key for Stripe every route of payments says that they are off", 
   await gateway.stop();
 });
 
-test("and nothing of Stripe's library is loaded", () => {
+test("without a Stripe key Stripe's library is not loaded", () => {
   const support = join(import.meta.dir, "../../support/");
   const script = (settings: string): string => `
     const { startGateway } = await import(${JSON.stringify(join(support, "gateway.ts"))});

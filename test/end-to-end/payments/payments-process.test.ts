@@ -42,7 +42,7 @@ const deliver = ({ url }: GatewayProcess, event: StripeEvent): Promise<Response>
   });
 };
 
-test("a gateway that is killed at any moment of a delivery has the credits once after the next one", async () => {
+test("a gateway killed during a delivery credits it once on the next one", async () => {
   stripe = startFakeStripe();
   const start = (): Promise<GatewayProcess> =>
     startProcess({
@@ -82,7 +82,7 @@ test("a gateway that is killed at any moment of a delivery has the credits once 
   expect(await gateway.terminate()).toBe(0);
 }, 60_000);
 
-test("keys and settings that cannot be used stop the start, named with their lines and not shown", async () => {
+test("invalid keys and settings stop the start and are named with their lines, without their values", async () => {
   const { exitCode, stderr } = await runProcess({
     yaml: "payments:\n  stripe:\n    secret_key: pk_test_public\n  fee: { percent: 5.001 }\n  top_up:\n    minimum: 5\n",
     environment: { STRIPE_WEBHOOK_SECRET: "hunter2" },

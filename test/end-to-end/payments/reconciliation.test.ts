@@ -11,8 +11,8 @@ const reconcile = (): Promise<void> => paying.payments().reconciliation.run();
 const statusOf = async (orderId: string): Promise<unknown> =>
   (await paying.json("GET", `/credits/top-ups/${orderId}`))["status"];
 
-describe.each(engines)("on %s", (_, freshUrl) => {
-  test("payments, refunds and ends whose webhooks got lost are found by asking, once", async () => {
+describe.each(engines)("reconciliation on %s", (_, freshUrl) => {
+  test("finds payments, refunds and expired orders with lost webhooks, once", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;
     const [first, second, third] = [
@@ -40,7 +40,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   });
 });
 
-test("an open order is asked about though Stripe has forgotten its events", async () => {
+test("an open order is looked up even if Stripe has dropped its events", async () => {
   paying = await startPayingGateway(undefined);
   const { orderId, sessionId } = await paying.order(10);
   paying.stripe.world.pay(sessionId);
@@ -53,7 +53,7 @@ test("an open order is asked about though Stripe has forgotten its events", asyn
   expect([await paying.balance(), await statusOf(orderId)]).toEqual([10, "paid"]);
 });
 
-test("an order whose checkout a crash kept from it is found by its customer; one that was never opened ends", async () => {
+test("an order that lost its checkout in a crash is found by its customer, and an unopened one expires", async () => {
   paying = await startPayingGateway(undefined);
   const { orderId, sessionId } = await paying.order(10);
   await paying
@@ -91,7 +91,7 @@ test("events are read from the last time on, with an hour's overlap", async () =
   expect(Number(paying.stripe.requests.at(-1)?.form.get("created[gte]"))).toBe(noon + 23 * 3_600);
 });
 
-test("the health of the service tells of the reconciliation", async () => {
+test("GET /health reports the reconciliation", async () => {
   paying = await startPayingGateway(undefined);
   await paying.payments().rounds.run(true);
   const jobs = listAt(

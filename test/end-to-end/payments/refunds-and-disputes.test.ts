@@ -28,8 +28,8 @@ const spend = async (usd: number): Promise<void> => {
 const documents = async (): Promise<unknown[]> =>
   listAt(await paying.json("GET", "/credits/invoices"), "data");
 
-describe.each(engines)("on %s", (_, freshUrl) => {
-  test("refunds take the credits in proportion, once, each with a credit note; together they take everything", async () => {
+describe.each(engines)("refunds and disputes on %s", (_, freshUrl) => {
+  test("refunds deduct credits in proportion, once, each with a credit note, up to the full amount", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;
     await paying.topUp(5);
@@ -69,7 +69,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     expect(await paying.balance()).toBe(5);
   });
 
-  test("a dispute takes the credits at once; lost, they stay taken, and won, they are back, whatever is heard again", async () => {
+  test("a dispute deducts credits at once, a won one returns them, and repeated events change nothing", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;
     const [lost, won] = [await paying.topUp(10), await paying.topUp(20)];
@@ -95,7 +95,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   });
 });
 
-test("a refund and a dispute of the same payment never take more than it brought", async () => {
+test("a refund and a dispute of one payment never deduct more than it added", async () => {
   paying = await startPayingGateway(undefined);
   const { world } = paying.stripe;
   await paying.topUp(50);
@@ -108,7 +108,7 @@ test("a refund and a dispute of the same payment never take more than it brought
   expect(await paying.balance()).toBe(50);
 });
 
-test("a refund that fails gives the credits back, and its credit note is taken back by another", async () => {
+test("a failed refund returns the credits, and a second credit note cancels the first", async () => {
   paying = await startPayingGateway(undefined);
   const { world } = paying.stripe;
   const { paymentId } = await paying.topUp(10);
@@ -128,7 +128,7 @@ test("a refund that fails gives the credits back, and its credit note is taken b
   );
 });
 
-test("a refund that is told of before its payment takes the credits as soon as they are there", async () => {
+test("a refund delivered before its payment deducts the credits as soon as they arrive", async () => {
   paying = await startPayingGateway(undefined);
   const { world } = paying.stripe;
   const { sessionId } = await paying.order(10);
@@ -141,7 +141,7 @@ test("a refund that is told of before its payment takes the credits as soon as t
   );
 });
 
-test("credits that were spent cannot be taken; what is missing is taken from the next ones, and never below zero", async () => {
+test("spent credits are deducted from later top-ups, never below zero", async () => {
   paying = await startPayingGateway(undefined);
   const { world } = paying.stripe;
   const { paymentId } = await paying.topUp(10);
@@ -158,7 +158,7 @@ test("credits that were spent cannot be taken; what is missing is taken from the
   expect(await paying.balance()).toBe(3);
 });
 
-test("credits that a request holds are taken once it is over", async () => {
+test("held credits are deducted once the request ends", async () => {
   paying = await startPayingGateway(undefined);
   const { ledger } = paying.gateway().app;
   const { paymentId } = await paying.topUp(10);
@@ -178,7 +178,7 @@ test("credits that a request holds are taken once it is over", async () => {
   expect(await paying.balance()).toBe(0);
 });
 
-test("invoices and credit notes are pages to print, of their own workspace only", async () => {
+test("invoices and credit notes are printable pages of their own workspace only", async () => {
   paying = await startPayingGateway(undefined);
   const { paymentId, orderId } = await paying.topUp(10);
   await paying.deliver(paying.stripe.world.refund(paymentId, 1_100)[0]!);

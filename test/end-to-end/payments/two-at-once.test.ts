@@ -56,7 +56,7 @@ const receive = (
   });
 
 describe.each(engines)("two processes on %s", (_, freshUrl) => {
-  test("credit a payment once, and number invoices without a gap, though they work at once", async () => {
+  test("credit each payment once in parallel and number invoices without gaps", async () => {
     paying = await startPayingGateway(await freshUrl());
     const both = [paying.payments(), await secondPayments()];
     for (let count = 0; count < 8; count++) {
@@ -99,7 +99,7 @@ describe.each(engines)("two processes on %s", (_, freshUrl) => {
     expect(paying.stripe.world.payments.size).toBe(2);
   });
 
-  test("take back for a refund once", async () => {
+  test("deduct a refund once", async () => {
     paying = await startPayingGateway(await freshUrl());
     const both = [paying.payments(), await secondPayments()];
     for (let count = 0; count < 5; count++) {

@@ -69,7 +69,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   const balances = (): Promise<unknown[]> =>
     Promise.all(gateways.map(async (gateway) => at(await get(gateway, "/credits"), "balance")));
 
-  test("a payment that both are told of at once counts once, at both of them", async () => {
+  test("a payment delivered to both in parallel is credited once, at both", async () => {
     for (let count = 1; count <= 5; count++) {
       const events = await order(`top_${count}`);
       const outcomes = await Promise.all(
@@ -84,7 +84,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     );
   }, 60_000);
 
-  test("a refund that both are told of at once takes the credits once, at both of them", async () => {
+  test("a refund delivered to both in parallel is deducted once, at both", async () => {
     const [succeeded] = await order("top_refunded");
     await deliver(gateways[0]!, succeeded!);
     const [before] = (await balances()) as number[];

@@ -27,7 +27,7 @@ async function paid(): Promise<{
   return { orderId, completed: completed!, succeeded: succeeded! };
 }
 
-describe("what Stripe did not sign just now is refused and changes nothing:", () => {
+describe("a webhook without a current signature of Stripe is refused and changes nothing:", () => {
   const nowMs = Date.UTC(2026, 10, 21, 12);
   test.each<[string, (body: string) => Record<string, string>]>([
     ["no signature", () => ({})],
@@ -62,19 +62,19 @@ describe("what Stripe did not sign just now is refused and changes nothing:", ()
     expect(await paying.balance()).toBe(10);
   });
 
-  test("a body that is no JSON, properly signed", async () => {
+  test("a signed body that is not JSON", async () => {
     paying = await startPayingGateway(undefined);
     expect((await send("{", signed("{", { atMs: paying.clock.nowMs() }))).status).toBe(400);
   });
 
-  test("a body beyond half a megabyte", async () => {
+  test("a body above half a megabyte", async () => {
     paying = await startPayingGateway(undefined);
     const body = JSON.stringify({ id: "evt_1", padding: "x".repeat(600_000) });
     expect((await send(body, signed(body, { atMs: paying.clock.nowMs() }))).status).toBe(413);
   });
 });
 
-describe("an event that does not fit its order is told to the operator and credits nothing:", () => {
+describe("an event that does not match its order is logged for the operator and credits nothing:", () => {
   const changed = (event: StripeEvent, fields: Partial<StripeObject>): StripeEvent => ({
     ...event,
     data: { object: { ...event.data.object, ...fields } as StripeObject },
@@ -107,23 +107,27 @@ describe("an event that does not fit its order is told to the operator and credi
       ({ completed }) => changed(completed, { id: "cs_another" }),
     ],
     [
-      "a shape that is none",
+      "an invalid shape",
       "refused_shape",
       ({ completed }) => changed(completed, { payment_status: 7 }),
     ],
-    ["the other mode", "refused_mode", ({ completed }) => ({ ...completed, livemode: true })],
+    [
+      "the other mode (live or test)",
+      "refused_mode",
+      ({ completed }) => ({ ...completed, livemode: true }),
+    ],
     [
       "a connected account",
       "ignored",
       ({ completed }) => ({ ...completed, account: "acct_other" }),
     ],
     [
-      "an order of nobody",
+      "an unknown order",
       "ignored",
       ({ completed }) => changed(completed, { client_reference_id: "top_none", metadata: {} }),
     ],
     [
-      "a type that is none of ours",
+      "an unhandled event type",
       "ignored",
       ({ completed }) => ({ ...completed, type: "customer.created" }),
     ],
@@ -143,8 +147,8 @@ describe("an event that does not fit its order is told to the operator and credi
   });
 });
 
-describe.each(engines)("on %s", (_, freshUrl) => {
-  test("forty deliveries of a payment at once credit it once, with one invoice", async () => {
+describe.each(engines)("parallel webhooks on %s", (_, freshUrl) => {
+  test("forty parallel deliveries of one payment credit it once, with one invoice", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { completed, succeeded } = await paid();
     const events = Array.from(
@@ -166,7 +170,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     });
   });
 
-  test("twelve payments that are told of at once have numbers without a gap", async () => {
+  test("twelve parallel payments have invoice numbers without gaps", async () => {
     paying = await startPayingGateway(await freshUrl());
     const payments = await Promise.all(Array.from({ length: 12 }, paid));
     await Promise.all(
@@ -186,7 +190,7 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   });
 });
 
-test("a second payment of an order is not credited, and the operator hears of it", async () => {
+test("a second payment of an order is not credited, and is logged for the operator", async () => {
   paying = await startPayingGateway(undefined);
   const { completed, succeeded } = await paid();
   expect(await paying.deliver(completed)).toBe("credited");
@@ -200,7 +204,7 @@ test("a second payment of an order is not credited, and the operator hears of it
   );
 });
 
-test("the webhook's secret is not in the log, and neither are the key and the payer's card", async () => {
+test("the log contains neither the webhook secret, the Stripe key nor the card", async () => {
   paying = await startPayingGateway(undefined);
   await paying.topUp(10, { save_card: true });
   await send("{}", signed("{}", { secret: "whsec_other", atMs: paying.clock.nowMs() }));
@@ -209,7 +213,7 @@ test("the webhook's secret is not in the log, and neither are the key and the pa
     expect(log).not.toContain(secret);
 });
 
-test("without the webhook's secret the route is off and says so, and everything else is on", async () => {
+test("without the webhook secret only the webhook route returns 501", async () => {
   paying = await startPayingGateway(undefined, {
     payments: {
       stripe: { ...paymentSettings("http://127.0.0.1:1").stripe, webhookSecret: undefined },
