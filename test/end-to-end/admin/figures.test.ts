@@ -8,7 +8,7 @@ import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
 const hello = { model: "acme/large", messages: [{ role: "user", content: "hi" }] };
 
-describe.each(engines)("figures of the service, to operators, on %s", (_, freshUrl) => {
+describe.each(engines)("service figures for operators, on %s", (_, freshUrl) => {
   let broken = false;
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -49,7 +49,7 @@ describe.each(engines)("figures of the service, to operators, on %s", (_, freshU
     await server.stop(true);
   });
 
-  test("what a provider counts beyond a balance is shown as uncollected, by workspace and model", async () => {
+  test("shows usage beyond a balance as uncollected, by workspace and model", async () => {
     const { browser } = await scene.person("ulla");
     const id = textAt(await browser.json("GET", "/session"), "workspace.id");
     const key = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
@@ -72,7 +72,7 @@ describe.each(engines)("figures of the service, to operators, on %s", (_, freshU
     });
   });
 
-  test("errors are shown where they happened, the worst first, and the days have bounds", async () => {
+  test("lists errors by provider, most frequent first, and limits the days parameter", async () => {
     broken = true;
     expect((await scene.gateway().post("/chat/completions", hello)).status).toBeGreaterThanOrEqual(
       500,
@@ -99,7 +99,7 @@ describe.each(engines)("figures of the service, to operators, on %s", (_, freshU
       }
   });
 
-  test("the north star counts who used the service, beside the days before", async () => {
+  test("the north star counts active users and compares with the previous days", async () => {
     const none = {
       active_workspaces: 0,
       active_keys: 0,
@@ -122,7 +122,7 @@ describe.each(engines)("figures of the service, to operators, on %s", (_, freshU
     });
   });
 
-  test("smoke tests run on demand, one run at a time, and their results are shown", async () => {
+  test("smoke tests run on request, one run at a time, and their results are listed", async () => {
     expect(await scene.owner.json("GET", "/admin/smoke-tests")).toEqual({
       object: "list",
       data: [],

@@ -7,7 +7,7 @@ import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
 const hello = (model: string) => ({ model, messages: [{ role: "user", content: "hi" }] });
 
-describe.each(engines)("requests across workspaces, to operators, on %s", (_, freshUrl) => {
+describe.each(engines)("requests across workspaces for operators, on %s", (_, freshUrl) => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -70,7 +70,7 @@ describe.each(engines)("requests across workspaces, to operators, on %s", (_, fr
     await server.stop(true);
   });
 
-  test("the newest of every workspace come first, with who asked", async () => {
+  test("lists the newest of every workspace first, with the workspace and key", async () => {
     const list = await asked("");
     const rows = listAt(list, "data");
     expect(rows.map((row) => [textAt(row, "workspace_id"), textAt(row, "model")])).toEqual(
@@ -87,7 +87,7 @@ describe.each(engines)("requests across workspaces, to operators, on %s", (_, fr
     expect(list).toMatchObject({ object: "list", has_more: false, next_cursor: null });
   });
 
-  test.each([1, 2, 4])("pages of %d skip and repeat none", async (limit) => {
+  test.each([1, 2, 4])("pages of %d have no gaps or repeats", async (limit) => {
     const seen: string[] = [];
     for (let after = ""; ; ) {
       const page = await asked(`?limit=${limit}${after}`);
@@ -98,7 +98,7 @@ describe.each(engines)("requests across workspaces, to operators, on %s", (_, fr
     expect(seen).toEqual(idsOf(await asked("")));
   });
 
-  test("filters hold across workspaces, and for some of them", async () => {
+  test("filters apply across workspaces and to selected ones", async () => {
     const all = listAt(await asked(""), "data");
     const among = (query: string, fits: (row: unknown) => boolean) =>
       asked(query).then((list) =>
@@ -118,7 +118,7 @@ describe.each(engines)("requests across workspaces, to operators, on %s", (_, fr
     expect(all.filter((row) => at(row, "status") === "failed")).toHaveLength(2);
   });
 
-  test("a request of another workspace is explained as its own people read it", async () => {
+  test("explains a request of another workspace as its own members see it", async () => {
     const [id = ""] = idsOf(await asked(`?workspace_id=${other}`));
     const explained = await scene.owner.json("GET", `/admin/generations/${id}`);
     const {
@@ -134,7 +134,7 @@ describe.each(engines)("requests across workspaces, to operators, on %s", (_, fr
     expect((await scene.owner.api("GET", "/admin/generations/gen_none")).status).toBe(404);
   });
 
-  test("nobody else reads them, and what is misspelt is refused by name", async () => {
+  test("is refused to non-operators and returns 400 that names an invalid parameter", async () => {
     const [id = ""] = idsOf(await asked(""));
     for (const path of ["/admin/generations", `/admin/generations/${id}`])
       expect((await member.browser.api("GET", path)).status).toBe(403);

@@ -34,7 +34,7 @@ function startUpstream(): { url: string; fail(): void; stop(): void } {
   };
 }
 
-describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
+describe.each(engines)("service administration for operators, on %s", (_, freshUrl) => {
   const upstream = startUpstream();
   let scene: OperatorScene;
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
     upstream.stop();
   });
 
-  test("workspaces are listed with their balances, found, and put on a plan that is in force at once", async () => {
+  test("lists workspaces with balances, searches them and changes a plan immediately", async () => {
     const { browser } = await scene.person("paul");
     const id = textAt(await browser.json("GET", "/session"), "workspace.id");
     const key = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
@@ -99,7 +99,7 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
     ).toBe(404);
   });
 
-  test("an organisation's workspace is blocked with its keys, a personal one only with its owner", async () => {
+  test("blocks an organization's workspace with its keys, and a personal one only through its owner", async () => {
     const { browser } = await scene.person("quinn");
     const own = textAt(await browser.json("GET", "/session"), "workspace.id");
     const shared = textAt(
@@ -123,7 +123,7 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
     }
   });
 
-  test("credits are granted to a user's personal workspace, named by the user", async () => {
+  test("grants credits to a user's personal workspace by user id", async () => {
     const { browser, id } = await scene.person("rosa");
     expect(
       (await scene.automation("POST", "/admin/grants", { user_id: id, amount: 3 })).status,
@@ -139,7 +139,7 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
     ).toBe(404);
   });
 
-  test("usage, upstreams and the overview agree with what was asked", async () => {
+  test("usage, upstreams and the overview match the requests sent", async () => {
     const answer = await scene.gateway().post("/chat/completions", {
       model: "acme/large",
       messages: [{ role: "user", content: "hi" }],
@@ -187,7 +187,7 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
     expect((await scene.owner.api("GET", "/admin/usage?group_by=user")).status).toBe(400);
   });
 
-  test("a provider that fails is shown with its state, and given another chance", async () => {
+  test("shows a failing provider with its state and clears it", async () => {
     const shown = async (): Promise<unknown> =>
       at(await scene.owner.json("GET", "/admin/upstreams"), "data.0");
     upstream.fail();

@@ -38,7 +38,7 @@ describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, 
     return response;
   };
 
-  test("blocks somebody at the other one, sessions and keys alike, and lets them in again", async () => {
+  test("blocks a user's sessions and keys at the other gateway and unblocks them", async () => {
     const claim = nodes.gateways.flatMap(
       ({ stdoutLines }) => /claim\?token=([0-9A-Za-z]{43})/.exec(stdoutLines.join("\n"))?.[1] ?? [],
     );

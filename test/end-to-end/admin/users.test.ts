@@ -6,7 +6,7 @@ import { errorOf } from "../api/error-envelope-of.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
-describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
+describe.each(engines)("users for operators, on %s", (_, freshUrl) => {
   let scene: OperatorScene;
   beforeAll(async () => {
     scene = await startOperatorScene(await freshUrl());
@@ -18,7 +18,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
   const names = async (query: string): Promise<unknown[]> =>
     (await users(query)).map((user) => at(user, "email"));
 
-  test("are listed page by page, and found by name, by address, and by what they are", async () => {
+  test("are listed page by page and searched by name, address and state", async () => {
     const before = (await users("")).length;
     for (const name of ["ann", "bert", "per_cent"]) await scene.person(name);
     expect(await names("")).toHaveLength(before + 3);
@@ -42,7 +42,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     }
   });
 
-  test("are shown with the ways to sign in, the sessions and the organisations, and no secret among them", async () => {
+  test("are shown with sign-in methods, sessions and organizations, without secrets", async () => {
     const { browser, id } = await scene.person("carla");
     const shown = await scene.owner.json("GET", `/admin/users/${id}`);
     expect(shown).toMatchObject({
@@ -62,7 +62,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     expect((await scene.owner.api("GET", "/admin/users/usr_none")).status).toBe(404);
   });
 
-  test("who are blocked lose sessions and keys with the next request, and get their keys back when let in", async () => {
+  test("who are blocked lose sessions and keys at the next request, and regain keys when unblocked", async () => {
     const { browser, id, email, password } = await scene.person("dora");
     const llm = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
     const management = textAt(
@@ -93,7 +93,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     expect(await statuses()).toEqual([200, 200, 200]);
   });
 
-  test("become operators and stop being it, never the last one, and never is one shut out by their own hand", async () => {
+  test("become and stop being operators, except the last one, and cannot block themselves", async () => {
     const { browser, id } = await scene.person("eve");
     const ownerId = textAt(await scene.owner.json("GET", "/session"), "user.id");
     expect((await browser.api("GET", "/admin/users")).status).toBe(403);
@@ -118,7 +118,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     expect((await scene.owner.api("GET", "/admin/users")).status).toBe(200);
   });
 
-  test("who are deleted leave nothing that opens anything, and organisations are not left without an owner", async () => {
+  test("who are deleted leave no valid credential and no organization without an owner", async () => {
     const { browser, id, email, password } = await scene.person("fred");
     const key = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
     const workspace = textAt(await browser.json("GET", "/session"), "workspace.id");
@@ -152,7 +152,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     ).toMatchObject({ status: 409 });
   });
 
-  test("lose their sessions when an operator ends these", async () => {
+  test("lose their sessions when an operator ends them", async () => {
     const { browser, id } = await scene.person("hans");
     expect(await scene.owner.json("DELETE", `/admin/users/${id}/sessions`)).toEqual({
       deleted: true,
@@ -161,7 +161,7 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     expect((await browser.api("GET", "/session")).status).toBe(401);
   });
 
-  test("are changed in the audit log's sight, and out of reach of everybody who is no operator", async () => {
+  test("are changed with an audit entry, and only by operators", async () => {
     const { browser, id } = await scene.person("ida");
     await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true });
     expect(

@@ -77,29 +77,26 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
     });
   });
 
-  test.each(upstreamDialects)(
-    "patches a file with its grammar-based tool over %s",
-    async (dialect) => {
-      const { upstream } = stage;
-      const patch = [
-        "*** Begin Patch",
-        "*** Add File: note.txt",
-        "+made by a patch",
-        "*** End Patch",
-        "",
-      ];
-      const input = patch.join("\n");
-      upstream.say(
-        { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
-        { text: ["It is patched."] },
-      );
-      const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
-      const done = await run(codingModel, { provider });
-      expect(saidIn(done)).toEqual(["It is patched."]);
-      expect(done.files.get("note.txt")).toBe("made by a patch\n");
-      expect(upstream.requests.at(-1)?.body).toContain("Success");
-    },
-  );
+  test.each(upstreamDialects)("patches a file with a grammar tool over %s", async (dialect) => {
+    const { upstream } = stage;
+    const patch = [
+      "*** Begin Patch",
+      "*** Add File: note.txt",
+      "+made by a patch",
+      "*** End Patch",
+      "",
+    ];
+    const input = patch.join("\n");
+    upstream.say(
+      { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
+      { text: ["It is patched."] },
+    );
+    const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
+    const done = await run(codingModel, { provider });
+    expect(saidIn(done)).toEqual(["It is patched."]);
+    expect(done.files.get("note.txt")).toBe("made by a patch\n");
+    expect(upstream.requests.at(-1)?.body).toContain("Success");
+  });
 
   test.each(upstreamDialects)(
     "reports the provider's message when %s breaks off",

@@ -47,14 +47,11 @@ test.each([
   },
 );
 
-test.each([[null], [[]]])(
-  "a key created with allowed_endpoints %p can call every endpoint",
-  async (list) => {
-    const key = await keyFor(list);
-    for (const path of ["/credits", "/auth/key", "/key", "/models"])
-      expect((await ask(path, key)).status).toBe(200);
-  },
-);
+test.each([[null], [[]]])("a key with allowed_endpoints %p can call everything", async (list) => {
+  const key = await keyFor(list);
+  for (const path of ["/credits", "/auth/key", "/key", "/models"])
+    expect((await ask(path, key)).status).toBe(200);
+});
 
 test("a key without access to an endpoint gets 403 before its body is parsed", async () => {
   const key = await keyFor(["/credits"]);

@@ -173,40 +173,37 @@ test("a request that the provider rejects as invalid is not tried at another pro
  * How providers say that a request is too long, and where it goes on: a streamed request as any
  * other.
  */
-describe.each([[false], [true]])(
-  "a request that exceeds the context window, stream: %p",
-  (stream) => {
-    const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
+describe.each([[false], [true]])("a request above the context window, stream: %p", (stream) => {
+  const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
+    status: 400,
+  });
+  const sendLong = (...models: string[]): Promise<Response> =>
+    gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
+
+  test("falls back to a model with a larger window and skips those that are as small", async () => {
+    upstream.enqueue(tooLong);
+    const response = await sendLong("acme/also-short", "acme/long");
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-service-provider-chain")).toBe("narrow->wide");
+    expect(response.headers.get("x-service-model")).toBe("acme/long");
+    await response.text();
+  });
+
+  test("returns context_length_exceeded when no larger model exists or the larger one is too small as well", async () => {
+    upstream.enqueue(tooLong);
+    expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({
       status: 400,
+      code: "context_length_exceeded",
     });
-    const sendLong = (...models: string[]): Promise<Response> =>
-      gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
-
-    test("falls back to a model with a larger window and skips those that are as small", async () => {
-      upstream.enqueue(tooLong);
-      const response = await sendLong("acme/also-short", "acme/long");
-      expect(response.status).toBe(200);
-      expect(response.headers.get("x-service-provider-chain")).toBe("narrow->wide");
-      expect(response.headers.get("x-service-model")).toBe("acme/long");
-      await response.text();
-    });
-
-    test("returns context_length_exceeded when no larger model exists or the larger one is too small as well", async () => {
-      upstream.enqueue(tooLong);
-      expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({
-        status: 400,
-        code: "context_length_exceeded",
-      });
-      upstream.enqueue(tooLong, tooLong);
-      const error = await errorOf(await sendLong("acme/long"));
-      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
-      expect(at(error.metadata, "upstream_attempts")).toMatchObject([
-        { backend: "narrow" },
-        { backend: "wide" },
-      ]);
-    });
-  },
-);
+    upstream.enqueue(tooLong, tooLong);
+    const error = await errorOf(await sendLong("acme/long"));
+    expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
+    expect(at(error.metadata, "upstream_attempts")).toMatchObject([
+      { backend: "narrow" },
+      { backend: "wide" },
+    ]);
+  });
+});
 
 test("allow_fallbacks: false limits the request to one candidate, whatever models it names", async () => {
   upstream.enqueue(failed(500));

@@ -17,7 +17,7 @@ const namesAt = async (url: string): Promise<string[]> => {
   return data.map(({ name }) => name);
 };
 
-test("a backup of a running gateway is verified, and restores what was there", async () => {
+test("a backup of a running gateway is verified and can be restored", async () => {
   const dataDirectory = temporaryDirectory();
   const folder = join(temporaryDirectory(), "backup");
   const gateway = await startProcess({ dataDirectory, environment: bootstrapVariables });
@@ -66,7 +66,7 @@ test("a backup of a running gateway is verified, and restores what was there", a
   await again.terminate();
 });
 
-test("a backup that was changed is refused, and a new machine needs nothing but the backup", async () => {
+test("a changed backup is refused, and restoring on a new machine needs only the backup", async () => {
   const dataDirectory = temporaryDirectory();
   const folder = join(temporaryDirectory(), "backup");
   await (await startProcess({ dataDirectory, environment: bootstrapVariables })).terminate();
@@ -88,7 +88,7 @@ test("a backup that was changed is refused, and a new machine needs nothing but 
   });
 });
 
-test("a backup of Postgres is copied beside a running gateway, and restores what was there", async () => {
+test("a backup of Postgres is made beside a running gateway and can be restored", async () => {
   const server = await startPostgres();
   try {
     const environment = {

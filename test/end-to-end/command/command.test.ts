@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(endProcesses);
 
 describe("the command beside a running gateway", () => {
-  test("creates a key with a cap, lists it, and revokes it", async () => {
+  test("creates a key with a limit, lists and revokes it", async () => {
     const created = await runCommand(
       [
         "keys",
@@ -75,7 +75,7 @@ describe("the command beside a running gateway", () => {
     expect(await runCommand(["keys", "revoke", "laptop"], online())).toMatchObject({ exitCode: 1 });
   });
 
-  test("grants credits to the only workspace, and exports what it has without secrets", async () => {
+  test("grants credits to the only workspace and exports it without secrets", async () => {
     const granted = await runCommand(
       ["--json", "credits", "grant", "2.5", "--description", "for a trial"],
       online(),
@@ -101,7 +101,7 @@ describe("the command beside a running gateway", () => {
     expect(at(await Bun.file(file).json(), "keys.data.0.name")).toBeString();
   });
 
-  test("shows models, and an answer as it comes with what it cost", async () => {
+  test("lists models, and streams a response with its cost", async () => {
     expect((await runCommand(["models", "sandbox/chat"], online())).stdout).toMatch(
       /^MODEL +CONTEXT +INPUT\/1M +OUTPUT\/1M\nsandbox\/chat:free +131072 +\$0 +\$0\n$/,
     );
@@ -116,7 +116,7 @@ describe("the command beside a running gateway", () => {
     expect(answer.stdout.trim()).not.toBe("");
   });
 
-  test("names the key that is missing, and the gateway that does not answer", async () => {
+  test("names a missing key and a gateway that does not answer", async () => {
     const keyless = await runCommand(["keys", "list"], {
       environment: { SWITCHYARD_URL: gateway.url },
     });
@@ -131,7 +131,7 @@ describe("the command beside a running gateway", () => {
     });
   });
 
-  test("is refused as usage with 2 where words or options do not exist", async () => {
+  test("exits with 2 for unknown words or options", async () => {
     for (const parameters of [
       ["cheese"],
       ["keys", "create"],
@@ -154,7 +154,7 @@ describe("the command beside a running gateway", () => {
 });
 
 describe("the command without a gateway", () => {
-  test("works on the data directory, and leaves no key of its own in force", async () => {
+  test("works on the data directory and leaves no key of its own valid", async () => {
     await gateway.terminate();
     const offline = { dataDirectory };
     const created = await runCommand(["--json", "keys", "create", "offline"], offline);
@@ -183,7 +183,7 @@ describe("the command without a gateway", () => {
     );
   });
 
-  test("says that there is no database yet", async () => {
+  test("reports that there is no database yet", async () => {
     const answer = await runCommand(["keys", "list"], { environment: { PORT: "1" } });
     expect(answer).toMatchObject({
       exitCode: 1,
@@ -191,7 +191,7 @@ describe("the command without a gateway", () => {
     });
   });
 
-  test("checks a configuration with its lines", async () => {
+  test("checks a configuration and names the lines of its errors", async () => {
     expect(await runCommand(["check"], { yaml: "server:\n  port: 80\n" })).toMatchObject({
       exitCode: 0,
       stdout: "The configuration can be used.\n",

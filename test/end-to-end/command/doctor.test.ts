@@ -13,7 +13,7 @@ afterAll(endProcesses);
 const yamlFor = (port: number | undefined): string =>
   `providers:\n  - id: acme\n    base_url: http://127.0.0.1:${port}/v1\n    dialect: openai-chat\n    api_key: k\n    models: []\n`;
 
-test("the doctor names what it examined, and asks the providers that have a key", async () => {
+test("the doctor lists its checks and contacts the providers that have a key", async () => {
   const provider = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -59,7 +59,7 @@ test("the doctor says why an archive cannot be used, without its password", asyn
   expect(stderr).not.toContain("hunter2");
 });
 
-test("the doctor reports a provider's clock that is far off", async () => {
+test("the doctor reports a provider clock that differs widely", async () => {
   const date = new Date(Date.now() - 3_600_000).toUTCString();
   const provider = Bun.serve({
     hostname: "127.0.0.1",
@@ -77,7 +77,7 @@ test("the doctor reports a provider's clock that is far off", async () => {
   ]);
 });
 
-test("the doctor reports a wrong configuration, a missing database and a missing key", async () => {
+test("the doctor reports an invalid configuration, a missing database and a missing key", async () => {
   expect(
     await runCommand(["doctor"], { dataDirectory, yaml: "server:\n  prot: 1\n" }),
   ).toMatchObject({

@@ -146,7 +146,7 @@ general_settings:
     total_count: 2,
   };
 
-  test("writes a configuration that starts, keeps names, and creates keys, presets and budgets", async () => {
+  test("writes a configuration that starts, keeps names and creates keys, presets and budgets", async () => {
     const place = folderWith({ "config.yaml": configuration(), "keys.json": virtualKeys });
     const { first, second, ask, read } = await importAndStart(
       ["litellm", place.file("config.yaml"), "--keys", place.file("keys.json")],
@@ -200,7 +200,7 @@ general_settings:
     );
   });
 
-  test("falls back by the preset where the first model's server fails", async () => {
+  test("creates a preset that falls back when the first model's server fails", async () => {
     const place = folderWith({ "config.yaml": configuration() });
     const { ask, second } = await importAndStart(["litellm", place.file("config.yaml")], place);
     expect(at(second, "created.presets")).toContain("house-llama");
@@ -217,7 +217,7 @@ general_settings:
     expect(upstream.requests.at(-1)?.headers.get("authorization")).toBe("Bearer sk-house-eu");
   });
 
-  test("names each line that has no counterpart, and writes nothing on a dry run", async () => {
+  test("names each line without a counterpart and writes nothing on a dry run", async () => {
     const place = folderWith({ "config.yaml": configuration(), "keys.json": virtualKeys });
     const parameters = [
       "import",
@@ -250,7 +250,7 @@ general_settings:
     expect(shown.stdout).toContain("Nothing was written.");
   });
 
-  test("refuses a file that it cannot read, and a configuration that is there", async () => {
+  test("refuses an unreadable file and an existing configuration", async () => {
     const place = folderWith({ "config.yaml": "model_list: [", "switchyard.yaml": "server: {}\n" });
     const broken = await runCommand(["import", "litellm", place.file("config.yaml")]);
     expect(broken).toMatchObject({
@@ -272,7 +272,7 @@ general_settings:
 });
 
 describe("switchyard import portkey", () => {
-  test("makes presets of configs, and keys of API keys", async () => {
+  test("creates presets from configs, and keys from API keys", async () => {
     const place = folderWith({
       "configs.json": {
         success: true,
@@ -348,7 +348,7 @@ describe("switchyard import portkey", () => {
       expect([path, finding(first, path)?.outcome]).toEqual([path, "left_out"]);
   });
 
-  test("reads one config alone, with weights that have no counterpart", async () => {
+  test("reads a single config and reports weights, which have no counterpart", async () => {
     const place = folderWith({
       "config.json": {
         strategy: { mode: "loadbalance" },
@@ -377,7 +377,7 @@ describe("switchyard import portkey", () => {
   });
 });
 
-test("switchyard import openrouter takes over keys with their limits, and presets", async () => {
+test("switchyard import openrouter imports keys with their limits, and presets", async () => {
   const place = folderWith({
     "keys.json": {
       data: [
@@ -435,7 +435,7 @@ test("switchyard import openrouter takes over keys with their limits, and preset
 });
 
 describe("switchyard import openai-env", () => {
-  test("makes a provider of a server that speaks OpenAI's API, with its model", async () => {
+  test("creates a provider for an OpenAI-compatible server, with its model", async () => {
     const place = folderWith({
       ".env": [
         'OPENAI_API_KEY="sk-local"',
@@ -454,7 +454,7 @@ describe("switchyard import openai-env", () => {
     expect(finding(first, "DEBUG")).toMatchObject({ outcome: "left_out" });
   });
 
-  test("reads the environment, and leaves its values there", async () => {
+  test("reads the environment and leaves the values in it", async () => {
     const place = folderWith({});
     const result = jsonOf(
       await runCommand(["--json", "--config", place.config, "import", "openai-env"], {

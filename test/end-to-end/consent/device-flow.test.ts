@@ -82,27 +82,24 @@ describe.each(engines)("the device flow, on %s", (_, freshUrl) => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
 
-  test.each([false, true])(
-    "returns the codes in the documented form (JSON: %p)",
-    async (asJson) => {
-      const response = await post(
-        "/oauth/device/code",
-        { client_name: "My CLI", scope: "inference read:credits unheard:of" },
-        asJson,
-      );
-      const answer: unknown = await response.json();
-      expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
-      expect(textAt(answer, "user_code")).toMatch(
-        /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/,
-      );
-      expect(textAt(answer, "verification_uri")).toBe("http://127.0.0.1/device");
-      expect(textAt(answer, "verification_uri_complete")).toBe(
-        `http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`,
-      );
-      expect(at(answer, "expires_in")).toBe(900);
-      expect(at(answer, "interval")).toBe(5);
-    },
-  );
+  test.each([false, true])("returns documented codes (JSON: %p)", async (asJson) => {
+    const response = await post(
+      "/oauth/device/code",
+      { client_name: "My CLI", scope: "inference read:credits unheard:of" },
+      asJson,
+    );
+    const answer: unknown = await response.json();
+    expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    expect(textAt(answer, "user_code")).toMatch(
+      /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/,
+    );
+    expect(textAt(answer, "verification_uri")).toBe("http://127.0.0.1/device");
+    expect(textAt(answer, "verification_uri_complete")).toBe(
+      `http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`,
+    );
+    expect(at(answer, "expires_in")).toBe(900);
+    expect(at(answer, "interval")).toBe(5);
+  });
 
   test("gives a token that works only within the approved scopes", async () => {
     const { tokens, accessToken } = await connected({

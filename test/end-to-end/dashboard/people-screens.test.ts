@@ -5,177 +5,170 @@ import { at, listAt, textAt } from "../api/at.ts";
 import { passwordOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
 
-describe.skipIf(!hasChromium)(
-  `the members, security, account and apps screens${missingChromium}`,
-  () => {
-    let scene: DashboardScene;
-    beforeAll(async () => {
-      scene = await startDashboardScene();
-    }, 60_000);
-    afterAll(() => scene.stop());
+describe.skipIf(!hasChromium)(`member, security and account screens${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
 
-    test("a colleague is invited with the keyboard only and joins on a phone", async () => {
-      const screen = await scene.open("owner", "/members");
-      const { page } = screen;
-      await tabTo(page, "Invite by e-mail");
-      await page.keyboard.type("colleague@example.com");
-      await page.keyboard.press("Enter");
-      await page.getByText("Send this link to colleague@example.com.").waitFor();
-      const link = await page.locator("code").filter({ hasText: "/join?token=" }).innerText();
-      await expectSound(screen);
-      await screen.close();
-      const phone = await scene.openSignedOut(link.slice(scene.origin.length), "phone");
-      await phone.page.getByLabel("Your name").fill("Carla Colleague");
-      await phone.page.getByLabel("Password", { exact: true }).fill("a password of some length");
-      await phone.page.getByRole("button", { name: "Create an account and join" }).click();
-      await phone.page.waitForURL(/joined=/);
-      await phone.go(`${scene.origin}/dashboard/members`);
-      await phone.page.getByRole("cell", { name: "colleague@example.com" }).waitFor();
-      await expectSound(phone);
-      await phone.close();
-    });
+  test("a colleague is invited with the keyboard only and joins on a phone", async () => {
+    const screen = await scene.open("owner", "/members");
+    const { page } = screen;
+    await tabTo(page, "Invite by e-mail");
+    await page.keyboard.type("colleague@example.com");
+    await page.keyboard.press("Enter");
+    await page.getByText("Send this link to colleague@example.com.").waitFor();
+    const link = await page.locator("code").filter({ hasText: "/join?token=" }).innerText();
+    await expectSound(screen);
+    await screen.close();
+    const phone = await scene.openSignedOut(link.slice(scene.origin.length), "phone");
+    await phone.page.getByLabel("Your name").fill("Carla Colleague");
+    await phone.page.getByLabel("Password", { exact: true }).fill("a password of some length");
+    await phone.page.getByRole("button", { name: "Create an account and join" }).click();
+    await phone.page.waitForURL(/joined=/);
+    await phone.go(`${scene.origin}/dashboard/members`);
+    await phone.page.getByRole("cell", { name: "colleague@example.com" }).waitFor();
+    await expectSound(phone);
+    await phone.close();
+  });
 
-    test("roles are changed, a new owner needs confirmation, and a member is removed with their keys", async () => {
-      const screen = await scene.open("owner", "/members");
-      const { page } = screen;
-      const roles = async (): Promise<Record<string, unknown>> =>
-        Object.fromEntries(
-          listAt(
-            await scene.ask("operator", "GET", `/organizations/${scene.organizationId}/members`),
-            "data",
-          ).map((each) => [textAt(each, "name"), at(each, "role")]),
-        );
-      const changed = () =>
-        page.waitForResponse(
-          (response) => response.request().method() === "PATCH" && response.ok(),
-        );
-      const promoted = changed();
-      await page.getByLabel("Role of Member Example").selectOption("admin");
-      await promoted;
-      await page.getByLabel("Role of Developer Example").selectOption("owner");
-      const transferred = changed();
-      await page.getByRole("button", { name: "Make owner" }).click();
-      await transferred;
-      expect(await roles()).toMatchObject({
-        "Member Example": "admin",
-        "Developer Example": "owner",
-      });
-      await page
-        .getByRole("row")
-        .filter({ hasText: "member@example.com" })
-        .getByRole("button", { name: "Remove" })
-        .click();
-      const removed = page.waitForResponse(
-        (response) => response.request().method() === "DELETE" && response.ok(),
+  test("roles are changed, a new owner needs confirmation, and a member is removed with their keys", async () => {
+    const screen = await scene.open("owner", "/members");
+    const { page } = screen;
+    const roles = async (): Promise<Record<string, unknown>> =>
+      Object.fromEntries(
+        listAt(
+          await scene.ask("operator", "GET", `/organizations/${scene.organizationId}/members`),
+          "data",
+        ).map((each) => [textAt(each, "name"), at(each, "role")]),
       );
-      await page
-        .getByRole("dialog", { name: "Remove Member Example" })
-        .getByRole("button", { name: "Remove member" })
-        .click();
-      await removed;
-      await page.getByRole("dialog").waitFor({ state: "detached" });
-      expect(Object.keys(await roles())).not.toContain("Member Example");
-      await expectSound(screen);
-      await screen.close();
+    const changed = () =>
+      page.waitForResponse((response) => response.request().method() === "PATCH" && response.ok());
+    const promoted = changed();
+    await page.getByLabel("Role of Member Example").selectOption("admin");
+    await promoted;
+    await page.getByLabel("Role of Developer Example").selectOption("owner");
+    const transferred = changed();
+    await page.getByRole("button", { name: "Make owner" }).click();
+    await transferred;
+    expect(await roles()).toMatchObject({
+      "Member Example": "admin",
+      "Developer Example": "owner",
     });
+    await page
+      .getByRole("row")
+      .filter({ hasText: "member@example.com" })
+      .getByRole("button", { name: "Remove" })
+      .click();
+    const removed = page.waitForResponse(
+      (response) => response.request().method() === "DELETE" && response.ok(),
+    );
+    await page
+      .getByRole("dialog", { name: "Remove Member Example" })
+      .getByRole("button", { name: "Remove member" })
+      .click();
+    await removed;
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(Object.keys(await roles())).not.toContain("Member Example");
+    await expectSound(screen);
+    await screen.close();
+  });
 
-    test("security shows the caller's address, prevents a lockout, saves privacy and lists the audit log", async () => {
-      const screen = await scene.open("owner", "/security");
-      const { page } = screen;
-      await page.getByText(/You come from/).waitFor();
-      await page.getByLabel("Address or range").fill("203.0.113.0/24");
-      await page.getByRole("button", { name: "Allow range" }).click();
-      await page.getByRole("alert").waitFor();
-      await page.getByRole("button", { name: "Use your address" }).click();
-      await page.getByRole("button", { name: "Allow range" }).click();
-      await page.getByRole("group", { name: "Allowed addresses" }).getByText("127.0.0.1").waitFor();
-      await page
-        .getByRole("group", { name: "Allowed addresses" })
-        .getByRole("button", { name: "Remove" })
-        .click();
-      await page.getByText("Every address may use this workspace.").waitFor();
-      await page.getByLabel("Blocked providers").fill("broken");
-      await page.getByRole("button", { name: "Save privacy" }).click();
-      await page.getByText("saved").waitFor();
-      expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({
-        blocked_providers: ["broken"],
-      });
-      await page.reload();
-      await settled(page);
-      await page
-        .getByRole("group", { name: "Audit log" })
-        .getByText("Change the privacy settings of the workspace")
-        .first()
-        .waitFor();
-      await page.getByLabel("Action").selectOption("PATCH /security/privacy");
-      await page
-        .getByRole("group", { name: "Audit log" })
-        .getByText("Add to the IP allowlist")
-        .first()
-        .waitFor({ state: "detached" });
-      const saved = page.waitForEvent("download");
-      await page.getByRole("button", { name: "Download CSV" }).click();
-      expect((await saved).suggestedFilename()).toBe("audit.csv");
-      // The range that shut the own address out.
-      expect(screen.problems.splice(0)).toEqual(["400 POST /api/v1/security/ip-allowlist"]);
-      await expectSound(screen);
-      await screen.close();
+  test("security shows the caller's address, prevents a lockout, saves privacy and lists the audit log", async () => {
+    const screen = await scene.open("owner", "/security");
+    const { page } = screen;
+    await page.getByText(/You come from/).waitFor();
+    await page.getByLabel("Address or range").fill("203.0.113.0/24");
+    await page.getByRole("button", { name: "Allow range" }).click();
+    await page.getByRole("alert").waitFor();
+    await page.getByRole("button", { name: "Use your address" }).click();
+    await page.getByRole("button", { name: "Allow range" }).click();
+    await page.getByRole("group", { name: "Allowed addresses" }).getByText("127.0.0.1").waitFor();
+    await page
+      .getByRole("group", { name: "Allowed addresses" })
+      .getByRole("button", { name: "Remove" })
+      .click();
+    await page.getByText("Every address may use this workspace.").waitFor();
+    await page.getByLabel("Blocked providers").fill("broken");
+    await page.getByRole("button", { name: "Save privacy" }).click();
+    await page.getByText("saved").waitFor();
+    expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({
+      blocked_providers: ["broken"],
     });
+    await page.reload();
+    await settled(page);
+    await page
+      .getByRole("group", { name: "Audit log" })
+      .getByText("Change the privacy settings of the workspace")
+      .first()
+      .waitFor();
+    await page.getByLabel("Action").selectOption("PATCH /security/privacy");
+    await page
+      .getByRole("group", { name: "Audit log" })
+      .getByText("Add to the IP allowlist")
+      .first()
+      .waitFor({ state: "detached" });
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    expect((await saved).suggestedFilename()).toBe("audit.csv");
+    // The range that shut the own address out.
+    expect(screen.problems.splice(0)).toEqual(["400 POST /api/v1/security/ip-allowlist"]);
+    await expectSound(screen);
+    await screen.close();
+  });
 
-    test("preferences are stored per person, and a second factor is set up with its codes", async () => {
-      const screen = await scene.open("operator", "/account");
-      const { page } = screen;
-      await page.getByLabel("Theme", { exact: true }).selectOption("dark");
-      await page.getByLabel("Time zone").selectOption("UTC");
-      await tabTo(page, "Save preferences");
-      await page.keyboard.press("Enter");
-      await page.getByText("saved").waitFor();
-      expect(await scene.ask("operator", "GET", "/session/preferences")).toMatchObject({
-        preferences: { theme: "dark", time_zone: "UTC" },
-      });
-      await expectSound(screen);
-      await page.getByRole("button", { name: "Set up authenticator app" }).click();
-      await page.getByLabel("Your password").fill(passwordOf("operator"));
-      await page.getByRole("button", { name: "Continue" }).click();
-      const uri = await page
-        .getByRole("link", { name: "Open the app with it" })
-        .getAttribute("href");
-      await page.getByLabel("Code of the app").fill(codeOf(uri ?? "", Date.now()));
-      await page.getByRole("button", { name: "Turn it on" }).click();
-      await page.getByText("authenticator app", { exact: true }).waitFor();
-      await screen.close();
+  test("preferences are stored per person, and a second factor is set up with its codes", async () => {
+    const screen = await scene.open("operator", "/account");
+    const { page } = screen;
+    await page.getByLabel("Theme", { exact: true }).selectOption("dark");
+    await page.getByLabel("Time zone").selectOption("UTC");
+    await tabTo(page, "Save preferences");
+    await page.keyboard.press("Enter");
+    await page.getByText("saved").waitFor();
+    expect(await scene.ask("operator", "GET", "/session/preferences")).toMatchObject({
+      preferences: { theme: "dark", time_zone: "UTC" },
     });
+    await expectSound(screen);
+    await page.getByRole("button", { name: "Set up authenticator app" }).click();
+    await page.getByLabel("Your password").fill(passwordOf("operator"));
+    await page.getByRole("button", { name: "Continue" }).click();
+    const uri = await page.getByRole("link", { name: "Open the app with it" }).getAttribute("href");
+    await page.getByLabel("Code of the app").fill(codeOf(uri ?? "", Date.now()));
+    await page.getByRole("button", { name: "Turn it on" }).click();
+    await page.getByText("authenticator app", { exact: true }).waitFor();
+    await screen.close();
+  });
 
-    test("the set-up list is dismissed once for every browser of the person", async () => {
-      const screen = await scene.open("developer", "");
-      await screen.page.getByText(/^Set up: \d of 4$/).waitFor();
-      await screen.page.getByRole("button", { name: "Dismiss" }).click();
-      await screen.page.getByText(/^Set up:/).waitFor({ state: "detached" });
-      await screen.close();
-      const again = await scene.open("developer", "", "phone");
-      expect(await again.page.getByText(/^Set up:/).count()).toBe(0);
-      await again.close();
-    });
+  test("the set-up list is dismissed once for every browser of the person", async () => {
+    const screen = await scene.open("developer", "");
+    await screen.page.getByText(/^Set up: \d of 4$/).waitFor();
+    await screen.page.getByRole("button", { name: "Dismiss" }).click();
+    await screen.page.getByText(/^Set up:/).waitFor({ state: "detached" });
+    await screen.close();
+    const again = await scene.open("developer", "", "phone");
+    expect(await again.page.getByText(/^Set up:/).count()).toBe(0);
+    await again.close();
+  });
 
-    test("an app is disconnected with the keyboard only, and its key is refused at once", async () => {
-      const key = textAt(await scene.ask("developer", "POST", "/session/playground-key"), "key");
-      const status = async (): Promise<number> =>
-        (
-          await fetch(`${scene.gateway.baseUrl}/models`, {
-            headers: { authorization: `Bearer ${key}` },
-          })
-        ).status;
-      expect(await status()).toBe(200);
-      const screen = await scene.open("developer", "/connections");
-      await tabTo(screen.page, "Disconnect");
-      await screen.page.keyboard.press("Enter");
-      await screen.page.getByRole("dialog", { name: "Disconnect Playground" }).waitFor();
-      await tabTo(screen.page, "Disconnect app");
-      await screen.page.keyboard.press("Enter");
-      await screen.page.getByText("No app is connected.").waitFor();
-      expect(await status()).toBe(401);
-      await expectSound(screen);
-      await screen.close();
-    });
-  },
-);
+  test("an app is disconnected with the keyboard only, and its key is refused at once", async () => {
+    const key = textAt(await scene.ask("developer", "POST", "/session/playground-key"), "key");
+    const status = async (): Promise<number> =>
+      (
+        await fetch(`${scene.gateway.baseUrl}/models`, {
+          headers: { authorization: `Bearer ${key}` },
+        })
+      ).status;
+    expect(await status()).toBe(200);
+    const screen = await scene.open("developer", "/connections");
+    await tabTo(screen.page, "Disconnect");
+    await screen.page.keyboard.press("Enter");
+    await screen.page.getByRole("dialog", { name: "Disconnect Playground" }).waitFor();
+    await tabTo(screen.page, "Disconnect app");
+    await screen.page.keyboard.press("Enter");
+    await screen.page.getByText("No app is connected.").waitFor();
+    expect(await status()).toBe(401);
+    await expectSound(screen);
+    await screen.close();
+  });
+});

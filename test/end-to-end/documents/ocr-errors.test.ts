@@ -193,15 +193,12 @@ describe("unreadable files", () => {
     expect(await extract(new Uint8Array())).toMatchObject(isRefusedFile);
   });
 
-  test.each(pictureFormats)(
-    "a %s that is truncated after its header is refused",
-    async (format) => {
-      const whole = await encodePicture[format](
-        drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }),
-      );
-      expect(await extract(whole.subarray(0, 30))).toMatchObject(isRefusedFile);
-    },
-  );
+  test.each(pictureFormats)("a %s truncated after its header is refused", async (format) => {
+    const whole = await encodePicture[format](
+      drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }),
+    );
+    expect(await extract(whole.subarray(0, 30))).toMatchObject(isRefusedFile);
+  });
 
   test("a truncated PDF and an invalid one are refused", async () => {
     const whole = writePdf([{ texts: [{ text: "some text of a page", x: 60, y: 700 }] }]);

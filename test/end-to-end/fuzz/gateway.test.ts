@@ -80,7 +80,7 @@ const cases = (requests: readonly Fields[]): fc.Arbitrary<Case> =>
         .map((made) => ({ ...made, upstream, streamed })),
     );
 
-describe("whatever comes in and whatever comes back, over HTTP: no 500, no hang, and sound books", () => {
+describe("any request and provider response over HTTP causes no 500 and no hang, and keeps the books exact", () => {
   test.each(clients.map((client) => [client.name, client] as const))(
     "%s",
     async (_, client) => {

@@ -10,7 +10,7 @@ import { goodRequests } from "./support/seeds.ts";
 
 const routes = upstreams.map((upstream) => [upstream, routeIn(upstream)] as const);
 
-describe("whatever a client sends is asked of every upstream or refused as the client's mistake", () => {
+describe("any client request is sent to every upstream or refused with the client's 400", () => {
   test.each(clients.map(({ name }) => name))(
     "%s",
     (client) => {

@@ -82,7 +82,7 @@ function withData(event: string, change: Mutation): string {
  * The grammar that an upstream breaks itself goes through where its bytes are kept; all others get
  * what they can read.
  */
-describe("whatever an upstream streams, its client's stream ends once: whole, or with one error", () => {
+describe("any upstream stream ends once for the client, whole or with one error", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {

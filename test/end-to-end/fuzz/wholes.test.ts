@@ -6,7 +6,7 @@ import { mutated, mutation } from "./support/mutations.ts";
 import { fuzzRuns, fuzzSeed, fuzzTimeoutMs } from "./support/runs.ts";
 import { goodAnswers } from "./support/seeds.ts";
 
-describe("whatever an upstream answers whole is an answer of the client's dialect or the provider's failure", () => {
+describe("any whole upstream response becomes a valid client response or a provider failure", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {

@@ -96,65 +96,62 @@ const generations: Record<string, Generation> = {
   },
 };
 
-describe.each(engines)(
-  "MCP clients that discover authorization themselves, on %s",
-  (_, freshUrl) => {
-    let people: PeopledGateway;
-    let publisher: Bun.Server<undefined>;
-    beforeAll(async () => {
-      const authority = createAuthority();
-      publisher = Bun.serve({
-        hostname: "127.0.0.1",
-        port: 0,
-        tls: authority.issue("127.0.0.1"),
-        fetch: (request) =>
-          Response.json({
-            client_id: request.url,
-            client_name: "Published",
-            redirect_uris: [callback],
-          }),
-      });
-      const settings = {
-        clientDocumentNetworks: ["127.0.0.0/8"],
-        extraCertificates: [authority.cert],
-      };
-      people = await startAtOrigin(await freshUrl(), settings);
-    }, 60_000);
-    afterAll(async () => {
-      await people.stop();
-      await publisher.stop(true);
+describe.each(engines)("MCP clients that discover authorization, on %s", (_, freshUrl) => {
+  let people: PeopledGateway;
+  let publisher: Bun.Server<undefined>;
+  beforeAll(async () => {
+    const authority = createAuthority();
+    publisher = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: authority.issue("127.0.0.1"),
+      fetch: (request) =>
+        Response.json({
+          client_id: request.url,
+          client_name: "Published",
+          redirect_uris: [callback],
+        }),
     });
+    const settings = {
+      clientDocumentNetworks: ["127.0.0.0/8"],
+      extraCertificates: [authority.cert],
+    };
+    people = await startAtOrigin(await freshUrl(), settings);
+  }, 60_000);
+  afterAll(async () => {
+    await people.stop();
+    await publisher.stop(true);
+  });
 
-    const cases = Object.entries(generations).flatMap(([name, generation]) =>
-      ["/mcp", "/api/v1/mcp"].flatMap((path) =>
-        ["registering", "a description of its own"].map(
-          (way) => [name, path, way, generation] as const,
-        ),
+  const cases = Object.entries(generations).flatMap(([name, generation]) =>
+    ["/mcp", "/api/v1/mcp"].flatMap((path) =>
+      ["registering", "a description of its own"].map(
+        (way) => [name, path, way, generation] as const,
       ),
-    );
+    ),
+  );
 
-    test.each(cases)("%s lists the tools of %s, %s", async (_name, path, way, generation) => {
-      const serverUrl = people.gateway().origin + path;
-      const document = `https://127.0.0.1:${publisher.port}/client.json`;
-      const keeper = new Keeper(way === "registering" ? undefined : document);
-      expect(await generation.begin(serverUrl, keeper)).toBe("REDIRECT");
-      const { pathname, search, searchParams } = keeper.asked ?? new URL(serverUrl);
-      expect([searchParams.get("resource"), searchParams.get("client_id") === document]).toEqual([
-        serverUrl,
-        way !== "registering",
-      ]);
-      await generation.finish(
-        serverUrl,
-        keeper,
-        placeOf(await decideAt(people.owner, pathname + search)),
-      );
-      const names = await generation.names(serverUrl, keeper);
-      expect(names).toContain("get_credits");
-      // With a refresh token there is no need for the browser a second time.
-      const before = keeper.tokens()?.access_token;
-      expect(await generation.begin(serverUrl, keeper)).toBe("AUTHORIZED");
-      expect(keeper.tokens()?.access_token).not.toBe(before);
-      expect(await generation.names(serverUrl, keeper)).toEqual(names);
-    });
-  },
-);
+  test.each(cases)("%s lists the tools of %s, %s", async (_name, path, way, generation) => {
+    const serverUrl = people.gateway().origin + path;
+    const document = `https://127.0.0.1:${publisher.port}/client.json`;
+    const keeper = new Keeper(way === "registering" ? undefined : document);
+    expect(await generation.begin(serverUrl, keeper)).toBe("REDIRECT");
+    const { pathname, search, searchParams } = keeper.asked ?? new URL(serverUrl);
+    expect([searchParams.get("resource"), searchParams.get("client_id") === document]).toEqual([
+      serverUrl,
+      way !== "registering",
+    ]);
+    await generation.finish(
+      serverUrl,
+      keeper,
+      placeOf(await decideAt(people.owner, pathname + search)),
+    );
+    const names = await generation.names(serverUrl, keeper);
+    expect(names).toContain("get_credits");
+    // With a refresh token there is no need for the browser a second time.
+    const before = keeper.tokens()?.access_token;
+    expect(await generation.begin(serverUrl, keeper)).toBe("AUTHORIZED");
+    expect(keeper.tokens()?.access_token).not.toBe(before);
+    expect(await generation.names(serverUrl, keeper)).toEqual(names);
+  });
+});
