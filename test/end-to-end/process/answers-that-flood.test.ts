@@ -37,12 +37,12 @@ const gzipStream = (text: string): Script => [
 ];
 
 const floods: Readonly<Record<string, () => Script>> = {
-  "interim answers": () =>
+  "endless interim responses": () =>
     repeated("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n", floodBytes),
-  "a line without end, compressed": () => gzipStream("data: x"),
-  "comments, compressed": () => gzipStream(": keep waiting\n\n"),
-  "events without content, compressed": () => gzipStream('data: {"choices":[]}\n\n'),
-  "a trailer": () => [head(), raw("0\r\n"), ...repeated("name: value\r\n", floodBytes)],
+  "an endless compressed line": () => gzipStream("data: x"),
+  "endless compressed comments": () => gzipStream(": keep waiting\n\n"),
+  "endless compressed events without content": () => gzipStream('data: {"choices":[]}\n\n'),
+  "an endless trailer": () => [head(), raw("0\r\n"), ...repeated("name: value\r\n", floodBytes)],
 };
 
 /** The most memory that a process has had so far, in bytes. */
@@ -52,7 +52,7 @@ function peakBytes(pid: number): number {
 }
 
 describe.skipIf(process.platform !== "linux")(
-  "a provider that floods the gateway is left, and little memory was taken by",
+  "a provider that floods the gateway is aborted, with little memory used by",
   () => {
     test.each(Object.keys(floods))("%s", async (name) => {
       const gateway = await startProcess({

@@ -39,7 +39,7 @@ async function ask(gateway: GatewayProcess, count: number): Promise<void> {
   for (let asked = 0; asked < count; asked++) expect((await postChat(gateway)).status).toBe(200);
 }
 
-test("a gateway archives what it serves, and serves while the archive is away", async () => {
+test("a gateway archives its records and keeps serving while the archive is down", async () => {
   clickhouse = await startClickHouse();
   const upstream = await startFaultUpstream();
   const gateway = await startProcess({

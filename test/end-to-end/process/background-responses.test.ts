@@ -69,7 +69,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     return [...(await response.text()).matchAll(/^event: (.*)$/gm)].map(([, name = ""]) => name);
   }
 
-  test("one that was under way when the process was killed is answered by the next one, from its beginning", async () => {
+  test("one that was running when the process was killed is answered from the start by the next process", async () => {
     const gate = enqueueGated();
     const id = await createBackground();
     await gate.reached;
@@ -89,7 +89,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     expect(upstream.requests).toHaveLength(2);
   }, 60_000);
 
-  test("one that is under way at SIGTERM is finished before the process ends", async () => {
+  test("one that is running at SIGTERM is finished before the process ends", async () => {
     const gate = enqueueGated();
     const id = await createBackground();
     await gate.reached;
@@ -105,7 +105,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     expect(upstream.requests).toHaveLength(1);
   }, 60_000);
 
-  test("one that is under way when somebody is impatient goes back to the queue, and the next process answers it", async () => {
+  test("one that is running at a second SIGTERM returns to the queue for the next process", async () => {
     const gate = enqueueGated();
     const id = await createBackground();
     await gate.reached;

@@ -33,7 +33,7 @@ async function recordsIn(dataDirectory: string) {
 }
 
 describe("bootstrap variables", () => {
-  test("make keys, credits and a plan on the first start, and nothing on later ones", async () => {
+  test("create keys, credits and a plan on the first start, and nothing on later ones", async () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
     expect(first.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
@@ -69,7 +69,7 @@ describe("bootstrap variables", () => {
     }
   });
 
-  test("add what is absent on a later start and leave what is there alone", async () => {
+  test("add what is missing on a later start and leave existing records unchanged", async () => {
     const dataDirectory = temporaryDirectory();
     const plain = await startProcess({ dataDirectory });
     const shown =
@@ -92,7 +92,7 @@ describe("bootstrap variables", () => {
       expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
   });
 
-  test("bring no key back that was changed or deleted meanwhile", async () => {
+  test("do not restore a key that was changed or deleted meanwhile", async () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
     await first.terminate();
@@ -108,14 +108,14 @@ describe("bootstrap variables", () => {
     }
   });
 
-  test("choose the plan of the first workspace", async () => {
+  test("set the plan of the first workspace", async () => {
     const gateway = await startProcess({
       environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_PLAN: "go" },
     });
     expect((await recordsIn(gateway.dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
   });
 
-  test("top up from the start that names credits for the first time", async () => {
+  test("grant credits on the first start that names them", async () => {
     const dataDirectory = temporaryDirectory();
     const { SWITCHYARD_BOOTSTRAP_CREDITS: credits, ...keys } = bootstrapVariables;
     const first = await startProcess({ dataDirectory, environment: keys });
@@ -147,7 +147,7 @@ const guesses = [
 ];
 
 describe("a first start without bootstrap variables", () => {
-  test("has one key, no management key, no credits, and answers 401 to whoever has no key", async () => {
+  test("creates one LLM key, no management key and no credits, and requests without a key get 401", async () => {
     const gateway = await startProcess({ yaml: "server:\n  trust_proxy: true\n" });
     const records = await recordsIn(gateway.dataDirectory);
     expect(records).toMatchObject({
@@ -183,7 +183,7 @@ describe("a first start without bootstrap variables", () => {
     expect(open).toEqual([]);
   });
 
-  test("gives no new key to an operator who deleted all of them", async () => {
+  test("creates no new key for an operator who deleted all of them", async () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory });
     await first.terminate();
@@ -217,7 +217,7 @@ describe("a first start without bootstrap variables", () => {
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
   });
 
-  test("keeps no secret where another user of the machine can read it", async () => {
+  test("stores no secret where another user of the machine can read it", async () => {
     const dataDirectory = join(temporaryDirectory(), "made-by-the-gateway");
     await startProcess({ dataDirectory, environment: bootstrapVariables });
     const modeOf = (path: string): number => statSync(path).mode & 0o777;

@@ -40,7 +40,7 @@ const saidBy = async (response: Response): Promise<unknown> =>
   at(await response.json(), "choices.0.message.content");
 const tunnel = "CONNECT api.acme.example:443 HTTP/1.1";
 
-test("a provider is asked through HTTPS_PROXY, and trusted by tls.ca_files", async () => {
+test("a provider is reached through HTTPS_PROXY and trusted by tls.ca_files", async () => {
   const { proxy, proxyUrl, certificates } = await startNetwork();
   const gateway = await startProcess({
     yaml: acmeYaml(
@@ -59,7 +59,7 @@ test("a provider is asked through HTTPS_PROXY, and trusted by tls.ca_files", asy
   expect(gateway.stderrText + gateway.stdoutLines.join("\n")).not.toContain("hidden-password");
 });
 
-test("a provider has a proxy of its own, and NODE_EXTRA_CA_CERTS is trusted", async () => {
+test("a provider can have its own proxy, and NODE_EXTRA_CA_CERTS is trusted", async () => {
   const { proxy, proxyUrl, certificates } = await startNetwork();
   const gateway = await startProcess({
     yaml: acmeYaml("https://api.acme.example/v1").replace(
@@ -77,7 +77,7 @@ test("a provider has a proxy of its own, and NODE_EXTRA_CA_CERTS is trusted", as
   expect(proxy.requests.map(({ line }) => line)).toEqual([tunnel]);
 });
 
-test("what the proxy refuses is said without its credentials", async () => {
+test("a refusal by the proxy is reported without its credentials", async () => {
   const refusal = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
   const proxy = await startHttpProxy({ to: 0, answer: refusal });
   ends.push(() => proxy.stop());

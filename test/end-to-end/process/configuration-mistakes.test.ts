@@ -22,15 +22,15 @@ interface Mistake extends ProcessOptions {
 }
 
 const mistakes: Record<string, Mistake> = {
-  "an unknown key, with the one that was meant": {
+  "an unknown key, with the similar valid one": {
     yaml: "server:\n  port: 0\n\nretentoin:\n  generations_days: 3\n",
     says: [/switchyard\.yaml:4 .*retentoin.*retention/],
   },
-  "an unknown key deep inside": {
+  "a deeply nested unknown key": {
     yaml: provider("base_url: http://127.0.0.1:9/v1", "apikey: x"),
     says: [/switchyard\.yaml:4 .*apikey.*api_key/],
   },
-  "deviations of a provider that is not known": {
+  "deviations of an unknown provider": {
     yaml: provider(
       "base_url: http://127.0.0.1:9/v1",
       "like: vlm",
@@ -47,11 +47,11 @@ const mistakes: Record<string, Mistake> = {
     yaml: "retention:\n  generations_days: soon\n",
     says: [/switchyard\.yaml:2 retention\.generations_days: expected an integer/],
   },
-  "a bad URL": {
+  "an invalid URL": {
     yaml: "storage:\n  url: mysql://somewhere\nserver:\n  public_url: not-a-url\n",
     says: [/switchyard\.yaml:2 storage\.url: /, /switchyard\.yaml:4 server\.public_url: /],
   },
-  "several mistakes at once": {
+  "several errors at once": {
     yaml: "disconnect: maybe\nstorage:\n  url: mysql://x\n  durability: never\nsandbox: { enabled: perhaps }\n",
     environment: { PORT: "eighty", SWITCHYARD_BOOTSTRAP_CREDITS: "-1", LOG_LEVEL: "loud" },
     says: [
@@ -64,19 +64,19 @@ const mistakes: Record<string, Mistake> = {
       /LOG_LEVEL: /,
     ],
   },
-  "text that is no YAML": {
+  "invalid YAML": {
     yaml: "server:\n  port: 1\n bad: [1\n",
     says: [/switchyard\.yaml:\d /],
   },
-  "a reference to a variable that is not set": {
+  "a reference to an unset variable": {
     yaml: "server:\n  public_url: ${NOWHERE_SET}\n",
     says: [/switchyard\.yaml:2 server\.public_url: .*NOWHERE_SET/],
   },
-  "a configuration file that is not there": {
+  "a missing configuration file": {
     environment: { SWITCHYARD_CONFIG: "absent.yaml" },
     says: [/SWITCHYARD_CONFIG: cannot read absent\.yaml: there is no such file/],
   },
-  "proxies of another kind, and their secrets left out": {
+  "unsupported proxies, with their secrets left out": {
     yaml: provider("base_url: http://127.0.0.1:9/v1", "proxy: socks5://me:hidden@10.0.0.1:1080"),
     environment: {
       HTTPS_PROXY: "https://me:hidden@proxy.example",
@@ -88,22 +88,22 @@ const mistakes: Record<string, Mistake> = {
       /http_proxy: expected/,
     ],
   },
-  "a file of certificates that is not there, and one that holds none": {
+  "a missing certificate file and one without certificates": {
     yaml: "tls:\n  ca_files:\n    - absent.pem\n    - switchyard.yaml\n",
     says: [
       /switchyard\.yaml:3 tls\.ca_files\[0\]: .*ENOENT/,
       /switchyard\.yaml:4 tls\.ca_files\[1\]: .*BEGIN CERTIFICATE/,
     ],
   },
-  "a port beyond the last": {
+  "a port above the maximum": {
     environment: { PORT: "70000" },
     says: [/PORT: expected an integer from 0 to 65535/],
   },
-  "a bootstrap key of another family": {
+  "a bootstrap key with the wrong prefix": {
     environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" },
     says: [/SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1-/],
   },
-  "a plan that does not exist": {
+  "an unknown plan": {
     environment: { SWITCHYARD_BOOTSTRAP_PLAN: "gold" },
     says: [/SWITCHYARD_BOOTSTRAP_PLAN: /],
   },
@@ -111,7 +111,7 @@ const mistakes: Record<string, Mistake> = {
     environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" },
     says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/],
   },
-  "an archive that is no ClickHouse": {
+  "an archive URL that is not ClickHouse": {
     environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" },
     says: [/CLICKHOUSE_URL: expected none or clickhouse\+http/],
   },
@@ -121,7 +121,7 @@ const mistakes: Record<string, Mistake> = {
   },
 };
 
-describe("a start is refused with exit code 1, naming every mistake, for", () => {
+describe("a start is refused with exit code 1 and names every error, for", () => {
   test.each(Object.entries(mistakes))("%s", async (_, { says, ...options }) => {
     const port = freePort();
     const ended = await runProcess({
@@ -137,7 +137,7 @@ describe("a start is refused with exit code 1, naming every mistake, for", () =>
     expect(await isRefused(port)).toBe(true);
   });
 
-  test("nothing at all when the file is empty or only comments", async () => {
+  test("nothing when the file is empty or has only comments", async () => {
     for (const yaml of ["", "# server:\n", "providers:\n  # - id: acme\n"]) {
       const { stderr } = await runProcess({ yaml, environment: { PORT: "eighty" } });
       expect(stderr.trimEnd().split("\n")).toHaveLength(2);
@@ -145,7 +145,7 @@ describe("a start is refused with exit code 1, naming every mistake, for", () =>
   });
 });
 
-describe("a start is refused in plain words for", () => {
+describe("a start is refused with a clear message for", () => {
   const occupied = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -154,20 +154,20 @@ describe("a start is refused in plain words for", () => {
   afterAll(() => occupied.stop(true));
   const fileAsDirectory = join(temporaryDirectory(), "file");
   const others: Record<string, Mistake> = {
-    "a port that is taken": {
+    "a port that is in use": {
       environment: { PORT: String(occupied.port) },
       says: [new RegExp(`port ${occupied.port}`)],
     },
-    "a metrics port that is taken": {
+    "a metrics port that is in use": {
       environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) },
       says: [new RegExp(`port ${occupied.port}`)],
     },
     "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
-    "a data directory that cannot be made": {
+    "a data directory that cannot be created": {
       dataDirectory: join(fileAsDirectory, "data"),
       says: [/data\/encryption\.key: .*not a directory/],
     },
-    "a Postgres that nobody runs": {
+    "an unreachable Postgres": {
       yaml: "storage: { wait_s: 0 }\n",
       environment: {
         DATABASE_URL: `postgres://nobody:secret-of-nobody@127.0.0.1:${freePort()}/none`,

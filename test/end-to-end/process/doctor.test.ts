@@ -15,7 +15,7 @@ const doctor = ({ options }: OpenedStore) =>
 const engines = stores.map(({ name, open }) => [name, open] as const);
 
 test.each(engines)(
-  "the audit log on %s is whole, and a row that is gone or was changed shows",
+  "the doctor accepts an intact audit log on %s and detects removed and changed rows",
   async (name, open) => {
     const store = await open();
     for (let start = 0; start < 2; start += 1) {

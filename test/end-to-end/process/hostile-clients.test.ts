@@ -108,7 +108,7 @@ async function startBareServer(): Promise<{
 
 const statusOf = (answer: string): number => Number(answer.slice(9, 12));
 
-describe("costs nobody else anything", () => {
+describe("does not slow down other clients", () => {
   test.each([
     "authorization",
     "x-api-key",
@@ -118,7 +118,7 @@ describe("costs nobody else anything", () => {
     "accept",
     "content-type",
     "content-encoding",
-  ])("a header %s of blanks, as large as is taken and larger", async (name) => {
+  ])("a %s header with many spaces, at the maximum size and above", async (name) => {
     const asked = (blanks: number): string =>
       head("POST", "/v1/chat/completions", [
         `${name}: x${" ".repeat(blanks)}x`,
@@ -138,14 +138,14 @@ describe("costs nobody else anything", () => {
     }
   });
 
-  test("a head of 120 KB is refused", async () => {
+  test("a head of 120 KB returns 431", async () => {
     const answers = await expectCheap(() =>
       ask(head("GET", "/healthz", [`x-a: ${"x".repeat(120_000)}`])),
     );
     expect([...new Set(answers.map(statusOf))]).toEqual([431]);
   });
 
-  test("a body in a million chunks of one byte is read", async () => {
+  test("a body in a million one-byte chunks is accepted", async () => {
     const text = JSON.stringify({
       ...small,
       messages: [{ role: "user", content: "x".repeat(1_000_000) }],
@@ -183,13 +183,13 @@ describe("costs nobody else anything", () => {
     ],
     ["a list of 10 million numbers", `{"input":[${"1,".repeat(10_000_000)}1]}`, "numbers"],
     ["10 million levels", "[".repeat(10_000_000), "levels"],
-  ])("a body of %s is refused with the bound", async (_, body, bound) => {
+  ])("a body of %s is refused and names the limit", async (_, body, bound) => {
     const answers = await expectCheap(() => ask(chat(body)));
     for (const answer of answers)
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 4(00|13) [^]*more than \\d+ ${bound}`));
   });
 
-  test("the same in 30 KB of gzip is refused with the bound", async () => {
+  test("a body of 2.4 million members in 30 KB of gzip is refused and names the limit", async () => {
     const packed = Bun.gzipSync(Buffer.from(manyMembers));
     const lines = [
       key,
@@ -203,7 +203,7 @@ describe("costs nobody else anything", () => {
   });
 });
 
-test("a file limit that is reached: idle connections make room, and /metrics and the log tell of it", async () => {
+test("at the open file limit idle connections are closed, and /metrics and the log report it", async () => {
   const limited = await startProcess({
     command: ["sh", "-c", `ulimit -n 300; exec ${process.execPath} ${mainPath}`],
   });
@@ -222,7 +222,7 @@ test("a file limit that is reached: idle connections make room, and /metrics and
   expect(await limited.terminate()).toBe(0);
 });
 
-test("bodies beyond the memory for them are told to come again, and the others are served", async () => {
+test("request bodies above the memory limit get 503 with Retry-After, and the others are served", async () => {
   const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");
   const roomy = await startProcess({ yaml, environment: bootstrapVariables });
   const gate = upstream.gate();
@@ -246,7 +246,7 @@ test("bodies beyond the memory for them are told to come again, and the others a
   expect(await roomy.terminate()).toBe(0);
 });
 
-test("a refusal arrives although its client is still sending", async () => {
+test("an error response arrives although its client is still sending", async () => {
   const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");
   const roomy = await startProcess({ yaml, environment: bootstrapVariables });
   const content = "x".repeat(14_000_000);
@@ -261,8 +261,8 @@ test("a refusal arrives although its client is still sending", async () => {
   expect(await roomy.terminate()).toBe(0);
 });
 
-describe("clients that owe something", () => {
-  test("are left: silent ones, slow heads, idle ones and, with 408, slow bodies", async () => {
+describe("clients that do not send", () => {
+  test("are disconnected: silent ones, slow heads, idle ones and, with 408, slow bodies", async () => {
     await probe.worstMs();
     const silent = Array.from({ length: 200 }, client);
     const heads = Array.from({ length: 20 }, () => client().write("GET /healthz HTTP/1.1\r\nhost"));

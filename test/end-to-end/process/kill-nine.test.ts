@@ -85,7 +85,7 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
   test.each(
     Array.from({ length: rounds / roundsPerTest }, (_, index) => index * roundsPerTest + 1),
   )(
-    `every charge that a client saw stands once and nothing is held, rounds %i and the one after it`,
+    `every charge that a client saw is stored once and nothing is held, rounds %i and the next`,
     async () => {
       for (let round = 0; round < roundsPerTest; round += 1) {
         const gateway = await start(round % 2 === 0 ? "power" : "process");
@@ -99,7 +99,7 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
     },
   );
 
-  test("so it is after the last round", async () => {
+  test("the same holds after the last round", async () => {
     await expectNothingHeld(await start("power"), await expectWhatWasSeen());
   });
 });

@@ -26,7 +26,7 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
   });
 
   test.each(Array.from({ length: kills }, (_, round) => round))(
-    "leave nothing that the next start cannot complete, and nothing twice, round %d",
+    "leave nothing that the next start cannot complete, and no duplicates, round %d",
     async () => {
       const store = await open();
       const options = optionsOf(store);

@@ -43,7 +43,7 @@ async function deleteUntil(gateway: GatewayProcess, id: string): Promise<void> {
   while (await isKept(gateway, id));
 }
 
-test("retention.log_budget_gb has the oldest records deleted, and the operator told; charges and usage stay", async () => {
+test("retention.log_budget_gb deletes the oldest records and logs it, and charges and usage stay", async () => {
   const upstream = await startFaultUpstream();
   const yaml = acmeYaml(upstream.baseUrl, "retention: { log_budget_gb: 0.00002 }\n");
   const gateway = await startProcess({ command, environment: bootstrapVariables, yaml });

@@ -17,7 +17,7 @@ const withoutMigrating = [process.execPath, sourcePath("main.ts"), "--no-migrate
 afterAll(endProcesses);
 
 test.each(stores.map(({ name, open }) => [name, open] as const))(
-  "on %s a gateway that may not migrate refuses an empty database, and serves one that a job migrated",
+  "on %s a gateway with --no-migrate refuses an empty database and serves one that a job migrated",
   async (_, open) => {
     const { options } = await open();
     const refused = await runProcess({ ...options, command: withoutMigrating });
@@ -39,7 +39,7 @@ test.each(stores.map(({ name, open }) => [name, open] as const))(
   60_000,
 );
 
-test("secrets come from files, and an option that does not exist is refused by name", async () => {
+test("secrets can be read from files, and an unknown option is refused by name", async () => {
   const directory = temporaryDirectory();
   const path = join(directory, "management-key");
   const { SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: managementKey, ...others } = bootstrapVariables;

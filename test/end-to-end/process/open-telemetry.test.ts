@@ -7,7 +7,7 @@ import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 
 afterAll(endProcesses);
 
-test("a process that ends has sent the traces and the metrics of what it served", async () => {
+test("a process that ends has exported the traces and metrics of its requests", async () => {
   const upstream = await startFaultUpstream();
   const exports = new Map<string, string[]>();
   const collector = Bun.serve({

@@ -26,14 +26,14 @@ const start = (options: ProcessOptions): Promise<GatewayProcess> =>
   startProcess({ ...options, environment: { ...bootstrapVariables, ...options.environment } });
 
 describe("operations", () => {
-  test("/healthz and /readyz answer 200 without a credential once the ready line is out", async () => {
+  test("/healthz and /readyz return 200 without a credential after the ready line", async () => {
     const { url } = await start({ yaml: acmeYaml(upstream.baseUrl) });
     const [health, ready] = await Promise.all([fetch(`${url}/healthz`), fetch(`${url}/readyz`)]);
     expect([health.status, await health.json()]).toEqual([200, { status: "ok" }]);
     expect([ready.status, await ready.json()]).toEqual([200, { status: "ready", unready: [] }]);
   });
 
-  test("/metrics counts what was served, beside the API", async () => {
+  test("/metrics counts served requests on the API's port", async () => {
     const gateway = await start({ yaml: acmeYaml(upstream.baseUrl) });
     expect((await postChat(gateway)).status).toBe(200);
     const response = await fetch(`${gateway.url}/metrics`);
@@ -45,7 +45,7 @@ describe("operations", () => {
     expect(lines.filter((line) => /holds_open\S* 0$/.test(line))).toHaveLength(1);
   });
 
-  test("/metrics moves to its own port, and that port serves nothing else", async () => {
+  test("/metrics moves to its own port, which serves nothing else", async () => {
     const port = freePort();
     const gateway = await start({
       yaml: acmeYaml(upstream.baseUrl),
@@ -77,9 +77,9 @@ const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined =>
 describe("the sandbox", () => {
   const keyless = acmeYaml("http://127.0.0.1:9/v1").replace("    api_key: upstream-secret\n", "");
   const rules: Record<string, ProcessOptions & { runs: boolean; beside?: true }> = {
-    "runs while no provider has a key": { runs: true },
-    "runs beside a provider that has none": { yaml: keyless, runs: true },
-    "runs while the variable that a provider's key refers to is not set": {
+    "runs when no provider has a key": { runs: true },
+    "runs beside a provider without a key": { yaml: keyless, runs: true },
+    "runs when the variable of a provider's key is not set": {
       yaml: acmeYaml("http://127.0.0.1:9/v1").replace("upstream-secret", "${ACME_API_KEY}"),
       runs: true,
     },
@@ -91,12 +91,12 @@ describe("the sandbox", () => {
       yaml: acmeYaml("http://127.0.0.1:9/v1"),
       runs: false,
     },
-    "runs beside a provider with a key where it is enabled": {
+    "runs beside a provider with a key when it is enabled": {
       yaml: acmeYaml("http://127.0.0.1:9/v1", "sandbox: { enabled: true }\n"),
       runs: true,
       beside: true,
     },
-    "does not run where it is disabled": { yaml: "sandbox: { enabled: false }\n", runs: false },
+    "does not run when it is disabled": { yaml: "sandbox: { enabled: false }\n", runs: false },
   };
 
   test.each(Object.entries(rules))("%s", async (_, { runs, beside, ...options }) => {
@@ -108,13 +108,13 @@ describe("the sandbox", () => {
     if (runs) expect(at(await response.json(), "usage.cost")).toBe(0);
   });
 
-  test("is not what the example asks for where a real provider serves", async () => {
+  test("is not in the printed example when a real provider serves", async () => {
     const gateway = await start({ yaml: acmeYaml(upstream.baseUrl) });
     expect(exampleModel(gateway)).toBe("acme/large");
   });
 
   test.skipIf(process.platform !== "linux")(
-    "listens on loopback only, whatever HOST says",
+    "listens on loopback only, whatever HOST is",
     async () => {
       const gateway = await start({ environment: { HOST: "0.0.0.0" } });
       const local = listeningAddresses(gateway.child.pid).filter(

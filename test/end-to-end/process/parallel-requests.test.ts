@@ -47,7 +47,7 @@ interface Answer {
 }
 
 /** @see https://github.com/BerriAI/litellm/issues/34732 */
-describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open }) => {
+describe.each([...stores])(`${requestCount} parallel requests on $name`, ({ open }) => {
   let upstream: FaultUpstream;
   beforeEach(async () => {
     upstream = await startFaultUpstream();
@@ -102,7 +102,7 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
     return served;
   }
 
-  test("against a balance for ten: ten are served and nothing is left, nothing owed", async () => {
+  test("against a balance for ten: ten are served, and nothing is left or owed", async () => {
     const { gateway, store } = await start(allUsd);
     const served = expectTenServed(
       await sendAll(gateway, bootstrapVariables.SWITCHYARD_BOOTSTRAP_LLM_KEY),
@@ -142,7 +142,7 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
     ]);
   });
 
-  test("of clients that leave: what was shown stands, and no hold is left", async () => {
+  test("of clients that leave: charges that were shown are stored, and no hold is left", async () => {
     const { gateway, store } = await start(1);
     const sent = Array.from({ length: requestCount }, async (_, index) => {
       const leaving = new AbortController();

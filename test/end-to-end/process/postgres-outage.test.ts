@@ -70,7 +70,7 @@ async function gaugeOf(name: string): Promise<number> {
 }
 
 describe("Postgres", () => {
-  test("that is down makes the gateway unready; nothing is charged, and what was delivered is booked when it is back", async () => {
+  test("that is down makes the gateway unready, nothing is charged, and deliveries are booked later", async () => {
     expect((await postChat(gateway)).status).toBe(200);
     proxy.mode = "refuse";
     proxy.cutAll();
@@ -99,42 +99,39 @@ describe("Postgres", () => {
   });
 
   const cuts = ["lose-request", "lose-answer", "pass"] as const;
-  test.each(cuts)(
-    "whose connections are cut under load (%s) keeps every charge once",
-    async (mode) => {
-      const seen: SeenCharge[] = [];
-      const refusals: string[] = [];
-      const client = async (ordinal: number): Promise<void> => {
-        for (let count = 0; count < 25; count += 1) {
-          const response = await postChat(gateway, { stream: (ordinal + count) % 2 === 0 });
-          const text = await response.text();
-          const charges = chargeIn(text);
-          if (charges.length === 0) refusals.push(text);
-          seen.push(...charges);
-          if (seen.length % 60 !== 0) continue;
-          proxy.mode = mode;
-          if (mode === "pass") proxy.cutAll();
-        }
-      };
-      // One cut is enough for a mode: what comes next passes, so that the gateway can reconnect.
-      proxy.cutWhen = () => {
-        proxy.mode = "pass";
-        return true;
-      };
-      await Promise.all(Array.from({ length: 16 }, (_, ordinal) => client(ordinal)));
+  test.each(cuts)("with connections cut under load (%s) keeps every charge once", async (mode) => {
+    const seen: SeenCharge[] = [];
+    const refusals: string[] = [];
+    const client = async (ordinal: number): Promise<void> => {
+      for (let count = 0; count < 25; count += 1) {
+        const response = await postChat(gateway, { stream: (ordinal + count) % 2 === 0 });
+        const text = await response.text();
+        const charges = chargeIn(text);
+        if (charges.length === 0) refusals.push(text);
+        seen.push(...charges);
+        if (seen.length % 60 !== 0) continue;
+        proxy.mode = mode;
+        if (mode === "pass") proxy.cutAll();
+      }
+    };
+    // One cut is enough for a mode: what comes next passes, so that the gateway can reconnect.
+    proxy.cutWhen = () => {
       proxy.mode = "pass";
-      expect(refusals).toEqual([]);
-      expect(seen).toHaveLength(16 * 25);
-      await readyzIs(200);
-      const books = await standingBooks(store);
-      expectToStand(seen, books);
-      expect(books.charges.size).toBe(seen.length);
-      await expectNothingHeld(gateway, books.balanceNano);
-      await gateway.stderrHas("the database session for commits was lost");
-    },
-  );
+      return true;
+    };
+    await Promise.all(Array.from({ length: 16 }, (_, ordinal) => client(ordinal)));
+    proxy.mode = "pass";
+    expect(refusals).toEqual([]);
+    expect(seen).toHaveLength(16 * 25);
+    await readyzIs(200);
+    const books = await standingBooks(store);
+    expectToStand(seen, books);
+    expect(books.charges.size).toBe(seen.length);
+    await expectNothingHeld(gateway, books.balanceNano);
+    await gateway.stderrHas("the database session for commits was lost");
+  });
 
-  test("is handed over from one gateway to the next without a pause between them", async () => {
+  test("is handed over from one gateway to the next without an interruption", async () => {
     expect((await postChat(gateway)).status).toBe(200);
     const [next, code] = await Promise.all([start(), gateway.terminate()]);
     expect(code).toBe(0);

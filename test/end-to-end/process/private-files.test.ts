@@ -10,7 +10,7 @@ afterAll(endProcesses);
 const openIn = (directory: string): string[] =>
   readdirSync(directory).filter((name) => (statSync(join(directory, name)).mode & 0o077) !== 0);
 
-test("in a directory that was there before, with rights for all, everything is the gateway's user's alone", async () => {
+test("in an existing directory with open permissions, new files are private to the gateway's user", async () => {
   const dataDirectory = join(temporaryDirectory(), "data");
   mkdirSync(dataDirectory);
   chmodSync(dataDirectory, 0o755);
@@ -24,7 +24,7 @@ test("in a directory that was there before, with rights for all, everything is t
   await gateway.terminate();
 });
 
-test("what an earlier release left open is taken from others, and the log names it", async () => {
+test("files with open permissions from an earlier release are made private, and the log names them", async () => {
   const dataDirectory = temporaryDirectory();
   const first = await startProcess({ dataDirectory });
   await first.terminate();

@@ -31,7 +31,7 @@ afterAll(async () => {
 const priceOf = async (id: string): Promise<unknown> =>
   at(await getJson(gateway, `/models/${id}`), "pricing.input_per_1m");
 
-test("SIGHUP reads switchyard.yaml again, and the process goes on", async () => {
+test("SIGHUP reloads switchyard.yaml without a restart", async () => {
   expect(await priceOf("acme/large")).toBe(0.5);
   const more = '      - { id: acme/small, pricing: { prompt: "0.1", completion: "0.2" } }\n';
   writeFileSync(path, acmeYaml(upstream.baseUrl, more).replace('"0.50"', '"0.75"'));
@@ -44,7 +44,7 @@ test("SIGHUP reads switchyard.yaml again, and the process goes on", async () => 
   expect(answer.status).toBe(200);
 });
 
-test("a file that cannot be used is told in the log and changes nothing", async () => {
+test("an invalid file is logged and changes nothing", async () => {
   writeFileSync(path, acmeYaml(upstream.baseUrl).replace('"0.50"', '"cheap"'));
   gateway.child.kill("SIGHUP");
   await gateway.stderrHas("the catalog stays as it was");

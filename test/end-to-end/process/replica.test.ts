@@ -76,7 +76,7 @@ const lists = [
   ["/analytics/usage", "usage_"],
 ] as const;
 
-test("lists and figures are read from the replica, and whatever decides from the primary", async () => {
+test("lists and reports are read from the replica, and decisions from the primary", async () => {
   const opened = await start();
   await replicaIs(opened, 1);
   const answer: unknown = await (await postChat(opened)).json();
@@ -102,7 +102,7 @@ test("lists and figures are read from the replica, and whatever decides from the
   }
 }, 120_000);
 
-test("a replica that goes away is said once, and the primary answers", async () => {
+test("a replica that becomes unreachable is logged once, and the primary answers", async () => {
   const opened = await start();
   await replicaIs(opened, 1);
   const generation = textAt(await (await postChat(opened)).json(), "id")

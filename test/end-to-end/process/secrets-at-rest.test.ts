@@ -175,12 +175,12 @@ afterAll(async () => {
 });
 
 describe("secrets that were shown or sent once", () => {
-  test("are of every kind", () => {
+  test("include every kind of secret", () => {
     expect(Object.values(secrets).every((secret) => secret.length >= 20)).toBe(true);
     expect(Object.keys(secrets).length).toBeGreaterThanOrEqual(12);
   });
 
-  test("are nowhere in the live heap, and callers' provider keys only while they are in use", async () => {
+  test("are not in the live heap, except callers' provider keys while they are in use", async () => {
     secrets["a provider key that was replaced"] = providerKeys[0] ?? "";
     secrets["a provider key"] = providerKeys[1] ?? "";
     expect(found(await heap())).toContain("a provider key");
@@ -194,7 +194,7 @@ describe("secrets that were shown or sent once", () => {
     expect(found(gateway.stderrText + gateway.stdoutLines.join("\n"))).toEqual([]);
   });
 
-  test("are nowhere in the files of the database, while it runs and after it has ended", async () => {
+  test("are not in the database files, while the gateway runs and after it ended", async () => {
     const inFiles = (): string[] =>
       readdirSync(dataDirectory).flatMap((name) =>
         found(readFileSync(join(dataDirectory, name), "latin1")),

@@ -76,7 +76,7 @@ async function probeUntilUnready(first: KeepAliveClient): Promise<RawReply[]> {
 }
 
 describe("SIGTERM", () => {
-  test("finishes what is under way, refuses what is new, writes the ledger and ends with 0", async () => {
+  test("finishes running requests, refuses new ones, writes the ledger and exits with 0", async () => {
     const streamed = gatedStream();
     const whole = { gate: upstream.gate() };
     upstream.enqueue(streamed.script, [whole.gate, ...json(chatCompletion())]);
@@ -112,7 +112,7 @@ describe("SIGTERM", () => {
     expect(await standingCharges()).toEqual(byId(shown));
   });
 
-  test("under a load of 32 connections drops no request and answers none in part", async () => {
+  test("under a load of 32 connections drops no request and truncates no response", async () => {
     const replies: { sent: string; reply: RawReply }[] = [];
     const { promise: warm, resolve: isWarm } = Promise.withResolvers<void>();
     const keepAsking = async (name: number): Promise<void> => {
@@ -160,7 +160,7 @@ describe("SIGTERM", () => {
     expect(answered.length).toBe(reached.size);
   });
 
-  test("sends a long answer whole to a client that reads slowly", async () => {
+  test("sends a long response in full to a client that reads slowly", async () => {
     const text = "x".repeat(12_000_000);
     upstream.enqueue(json(chatCompletion({ text })));
     const socket = connect(gateway.port, "127.0.0.1");
@@ -202,7 +202,7 @@ describe("SIGTERM", () => {
     expect(chargeIn(answer.slice(answer.indexOf("\r\n\r\n") + 4))).toEqual(await standingCharges());
   });
 
-  test("sent twice ends requests that do not end, and charges what the provider does", async () => {
+  test("sent twice ends requests that do not end, and charges what was delivered", async () => {
     const { script, gate } = gatedStream();
     const begunAnswer = [
       head({ headers: { "content-type": "application/json" } }),
@@ -226,7 +226,7 @@ describe("SIGTERM", () => {
     await reader?.cancel().catch(() => undefined);
   });
 
-  test("counts signals that come together as one, as a terminal and npm send them", async () => {
+  test("counts signals that arrive together as one, as a terminal and npm send them", async () => {
     const { script, gate } = gatedStream();
     upstream.enqueue(script);
     const stream = await postChat(gateway, { stream: true });
@@ -241,7 +241,7 @@ describe("SIGTERM", () => {
     expect(await standingCharges()).toEqual(chargeIn(text));
   });
 
-  test("charges a stream whose client has left while the provider is read on", async () => {
+  test("charges a stream that is still being read for a client that left", async () => {
     await gateway.kill9();
     gateway = await startProcess({
       yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"),
@@ -264,7 +264,7 @@ describe("SIGTERM", () => {
     ]);
   });
 
-  test("sent twice charges what came of a stream that is read on for a client who has left", async () => {
+  test("sent twice charges the delivered part of a stream read for a client that left", async () => {
     await gateway.kill9();
     gateway = await startProcess({
       yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"),
@@ -285,7 +285,7 @@ describe("SIGTERM", () => {
     expect(charges[0]?.costNano).toBeGreaterThan(0n);
   });
 
-  test("serves as before for `server.drain_delay_ms`, unready, and then gives requests `server.drain_grace_ms`", async () => {
+  test("serves for `server.drain_delay_ms` while unready, then gives requests `server.drain_grace_ms`", async () => {
     await gateway.kill9();
     const serverYaml = "server: { drain_delay_ms: 600000, drain_grace_ms: 1 }\n";
     gateway = await startProcess({

@@ -114,8 +114,8 @@ const cases = [
 ];
 
 for (const { name, count, isSkipped } of cases) {
-  describe.skipIf(isSkipped)(`a Postgres that stands still under ${name}`, () => {
-    test("is found out: nothing is asked of providers until it answers, and every answer is in the books once", async () => {
+  describe.skipIf(isSkipped)(`a Postgres that stops responding under ${name}`, () => {
+    test("is detected: no provider is asked until it responds, and every response is booked once", async () => {
       await open(count);
       const seen: SeenCharge[] = [];
       const loads = gateways.map((gateway) => startClients(gateway, seen));

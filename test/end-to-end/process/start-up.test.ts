@@ -71,7 +71,7 @@ beforeAll(async () => {
 afterAll(endProcesses);
 
 describe("a start", () => {
-  test("ends with one ready line, at a port of its own, and serves from then on", async () => {
+  test("prints one ready line with its own port and serves from then on", async () => {
     for (const lines of [first.lines, second.stdoutLines]) {
       expect(lines.filter((line) => line.startsWith("switchyard ready"))).toEqual([
         lines.at(-1) ?? "",
@@ -81,7 +81,7 @@ describe("a start", () => {
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
 
-  const quick = "on data that are there takes less than three seconds of CPU";
+  const quick = "on existing data uses less than three seconds of CPU";
   test.skipIf(!hasProc)(hasProc ? quick : `${quick} (missing: /proc)`, () => {
     console.log(
       `second start: ready after ${second.startMs.toFixed(0)} ms, ${secondCpuMs} ms of CPU`,
@@ -89,7 +89,7 @@ describe("a start", () => {
     expect(secondCpuMs).toBeLessThan(3_000);
   });
 
-  test("shows the first key once, and only the first start does", () => {
+  test("shows the first key once, and only on the first start", () => {
     expect(first.secret).toStartWith("sk-svc-v1-");
     expect(first.lines.join("\n").split(first.secret)).toHaveLength(3);
     for (const line of first.lines.filter((each) => !each.startsWith(commandStart)))
@@ -98,20 +98,20 @@ describe("a start", () => {
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
   });
 
-  const printed = "prints a command that answers as it stands, and later with the key in the shell";
+  const printed = "prints a command that works unchanged, and later with the key in the shell";
   test.skipIf(!hasCurl)(hasCurl ? printed : `${printed} (missing: curl)`, async () => {
     expect(at(first.answer, "choices.0.message.content")).toBeString();
     const later = await pasteCurlLine(second, { SWITCHYARD_KEY: first.secret });
     expect(at(later, "choices.0.message.content")).toBeString();
   });
 
-  test.skipIf(!hasIpv6)("writes a host of IPv6 in brackets", async () => {
+  test.skipIf(!hasIpv6)("writes an IPv6 host in brackets", async () => {
     const gateway = await startProcess({ environment: { HOST: "::1" } });
     expect(gateway.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   });
 
-  test("listens where HOST and PORT say", async () => {
+  test("listens on HOST and PORT", async () => {
     const gateway = await startProcess({ environment: { HOST: "0.0.0.0" } });
     expect(gateway.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
     const { port } = gateway;
@@ -127,7 +127,7 @@ describe("a start", () => {
     expect(again.port).toBe(port);
   });
 
-  test("prints the address that clients are told to use", async () => {
+  test("prints the public address for clients", async () => {
     const gateway = await startProcess({
       environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" },
     });
@@ -136,7 +136,7 @@ describe("a start", () => {
     expect(example).toContain("https://gateway.example.com/v1/chat/completions");
   });
 
-  test("writes nothing but the announcement to stdout, and the log to stderr as JSON", async () => {
+  test("writes only the announcement to stdout, and the log to stderr as JSON", async () => {
     const lines = second.stderrText.split("\n").filter((line) => line !== "");
     expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
     const announced =
@@ -156,7 +156,7 @@ const isInstalled = ((): boolean => {
 
 describe("npm start", () => {
   test.skipIf(Bun.which("npm") === null || !isInstalled)(
-    "serves, and ends well when it is asked to",
+    "serves and exits cleanly on request",
     async () => {
       const empty = join(temporaryDirectory(), "empty.yaml");
       await Bun.write(empty, "");
@@ -174,7 +174,7 @@ describe("npm start", () => {
 });
 
 describe("a second gateway on the same data", () => {
-  test("is refused in plain words while the first one goes on", async () => {
+  test("is refused with a clear message while the first one continues", async () => {
     const refused = await runProcess({ dataDirectory });
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain("another gateway process uses");
@@ -193,12 +193,12 @@ describe("a second gateway on the same data", () => {
   });
 });
 
-describe("a second gateway at the same port", () => {
+describe("a second gateway on the same port", () => {
   const takenPort = (): string => String(second.port);
   test.each([
     ["of the API", () => ({ PORT: takenPort() })],
     ["of the metrics", () => ({ PORT: "0", SWITCHYARD_METRICS_PORT: takenPort() })],
-  ])("%s is refused, and takes none of the first one's requests", async (_, environment) => {
+  ])("%s is refused and takes none of the first one's requests", async (_, environment) => {
     const refused = await runProcess({ environment: environment() });
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain(`port ${second.port} is taken by another program`);

@@ -38,7 +38,7 @@ function certificate(): { cert: string; key: string } {
   return { cert, key };
 }
 
-test("server.tls serves HTTPS with the certificate of its files, and nothing in plain", async () => {
+test("server.tls serves HTTPS with the configured certificate and no plain HTTP", async () => {
   const { cert, key } = certificate();
   const gateway = await startProcess({ yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n` });
   expect(gateway.url).toStartWith("https://127.0.0.1:");
@@ -56,7 +56,7 @@ test("server.tls serves HTTPS with the certificate of its files, and nothing in 
   expect(await gateway.terminate()).toBe(0);
 });
 
-test("a key that cannot be read, or is none, is named at the start", async () => {
+test("an unreadable or invalid key is named at the start", async () => {
   const { cert } = certificate();
   const missing = await runProcess({
     yaml: `server: { tls: { cert: ${cert}, key: nowhere.pem } }\n`,

@@ -37,7 +37,7 @@ async function closedAtFirst(
 }
 
 describe("a start waits", () => {
-  test("for a Postgres that is not there yet, and says so", async () => {
+  test("for a Postgres that is not reachable yet, and logs it", async () => {
     const { url, proxy } = await closedAtFirst(await freshDatabase(), 3);
     const gateway = await startProcess({
       environment: { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY },
@@ -51,7 +51,7 @@ describe("a start waits", () => {
     await proxy.close();
   });
 
-  test.skipIf(!hasRedis)(`for a Valkey that is not there yet${redisMissing}`, async () => {
+  test.skipIf(!hasRedis)(`for a Valkey that is not reachable yet${redisMissing}`, async () => {
     const redis = await startRedis();
     const { url, proxy } = await closedAtFirst(redis.url, 3);
     const gateway = await startProcess({ environment: { REDIS_URL: url } });
@@ -63,7 +63,7 @@ describe("a start waits", () => {
 });
 
 describe("a start is refused", () => {
-  test.skipIf(!hasRedis)(`by a Valkey that evicts what it was told${redisMissing}`, async () => {
+  test.skipIf(!hasRedis)(`by a Valkey with an eviction policy${redisMissing}`, async () => {
     const redis = await startRedis();
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
@@ -77,7 +77,7 @@ describe("a start is refused", () => {
   });
 
   test.each([...stores])(
-    "with another encryption key than that of the database, on $name",
+    "with another encryption key than the database's, on $name",
     async ({ open }) => {
       const { options } = await open();
       const dataDirectory = options.dataDirectory ?? temporaryDirectory();
@@ -97,7 +97,7 @@ describe("a start is refused", () => {
     },
   );
 
-  test("with another secrets key, unless it names the one before", async () => {
+  test("with another secrets key, unless the previous one is given", async () => {
     const dataDirectory = temporaryDirectory();
     const start = (secrets: Record<string, string>) => ({
       dataDirectory,

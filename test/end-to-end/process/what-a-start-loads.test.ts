@@ -81,10 +81,10 @@ const filesOf = (modules: readonly string[], folder: string): string[] =>
 
 afterAll(endProcesses);
 
-describe("a start on data that are there, with no settings", () => {
+describe("a start on existing data without settings", () => {
   const dataDirectory = temporaryDirectory();
 
-  test("loads the packages that all starts need, and none of a single feature", async () => {
+  test("loads only the packages that every start needs", async () => {
     await (await startProcess({ dataDirectory })).terminate();
     const { gateway, modules } = await startWatched({ dataDirectory });
     const loaded = await modules();
@@ -95,20 +95,20 @@ describe("a start on data that are there, with no settings", () => {
   });
 });
 
-describe("what is asked for loads its library", () => {
-  test("a settings file that says something, the reader of YAML", async () => {
+describe("a feature loads its library", () => {
+  test("a settings file with content loads the YAML parser", async () => {
     const { modules } = await startWatched({ yaml: "retention: { generations_days: 30 }\n" });
     expect(packagesOf(await modules())).toEqual([...always, "yaml"].sort());
   });
 
-  test("an archive, the client of ClickHouse", async () => {
+  test("an archive loads the ClickHouse client", async () => {
     const { modules } = await startWatched({
       environment: { CLICKHOUSE_URL: "clickhouse+http://127.0.0.1:9/records" },
     });
     expect(packagesOf(await modules())).toContain("@clickhouse/client");
   });
 
-  test("metrics, when they are read", async () => {
+  test("reading metrics loads the Prometheus client", async () => {
     const { gateway, modules } = await startWatched();
     expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("# TYPE switchyard_");
     expect(packagesOf(await modules())).toContain("prom-client");
