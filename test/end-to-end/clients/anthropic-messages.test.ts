@@ -15,18 +15,18 @@ const anthropic = (options: ConstructorParameters<typeof Anthropic>[0] = {}): An
 const hello = { max_tokens: 1024, messages: [{ role: "user" as const, content: "Hello" }] };
 const native = modelIn("anthropic-messages");
 
-describe("how the client reaches the gateway", () => {
+describe("connecting to the gateway", () => {
   test.each([
-    ["the address of the host", ""],
-    ["the address with its first path", "/api"],
-  ])("with %s", async (_, path) => {
+    ["the host's URL", ""],
+    ["the host's URL with /api", "/api"],
+  ])("works with %s", async (_, path) => {
     stage.upstream.say({ text: ["Hi."] });
     const baseURL = stage.gateway.origin + path;
     const message = await anthropic({ baseURL }).messages.create({ ...hello, model: native });
     expect(message.content).toMatchObject([{ type: "text", text: "Hi." }]);
   });
 
-  test("with a token instead of a key", async () => {
+  test("works with a token instead of a key", async () => {
     stage.upstream.say({ text: ["Hi."] });
     const client = anthropic({ apiKey: null, authToken: testLlmKey });
     expect((await client.messages.create({ ...hello, model: native })).stop_reason).toBe(
@@ -34,7 +34,7 @@ describe("how the client reaches the gateway", () => {
     );
   });
 
-  test("models are listed in its form", async () => {
+  test("models are listed in Anthropic's format", async () => {
     const models = await Array.fromAsync(anthropic().models.list());
     expect(models.map(({ id }) => id)).toContain(native);
     expect(models[0]).toMatchObject({ type: "model", display_name: expect.any(String) });
@@ -42,7 +42,7 @@ describe("how the client reaches the gateway", () => {
 });
 
 describe("a provider of the same dialect", () => {
-  test("gets the body as the client wrote it, but for the model, and the betas", async () => {
+  test("gets the client's body unchanged, except for the model, and the betas", async () => {
     stage.upstream.say({ text: ["Hi."] });
     const body = {
       ...hello,
@@ -67,7 +67,7 @@ describe("a provider of the same dialect", () => {
     expect(request?.headers.get("anthropic-beta")).toBe(betas.join(","));
   });
 
-  test("has its thoughts back as they were, also those that nobody can read", async () => {
+  test("gets its reasoning back unchanged, redacted reasoning too", async () => {
     const redacted = { type: "redacted_thinking" as const, data: "b3BhcXVl" };
     const thinking = { type: "thinking" as const, thinking: "Hm.", signature: "c2lnbmVk" };
     const use = { type: "tool_use" as const, id: "toolu_1", name: "get_weather", input: {} };
@@ -85,7 +85,7 @@ describe("a provider of the same dialect", () => {
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 
-  test("the events come in their order, with the cost on the last delta", async () => {
+  test("the events come in order, with the cost on the last delta", async () => {
     stage.upstream.say({ text: ["Hel", "lo."] });
     const stream = await anthropic().messages.create({ ...hello, model, stream: true });
     const events = (await Array.fromAsync(stream)).filter(({ type }) => String(type) !== "ping");
@@ -102,7 +102,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
   });
 
   test.each([false, true])(
-    "the tool runner goes round until there is an answer (stream: %p)",
+    "the tool runner continues until there is an answer (stream: %p)",
     async (stream) => {
       stage.upstream.say(
         { calls: [{ id: "toolu_1", name: "get_weather", arguments: { city: "Oslo" } }] },
@@ -131,7 +131,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
   );
 });
 
-test("tokens are counted by a provider of the same dialect, and estimated for others", async () => {
+test("tokens are counted by a provider of the same dialect and estimated for others", async () => {
   const { upstream } = stage;
   upstream.enqueue(json({ input_tokens: 42 }));
   const tools = [{ name: "get_weather", input_schema: { type: "object" as const } }];
@@ -157,7 +157,7 @@ test("tokens are counted by a provider of the same dialect, and estimated for ot
   }
 });
 
-test("errors are in its own envelope, with a request id", async () => {
+test("errors have Anthropic's envelope with a request id", async () => {
   const failure = await failureOf(() =>
     anthropic().messages.create({ ...hello, model: "scripted/none" }),
   );
@@ -169,7 +169,7 @@ test("errors are in its own envelope, with a request id", async () => {
   });
 });
 
-test("what is mandatory in its dialect is asked for", async () => {
+test("a missing required field returns 400", async () => {
   const { max_tokens: _, ...rest } = hello;
   const failure = await failureOf(() =>
     anthropic().messages.create({ ...rest, model: native } as typeof hello & { model: string }),

@@ -62,7 +62,7 @@ const expected = {
 describe.skipIf(missing(generators) !== "")(
   `openapi-typescript and openapi-fetch${missing(generators)}`,
   () => {
-    test("generate a client that type-checks, chats, streams, makes keys and reads credits", async () => {
+    test("generate a client that type-checks, chats, streams, creates keys and reads credits", async () => {
       const folder = temporaryDirectory();
       writeFileSync(join(folder, "openapi.json"), document);
       copyFileSync(
@@ -86,7 +86,7 @@ describe.skipIf(missing(generators) !== "")(
 describe.skipIf(missing(pythonGenerator) !== "")(
   `openapi-python-client${missing(pythonGenerator)}`,
   () => {
-    test("generates a client that chats, streams, makes keys and reads credits", async () => {
+    test("generates a client that chats, streams, creates keys and reads credits", async () => {
       const folder = temporaryDirectory();
       writeFileSync(join(folder, "openapi.json"), document);
       writeFileSync(join(folder, "config.yml"), "post_hooks: []\n");

@@ -24,7 +24,7 @@ const request = { model: "acme/large", messages: [{ role: "user" as const, conte
 const priced = { ...plainUsage, cost: 0.000016 };
 
 describe.each(["/api/v1", "/v1"] as const)("with the base URL %s", (base) => {
-  test("a whole completion, with its cost", async () => {
+  test("returns a whole completion with its cost", async () => {
     const completion = await openaiClient(gateway, { base }).chat.completions.create(request);
     expect(completion.choices[0]?.message).toMatchObject({
       role: "assistant",
@@ -35,13 +35,13 @@ describe.each(["/api/v1", "/v1"] as const)("with the base URL %s", (base) => {
     expect(completion.usage).toEqual(priced);
   });
 
-  test("the request id that the client keeps is the trace id", async () => {
+  test("the client's request id is the trace id", async () => {
     const completion = await openaiClient(gateway, { base }).chat.completions.create(request);
     expect(completion.id).toBe(`chatcmpl-${completion._request_id}`);
   });
 });
 
-test("a stream, chunk by chunk: one id, the text, and the cost on the last chunk", async () => {
+test("a stream has one id, the text, and the cost on the last chunk", async () => {
   const chunks = await Array.fromAsync(
     await openaiClient(gateway).chat.completions.create({ ...request, stream: true }),
   );
@@ -51,7 +51,7 @@ test("a stream, chunk by chunk: one id, the text, and the cost on the last chunk
 });
 
 describe("the stream helper", () => {
-  test("puts together what the whole completion says", async () => {
+  test("assembles the same as the whole completion", async () => {
     const streamed = await openaiClient(gateway)
       .chat.completions.stream(request)
       .finalChatCompletion();
@@ -63,7 +63,7 @@ describe("the stream helper", () => {
   });
 
   test.each(["finish", "after", "every", "never"] as const)(
-    "takes usage wherever the provider sends it: %s",
+    "reads usage wherever the provider sends it: %s",
     async (usageOn) => {
       upstream.enqueue((sent) => chatAnswer(sent, { usageOn }));
       const streamed = await openaiClient(gateway)
@@ -75,7 +75,7 @@ describe("the stream helper", () => {
     },
   );
 
-  test("tells its events in order and ends", async () => {
+  test("emits its events in order and ends", async () => {
     const events: string[] = [];
     const stream = openaiClient(gateway).chat.completions.stream(request);
     stream
@@ -88,7 +88,7 @@ describe("the stream helper", () => {
 });
 
 test.each(["cached", "reasoning", "audio"] as const)(
-  "usage details come through: %s",
+  "usage details are relayed: %s",
   async (name) => {
     upstream.enqueue(
       (sent) => chatAnswer(sent, { usage: usageFixtures[name] }),
@@ -103,7 +103,7 @@ test.each(["cached", "reasoning", "audio"] as const)(
   },
 );
 
-test("response headers can be read beside the data", async () => {
+test("response headers can be read with the data", async () => {
   const { response } = await openaiClient(gateway).chat.completions.create(request).withResponse();
   expect(response.headers.get("x-service-model")).toBe("acme/large");
 });

@@ -44,7 +44,7 @@ const classes: readonly [
     "unauthorized",
   ],
   [
-    "a wrong field",
+    "an invalid field",
     () => create(openaiClient(gateway), { temperature: 9 }),
     OpenAI.BadRequestError,
     "bad_request",
@@ -64,7 +64,7 @@ const classes: readonly [
 ];
 
 test.each(classes)(
-  "%s is the client's own error, with code, type, param and request id",
+  "%s throws the client's own error class, with the code and request id",
   async (_, work, kind, code) => {
     const error = await failureOf(work);
     expect(error).toBeInstanceOf(kind);
@@ -72,7 +72,7 @@ test.each(classes)(
   },
 );
 
-test("the param names the field", async () => {
+test("the error's param names the field", async () => {
   expect(await failureOf(() => create(openaiClient(gateway), { temperature: 9 }))).toMatchObject({
     status: 400,
     param: "temperature",
@@ -84,7 +84,7 @@ test.each([
   [429, OpenAI.RateLimitError],
   [500, OpenAI.InternalServerError],
   [422, OpenAI.UnprocessableEntityError],
-] as const)("an upstream's %d is the client's error of its kind", async (status, kind) => {
+] as const)("an upstream %d throws the client's matching error class", async (status, kind) => {
   upstream.enqueue(json(chatError("no"), { status }));
   const error = await failureOf(() => create(openaiClient(gateway)));
   expect(error).toBeInstanceOf(kind);
@@ -103,14 +103,14 @@ describe("retries", () => {
   const patient = (): OpenAI => openaiClient(gateway, { maxRetries: 2 });
 
   test.each([400, 401, 403, 404, 422])(
-    "are not made where x-should-retry forbids them: an upstream's %d",
+    "are not made when x-should-retry forbids them: an upstream's %d",
     async (status) => {
       upstream.enqueue(json(chatError("no"), { status }));
       expect(await sentDuring(() => create(patient()))).toBe(1);
     },
   );
 
-  test("are made where they may help, and succeed", async () => {
+  test("are made when they may help, and succeed", async () => {
     upstream.enqueue(json(chatError("no"), { status: 503 }));
     expect(
       await sentDuring(async () =>
@@ -119,7 +119,7 @@ describe("retries", () => {
     ).toBe(2);
   });
 
-  test("are not made for what the gateway refuses for good", async () => {
+  test("are not made for permanent errors of the gateway", async () => {
     expect(await sentDuring(() => create(patient(), { model: "acme/none" }))).toBe(0);
     expect(await failureOf(() => create(patient(), { temperature: 9 }))).toBeInstanceOf(
       OpenAI.BadRequestError,
@@ -128,7 +128,7 @@ describe("retries", () => {
 });
 
 describe("streams", () => {
-  test("an upstream that fails before content is an HTTP error", async () => {
+  test("an upstream failure before content is an HTTP error", async () => {
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     expect(
       await failureOf(() =>
@@ -137,7 +137,7 @@ describe("streams", () => {
     ).toBeInstanceOf(OpenAI.InternalServerError);
   });
 
-  test("an error in the middle is thrown to whoever reads", async () => {
+  test("an error after content is thrown to the reader", async () => {
     const events = chatChunks()
       .slice(0, 3)
       .map((chunk) => sse(chunk));
@@ -149,7 +149,7 @@ describe("streams", () => {
     expect(String(error)).toContain("broke");
   });
 
-  test("aborting in the middle stops the upstream, and the client goes on to work", async () => {
+  test("aborting a stream aborts the upstream request, and the client can continue", async () => {
     const gate = upstream.gate();
     const ordinal = upstream.requests.length + 1;
     const [first, ...rest] = chatStream();

@@ -47,7 +47,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("a response is found again, continued and deleted", async () => {
+test("a response can be retrieved, continued and deleted", async () => {
   const openai = client();
   upstream.script(json(chatCompletion({ text: "One." })));
   const first = await openai.responses.create({
@@ -90,7 +90,7 @@ test("a response is found again, continued and deleted", async () => {
   });
 });
 
-test("a streamed response is kept as it ended, one with store: false is not kept", async () => {
+test("a streamed response is stored as it ended, and one with store: false is not stored", async () => {
   const openai = client();
   const kept = await openai.responses.stream({ model, input: "Hi" }).finalResponse();
   const { service_metadata: _, ...record } = kept as typeof kept & { service_metadata?: unknown };
@@ -108,7 +108,7 @@ test("a streamed response is kept as it ended, one with store: false is not kept
   ).toBeInstanceOf(BadRequestError);
 });
 
-test("calls and their results go on from a stored response", async () => {
+test("a stored response with tool calls continues with their results", async () => {
   const openai = client();
   upstream.script(
     json(chatCompletion({ toolCalls: [{ id: "call_1", name: "add", arguments: '{"a":1}' }] })),
@@ -132,7 +132,7 @@ test("calls and their results go on from a stored response", async () => {
   ]);
 });
 
-test("a background response is queued, followed from any event, and charged once", async () => {
+test("a background response is queued, followed from any event and charged once", async () => {
   const openai = client();
   const gate = upstream.gate();
   upstream.script([head(), ...chunks.slice(0, 2), gate, ...chunks.slice(2), sse("[DONE]"), end()]);
@@ -161,7 +161,7 @@ test("a background response is queued, followed from any event, and charged once
   expect([ended.created_at, ...told]).toEqual([ended, ...told].map(() => queued.created_at));
 });
 
-test("a background response is cancelled, and its provider left alone", async () => {
+test("a background response can be cancelled, which aborts the provider request", async () => {
   const openai = client();
   const gate = upstream.gate();
   upstream.script([head(), ...chunks.slice(0, 2), gate]);
@@ -180,7 +180,7 @@ test("a background response is cancelled, and its provider left alone", async ()
   expect((await openai.responses.cancel(id)).status).toBe("cancelled");
 });
 
-test("a background response that a stop interrupts begins again with the next start", async () => {
+test("a background response interrupted by a stop begins again at the next start", async () => {
   const gate = upstream.gate();
   upstream.enqueue([head(), ...chunks.slice(0, 2), gate], stream(chunks));
   const queued = await client().responses.create({ model, input: "Hi", background: true });
@@ -198,7 +198,7 @@ test("a background response that a stop interrupts begins again with the next st
   });
 });
 
-test("what no provider could serve is refused before it is queued", async () => {
+test("a request that no provider can serve is refused before it is queued", async () => {
   const refused = client().responses.create({
     model: "nobody/nothing",
     input: "Hi",

@@ -38,7 +38,7 @@ const withoutRepeats = (names: readonly string[]): string[] =>
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 
-  test("a text's events come in their order, numbered without a gap", async () => {
+  test("the events of a text come in order, numbered without gaps", async () => {
     stage.upstream.say({ text: ["Hel", "lo."] });
     const stream = await openai().responses.create({ model, input: "Hello", stream: true });
     const events = await Array.fromAsync(stream);
@@ -55,7 +55,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     expect(completed.response.usage).toMatchObject({ input_tokens: 11, cost: scriptedCost });
   });
 
-  test("a call's events come in their order", async () => {
+  test("the events of a tool call come in order", async () => {
     const { upstream } = stage;
     upstream.say({ calls: [{ id: "call_1", name: "look_up", arguments: { word: "yes" } }] });
     const parameters = { type: "object", properties: { word: { type: "string" } } };
@@ -70,7 +70,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     expect(names).toEqual([...callEvents, "response.service.metadata"]);
   });
 
-  test("the strict helper is shown no event that it would throw on", async () => {
+  test("the strict helper gets no event that it would throw on", async () => {
     stage.upstream.say({ text: ["Hel", "lo."] });
     const names: string[] = [];
     const stream = openai().responses.stream({ model, input: "Hello" });
@@ -79,7 +79,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     expect(names).toEqual(textEvents);
   });
 
-  test("a grammar's tool comes back as a custom call, and its result goes on", async () => {
+  test("a grammar tool returns a custom tool call, and its result is accepted", async () => {
     const { upstream } = stage;
     const patch = "*** Begin Patch";
     const tool: OpenAI.Responses.CustomTool = { type: "custom", name: "apply_patch" };

@@ -22,7 +22,7 @@ const weather: OpenAI.ChatCompletionFunctionTool = {
 };
 
 test.each([false, true])(
-  "runTools goes once round and comes back with the answer (stream: %p)",
+  "runTools calls the tool once and returns the answer (stream: %p)",
   async (stream) => {
     const cities: string[] = [];
     const tools = [
@@ -49,7 +49,7 @@ test.each([false, true])(
   },
 );
 
-test("parallel calls keep their places, whole and streamed", async () => {
+test("parallel tool calls keep their order, whole and streamed", async () => {
   const request = { model, messages: ask("sandbox:calls=3"), tools: [weather] };
   const whole = await openai.chat.completions.create(request);
   const streamed = await openai.chat.completions.stream(request).finalChatCompletion();
@@ -63,7 +63,7 @@ test("parallel calls keep their places, whole and streamed", async () => {
   }
 });
 
-test("a custom tool and a forced choice", async () => {
+test("a custom tool can be forced", async () => {
   const custom: OpenAI.ChatCompletionCustomTool = {
     type: "custom",
     custom: { name: "apply_patch" },
@@ -118,7 +118,7 @@ test("structured output is parsed by the client", async () => {
 const pixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-test("a picture beside the text", async () => {
+test("an image is accepted with the text", async () => {
   const plain = await openai.chat.completions.create({ model, messages: ask("What is this?") });
   const seen = await openai.chat.completions.create({
     model,
@@ -136,7 +136,7 @@ test("a picture beside the text", async () => {
   expect(seen.usage?.prompt_tokens ?? 0).toBeGreaterThan(plain.usage?.prompt_tokens ?? 0);
 });
 
-test("two choices, log probabilities and reasoning through the stream helper", async () => {
+test("two choices, log probabilities and reasoning work through the stream helper", async () => {
   const two = await openai.chat.completions
     .stream({ model, messages: ask("Hi"), n: 2 })
     .finalChatCompletion();

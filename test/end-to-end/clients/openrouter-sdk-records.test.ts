@@ -64,7 +64,7 @@ async function listed(request?: { limit: number }): Promise<Readonly<Record<stri
   return found;
 }
 
-test("models.list reads the catalog, whole and in pages, and says of each model what is known", async () => {
+test("models.list reads the catalog, whole and in pages, with the known fields of each model", async () => {
   const all = await listed();
   expect(all.map(({ id }) => id)).toEqual(expect.arrayContaining(models.map(({ id }) => id)));
   expect(await listed({ limit: 2 })).toEqual(all);
@@ -90,7 +90,7 @@ test("models.list reads the catalog, whole and in pages, and says of each model 
   });
 });
 
-test("models.count counts what anybody can reach", async () => {
+test("models.count counts the publicly reachable models", async () => {
   const list = (await (await fetch(`${gateway.baseUrl}/models`)).json()) as { data: unknown[] };
   expect(await client.models.count()).toEqual({ data: { count: list.data.length } });
 });
@@ -102,7 +102,7 @@ test("providers.list reads every provider", async () => {
   );
 });
 
-test("a request's charge is in credits, in the key's record and in its generation", async () => {
+test("a request's charge is in the credits, the key's record and its generation", async () => {
   const before = (await client.credits.getCredits()).data;
   const answer = await client.chat.send({
     chatRequest: {
@@ -156,7 +156,7 @@ test("a request's charge is in credits, in the key's record and in its generatio
   expect(after["totalCredits"]).toBe(before["totalCredits"]);
 });
 
-test("requests to free models are counted by the day", async () => {
+test("requests to free models are counted per day", async () => {
   const { freeModelDailyRequests: before } = (await client.apiKeys.getCurrentKeyMetadata())
     .data as { freeModelDailyRequests: Quota };
   await client.chat.send({

@@ -20,7 +20,7 @@ const clients = [
   openrouterProvider,
 ];
 
-test("after a provider's 429 clients wait at least as long as it asks for, and ask once more", async () => {
+test("after a provider's 429 clients wait for Retry-After and retry once", async () => {
   const { upstream } = stage;
   const busy = json(wireOf("openai-chat").errorBody(429), {
     status: 429,

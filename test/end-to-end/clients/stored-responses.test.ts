@@ -25,7 +25,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 
   test.each([false, true])(
-    "a conversation goes on from a response's id (stream: %p)",
+    "a conversation continues from a response's id (stream: %p)",
     async (stream) => {
       const { responses } = openai();
       const create = (body: OpenAI.Responses.ResponseCreateParamsNonStreaming) =>
@@ -62,7 +62,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     },
   );
 
-  test("a response is retrieved as it was answered, with its input, until it is deleted", async () => {
+  test("a response is retrieved as it was returned, with its input, until it is deleted", async () => {
     const { responses } = openai();
     stage.upstream.say({ text: ["Hel", "lo."] });
     const created = await responses.create({ model, input: "Say hello." });
@@ -81,7 +81,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     );
   });
 
-  test("a background response is queued, worked on and found", async () => {
+  test("a background response is queued, processed and retrieved", async () => {
     const { responses } = openai();
     stage.upstream.say({ text: ["In the ", "end."] });
     const queued = await responses.create({ model, input: "Take your time.", background: true });
@@ -99,7 +99,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     expect(rest).toEqual(events.slice(5));
   });
 
-  test("a background response that is cancelled ends its provider's work", async () => {
+  test("cancelling a background response aborts its provider request", async () => {
     const { responses } = openai();
     const { opening, content } = wireOf(dialect);
     const ordinal = stage.upstream.requests.length + 1;
@@ -112,7 +112,7 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
   });
 });
 
-test("the strict helper follows a background stream, and takes it up where it was left", async () => {
+test("the strict helper follows a background stream and resumes it", async () => {
   const { responses } = openai();
   stage.upstream.say({ text: ["Slow ", "and ", "steady."] });
   const queued = await responses.create({
@@ -127,7 +127,7 @@ test("the strict helper follows a background stream, and takes it up where it wa
   expect(seen[0]).toBe(4);
 });
 
-test("what is not stored cannot be continued or retrieved", async () => {
+test("a response that is not stored cannot be continued or retrieved", async () => {
   const { responses } = openai();
   const model = modelIn("openai-chat");
   stage.upstream.say({ text: ["Hello."] });
@@ -143,7 +143,7 @@ test("what is not stored cannot be continued or retrieved", async () => {
   });
 });
 
-test("a background response that fails says why", async () => {
+test("a failed background response has the reason", async () => {
   const { responses } = openai();
   const model = modelIn("openai-chat");
   stage.upstream.enqueue(json(wireOf("openai-chat").errorBody(400), { status: 400 }));

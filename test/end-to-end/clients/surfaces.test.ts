@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 
 describe("openai", () => {
-  test("embeddings.create decodes what it asks for in base64 without being told", async () => {
+  test("embeddings.create decodes the base64 that it requests by default", async () => {
     const { data, usage } = await openaiClient(gateway).embeddings.create({
       model: embeddingModel,
       input: ["one two", "three"],
@@ -58,7 +58,7 @@ describe("openai", () => {
     ).toEqual(expected[0] as number[]);
   });
 
-  test("moderations.create, with OpenAI's model and without one", async () => {
+  test("moderations.create, with OpenAI's model and without a model", async () => {
     for (const model of ["omni-moderation-latest", undefined]) {
       const { results, id } = await openaiClient(gateway).moderations.create({
         input: ["I will kill you", "hello"],
@@ -72,7 +72,7 @@ describe("openai", () => {
     }
   });
 
-  test("errors are its own", async () => {
+  test("errors have its own error class", async () => {
     const error = await failureOf(() =>
       openaiClient(gateway).embeddings.create({ model: "sandbox/none", input: "x" }),
     );
@@ -151,7 +151,7 @@ describe("AI SDK", () => {
     createCohere({ baseURL: gateway.origin + base, apiKey: testLlmKey }).reranking(rerankModel);
 
   test.each(["/api/v1", "/v1", "/v2"])(
-    "rerank with Cohere's provider at %s: texts and objects, the best first",
+    "rerank with Cohere's provider at %s: texts and objects, best first",
     async (base) => {
       const { ranking, originalDocuments, response } = await rerank({
         model: reranking(base),
@@ -177,7 +177,7 @@ describe("AI SDK", () => {
     },
   );
 
-  test("errors of a ranking are its own", async () => {
+  test("errors of a rerank have its own error class", async () => {
     const model = createCohere({ baseURL: gateway.baseUrl, apiKey: "sk-svc-v1-nobody" }).reranking(
       rerankModel,
     );
@@ -243,7 +243,7 @@ describe("cohere-ai", () => {
     );
   });
 
-  test("errors are its own, and say what the gateway says", async () => {
+  test("errors have its own error class with the gateway's message", async () => {
     const wrong = await failureOf(() =>
       client().rerank({ model: embeddingModel, query: "q", documents: ["d"] }, { maxRetries: 0 }),
     );
