@@ -42,7 +42,7 @@ const job = (options: Partial<ClosedLoopJob> = {}): ClosedLoopJob => ({
   ...options,
 });
 
-describe("the load generator against the mock", () => {
+describe("the load generator with the mock upstream", () => {
   test("counts 300 requests on both sides and times each of them", async () => {
     const before = mock.stats().requests;
     const result = await runClosedLoop(job());
@@ -54,19 +54,19 @@ describe("the load generator against the mock", () => {
     expect(result.latency.p99Us).toBeLessThanOrEqual(result.latency.maxUs);
   });
 
-  test("sends bodies of a megabyte whole", async () => {
+  test("sends one-megabyte bodies in full", async () => {
     const large = target({ bodyBytes: 1_000_000 });
     const result = await runClosedLoop(job({ target: large, connections: 3, maxRequests: 9 }));
     expect(result).toMatchObject({ completed: 9, errors: 0 });
   });
 
-  test("counts every event of streams that come at once", async () => {
+  test("counts every event of parallel streams", async () => {
     const result = await runClosedLoop(job({ target: target({ stream: true }), maxRequests: 40 }));
     expect(result).toMatchObject({ completed: 40, errors: 0, events: 40 * eventsPerStream });
     expect(result.firstByte.count).toBe(40);
   });
 
-  test("reads the sending time of paced events", async () => {
+  test("reads the send time of paced events", async () => {
     const paced = target({ stream: true, model: "paced" });
     const result = await runClosedLoop(job({ target: paced, connections: 2, maxRequests: 2 }));
     expect(result).toMatchObject({ completed: 2, errors: 0, events: 2 * eventsPerStream });
@@ -75,13 +75,13 @@ describe("the load generator against the mock", () => {
     expect(mock.stats().openStreams).toBe(0);
   });
 
-  test("keeps to a rate", async () => {
+  test("keeps to a request rate", async () => {
     const result = await runClosedLoop(job({ ratePerSecond: 2_000, maxRequests: 50 }));
     expect(result).toMatchObject({ completed: 50, errors: 0 });
     expect(result.durationMs).toBeGreaterThan(20);
   });
 
-  test("says what went wrong instead of a number", async () => {
+  test("reports the error instead of a figure", async () => {
     const refuse = (): Response => new Response("no credit left", { status: 402 });
     const refusing = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: refuse });
     const result = await runClosedLoop(
@@ -95,7 +95,7 @@ describe("the load generator against the mock", () => {
     });
   });
 
-  test("holds quiet streams open until they are closed, and the mock sees them go", async () => {
+  test("holds idle streams open until they are closed, and the mock sees them close", async () => {
     const held = await openStreams({
       kind: "open-streams",
       target: target({ stream: true, model: "quiet" }),
@@ -110,14 +110,14 @@ describe("the load generator against the mock", () => {
   });
 });
 
-describe("bodies", () => {
+describe("request and response bodies", () => {
   test.each([1_000, 100_000, 1_000_000])("of %i bytes have that size", (bodyBytes) => {
     const body = chatBody({ model: "mock/large", stream: true, bodyBytes });
     expect(Buffer.byteLength(body)).toBe(bodyBytes);
     expect(JSON.parse(body)).toMatchObject({ model: "mock/large", stream: true });
   });
 
-  test("of the mock are a chat completion of some 700 bytes with usage", () => {
+  test("of the mock are a chat completion of about 700 bytes with usage", () => {
     const text = completionResponse.toString();
     const body = text.slice(text.indexOf("\r\n\r\n") + 4);
     expect(body.length).toBeGreaterThan(650);
@@ -152,14 +152,14 @@ describe("the response reader", () => {
     expect(readInPieces(Buffer.concat([wholeStream, completionResponse]), size)).toEqual(whole);
   });
 
-  test("refuses what is no response", () => {
+  test("throws on bytes that are not an HTTP response", () => {
     expect(() => readInPieces(Buffer.from("SSH-2.0-x\r\n\r\n"), 100)).toThrow(
       "no HTTP/1.1 response",
     );
   });
 });
 
-describe("the histogram", () => {
+describe("the latency histogram", () => {
   test("is exact below 128 microseconds", () => {
     const histogram = new LatencyHistogram();
     for (let value = 1; value <= 100; value += 1) histogram.record(value);
@@ -174,14 +174,14 @@ describe("the histogram", () => {
   });
 
   const samples = [128, 129, 255, 256, 1_000, 12_345, 999_999, 2 ** 31 - 1];
-  test.each(samples)("finds %i again within 0.8 per cent", (value) => {
+  test.each(samples)("returns %i within 0.8 per cent", (value) => {
     const histogram = new LatencyHistogram();
     histogram.record(value);
     histogram.record(2 ** 31 - 1);
     expect(Math.abs(histogram.quantileUs(0.5) - value) / value).toBeLessThanOrEqual(0.008);
   });
 
-  test("orders quantiles of a skewed set as sorting does", () => {
+  test("returns the same quantiles as sorting for skewed values", () => {
     const histogram = new LatencyHistogram();
     const values = Array.from({ length: 5_000 }, (_, index) =>
       Math.round(50 + ((index * 7919) % 5_000 ** 1.1)),
@@ -210,7 +210,7 @@ describe("the histogram", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("process figures", () => {
-  test("of this process are there", () => {
+  test("of this process are available", () => {
     expect(processTree(process.pid)).toContain(process.pid);
     expect(cpuTimeMs([process.pid])).toBeGreaterThan(0);
     const memory = memoryOf([process.pid]);
@@ -218,14 +218,14 @@ describe.skipIf(process.platform !== "linux")("process figures", () => {
     expect(memory?.pssKb).toBeLessThanOrEqual((memory?.rssKb ?? 0) + 1_000);
   });
 
-  test("of a process that is gone are absent", () => {
+  test("of a process that has ended are undefined", () => {
     expect(cpuTimeMs([2 ** 22 + 1])).toBeUndefined();
     expect(memoryOf([2 ** 22 + 1])).toBeUndefined();
   });
 });
 
-describe("a plan", () => {
-  test("measures the scenarios whose names were asked for, as often as was asked, in as much time", () => {
+describe("a benchmark plan", () => {
+  test("measures the named scenarios for the requested rounds, in proportional time", () => {
     const { scenarios, rounds, budgetMs } = adjustedPlan(fullPlan, {
       rounds: 6,
       names: ["1 KB", "stream paced, 50/s"],
@@ -240,7 +240,7 @@ describe("a plan", () => {
     expect({ rounds, budgetMs }).toEqual({ rounds: 6, budgetMs: 2 * fullPlan.budgetMs });
   });
 
-  test("is the plan itself where nothing was asked for", () => {
+  test("is unchanged without options", () => {
     expect(adjustedPlan(fullPlan, { rounds: undefined, names: [] })).toEqual(fullPlan);
   });
 
@@ -274,7 +274,7 @@ describe("figures", () => {
   const [, scenario] = fullPlan.scenarios;
   if (scenario === undefined) throw new Error("the plan has no scenarios");
 
-  test("of a window are rates, CPU time a request and latencies against the baseline", () => {
+  test("of a window are rates, CPU time per request and latencies against the baseline", () => {
     expect(
       figuresOf(scenario, { result: window(10_000, 300), baseline: window(50_000, 100) }),
     ).toMatchObject({
@@ -286,7 +286,7 @@ describe("figures", () => {
     });
   });
 
-  test("leave CPU time out where the ticks are too coarse", () => {
+  test("leave out the CPU time when the clock ticks are too coarse", () => {
     expect(
       figuresOf(scenario, { result: window(10_000, 300, 40), baseline: undefined }),
     ).toMatchObject({ cpuUsPerRequest: undefined });
@@ -309,7 +309,7 @@ describe("figures", () => {
     expect(median([4, 1, 2, 3])).toBe(2.5);
   });
 
-  test("are shown in aligned columns with ratios, and failures in words", () => {
+  test("are printed in aligned columns with ratios, and failures as text", () => {
     const peer = (name: string, completed: number): PeerResults => ({
       name,
       version: "1",

@@ -24,7 +24,7 @@ const start = (file: string) =>
 test.each([
   ["connect-app.ts", ['You wrote: "Hello"']],
   ["connect-agent.ts", ["tools: list_models, ", "get_credits", 'credits: {"balance":']],
-])("%s opens a page, and is connected once a person approves", async (file, expected) => {
+])("%s opens a page and is connected once a person approves", async (file, expected) => {
   const child = start(file);
   const { match, rest } = await firstMatch(child.stdout, /^Open \S+$/m);
   expect((await approveAt(people.owner, match.slice("Open ".length))).status).toBe(200);
@@ -33,7 +33,7 @@ test.each([
   expect(await child.exited).toBe(0);
 });
 
-test("connect-cli.ts shows a code, and is connected once a person approves it", async () => {
+test("connect-cli.ts shows a code and is connected once a person approves it", async () => {
   const child = start("connect-cli.ts");
   const { match, rest } = await firstMatch(child.stdout, /[A-Z]{4}-[A-Z]{4}$/m);
   expect((await decideDevice(people.owner, match)).status).toBe(200);

@@ -47,35 +47,32 @@ test.each([
   ["ocr.ts", ["# Invoice 1042", "| Wagons | 12 | 340.00 |", "read by switchyard/ocr-eng-1"]],
   ["documents.ts", ["# report.pdf", "pages: 2"]],
   ["chat-tools.ts", ['name: "weather"', 'The tool returned: "4 degrees, rain"']],
-])("%s runs as it stands", async (file, expected) => {
+])("%s runs unchanged", async (file, expected) => {
   const output = await outputOf([process.execPath, join(import.meta.dir, file)]);
   for (const text of expected) expect(output).toContain(text);
 });
 
 const curlMissing = Bun.which("curl") === null ? " (missing: curl)" : "";
 
-test.skipIf(Bun.which("curl") === null)(`chat.sh runs as it stands${curlMissing}`, async () => {
+test.skipIf(Bun.which("curl") === null)(`chat.sh runs unchanged${curlMissing}`, async () => {
   expect(JSON.parse(await outputOf(["bash", "chat.sh"]))).toMatchObject({
     object: "chat.completion",
     usage: { cost: 0 },
   });
 });
 
-test.skipIf(Bun.which("curl") === null)(
-  `decisions.sh runs as it stands${curlMissing}`,
-  async () => {
-    expect(JSON.parse(await outputOf(["sh", "decisions.sh"]))).toMatchObject({
-      answers: {
-        refund: { type: "noul" },
-        team: { choice: "billing" },
-        anger: { legend: { 0: "calm" } },
-      },
-      usage: { cost: 0 },
-    });
-  },
-);
+test.skipIf(Bun.which("curl") === null)(`decisions.sh runs unchanged${curlMissing}`, async () => {
+  expect(JSON.parse(await outputOf(["sh", "decisions.sh"]))).toMatchObject({
+    answers: {
+      refund: { type: "noul" },
+      team: { choice: "billing" },
+      anger: { legend: { 0: "calm" } },
+    },
+    usage: { cost: 0 },
+  });
+});
 
-test("opencode.json names a model that is served, with the limits that it has", async () => {
+test("opencode.json names a served model with its actual limits", async () => {
   const [id = "", settings] = Object.entries(opencode.provider.switchyard.models)[0] ?? [];
   expect(opencode.model).toBe(`switchyard/${id}`);
   const model = (await (await gateway.get(`/models/${encodeURIComponent(id)}`)).json()) as {

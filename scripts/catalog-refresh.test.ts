@@ -48,7 +48,7 @@ const inputPrice = (): string | undefined =>
     .parse(JSON.parse(readFileSync(outputPath(), "utf8")))
     .rows.find(({ provider }) => provider === "groq")?.prices?.input;
 
-test("writes the facts and says what came", async () => {
+test("writes the facts and lists what was added", async () => {
   const result = await refresh(sourceWith(1));
   expect(result.ok).toBe(true);
   expect(result.lines[0]).toMatch(/^models\.dev .*, 2026-12-01: \d+ models, \d+ rows$/);
@@ -68,13 +68,13 @@ test("the same source again changes nothing", async () => {
   expect(readFileSync(outputPath(), "utf8")).toBe(text);
 });
 
-test("a small move passes", async () => {
+test("a small price change is accepted", async () => {
   await refresh(sourceWith(1));
   expect((await refresh(sourceWith(1.5))).lines).toContain("changed: 1");
   expect(inputPrice()).toBe("1.5");
 });
 
-test("a large move is refused with its reason, and passes when it is accepted", async () => {
+test("a large price change is refused with its reason, and accepted with acceptPriceMoves", async () => {
   await refresh(sourceWith(1));
   const refused = await refresh(sourceWith(1.6));
   expect(refused.ok).toBe(false);
@@ -84,15 +84,15 @@ test("a large move is refused with its reason, and passes when it is accepted", 
   expect(inputPrice()).toBe("1.6");
 });
 
-describe("refuses and leaves the file as it was", () => {
+describe("refuses the source and leaves the file unchanged for", () => {
   test.each<[string, unknown, RegExp]>([
-    ["text that is no JSON", "<html>", /^refused: /],
+    ["text that is not JSON", "<html>", /^refused: /],
     [
-      "a shape that it does not know",
+      "an unknown shape",
       { groq: { id: "groq", name: "Groq", models: { m: { id: 1 } } } },
       /models\.m\.id/,
     ],
-    ["nothing at all", {}, /no providers/],
+    ["an empty object", {}, /no providers/],
   ])("%s", async (_, source, reason) => {
     await refresh(sourceWith(1));
     const result = await refresh(source);
@@ -101,7 +101,7 @@ describe("refuses and leaves the file as it was", () => {
     expect(inputPrice()).toBe("1");
   });
 
-  test("a source that is not there", async () => {
+  test("a missing source", async () => {
     const result = await refreshCatalog({
       source: join(directory, "nowhere.json"),
       outputPath: outputPath(),
@@ -113,7 +113,7 @@ describe("refuses and leaves the file as it was", () => {
   });
 });
 
-test("reads from a URL, and refuses an error page", async () => {
+test("reads from a URL and refuses an error page", async () => {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -135,7 +135,7 @@ test("reads from a URL, and refuses an error page", async () => {
   await server.stop(true);
 });
 
-test("the command writes the file that it is told to", () => {
+test("the command writes the file given by --output", () => {
   const path = join(directory, "source.json");
   writeFileSync(path, JSON.stringify(sourceWith(1)));
   const run = Bun.spawnSync([
@@ -147,7 +147,7 @@ test("the command writes the file that it is told to", () => {
   expect([run.exitCode, inputPrice()]).toEqual([0, "1"]);
 });
 
-test("the command ends with 1 when it refuses", () => {
+test("the command exits with 1 when it refuses", () => {
   const path = join(directory, "bad.json");
   writeFileSync(path, "{}");
   const run = Bun.spawnSync([process.execPath, join(import.meta.dir, "catalog-refresh.ts"), path]);

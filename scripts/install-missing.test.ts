@@ -55,14 +55,14 @@ const calls = (): string[] =>
 
 const running = "ci --no-audit --no-fund --loglevel=error --omit=dev";
 
-test("installs what is locked on the first run, and nothing on the next ones", () => {
+test("installs the locked packages on the first run, and nothing on the next ones", () => {
   expect(run()).toMatchObject({ status: 0, output: expect.stringContaining("installing") });
   expect(run()).toEqual({ status: 0, output: "" });
   expect(run()).toEqual({ status: 0, output: "" });
   expect(calls()).toEqual([running]);
 });
 
-test("adds what tests need only for tests, and keeps it for later starts", () => {
+test("adds packages for tests only with --tests, and keeps them for later starts", () => {
   run();
   expect(run({}, "--tests")).toMatchObject({
     status: 0,
@@ -73,7 +73,7 @@ test("adds what tests need only for tests, and keeps it for later starts", () =>
   expect(calls()).toEqual([running, "ci --no-audit --no-fund --loglevel=error --include=dev"]);
 });
 
-test("installs again once the lock file has changed, or the modules are gone", () => {
+test("installs again once the lock file has changed or the modules are gone", () => {
   run();
   writeFileSync(join(root, "package-lock.json"), '{"lockfileVersion":3,"packages":{}}');
   run();
@@ -83,7 +83,7 @@ test("installs again once the lock file has changed, or the modules are gone", (
   expect(calls()).toHaveLength(3);
 });
 
-test("hands on npm's failure, and tries again on the next run", () => {
+test("passes on npm's failure and tries again on the next run", () => {
   expect(run({ NPM_FAILS: "npm error something else" })).toMatchObject({
     status: 7,
     output: expect.stringMatching(
@@ -95,7 +95,7 @@ test("hands on npm's failure, and tries again on the next run", () => {
   expect(calls()).toHaveLength(2);
 });
 
-test("says in one sentence that the registry cannot be reached", () => {
+test("reports an unreachable registry in one sentence", () => {
   const complaint = "npm error code ENOTFOUND\nnpm error network request to the registry failed";
   const { status, output } = run({ NPM_FAILS: complaint });
   expect(status).toBe(7);
@@ -106,7 +106,7 @@ test("says in one sentence that the registry cannot be reached", () => {
   ]);
 });
 
-test("says in one sentence that Node is too old, and installs nothing", () => {
+test("reports an outdated Node in one sentence and installs nothing", () => {
   writeFileSync(
     join(root, "old.cjs"),
     'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } });',
@@ -119,7 +119,7 @@ test("says in one sentence that Node is too old, and installs nothing", () => {
   expect(calls()).toEqual([]);
 });
 
-const shows = "shows its progress where it runs in a terminal";
+const shows = "shows its progress when it runs in a terminal";
 test.skipIf(Bun.which("script") === null)(
   Bun.which("script") === null ? `${shows} (missing: script)` : shows,
   () => {

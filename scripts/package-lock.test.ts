@@ -16,7 +16,7 @@ const entries = Object.entries(lock.packages as Record<string, Entry>);
 // npm leaves out of the lock what a registry does not offer for this machine, and `npm ci` then
 // refuses the lock on every machine: such packages of other platforms are entered by hand, with
 // version, os and cpu.
-test("every optional package that another one names stands in the lock", () => {
+test("every optional package that another one names is in the lock file", () => {
   const known = new Set(
     entries.map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)),
   );
@@ -26,12 +26,12 @@ test("every optional package that another one names stands in the lock", () => {
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test("nothing in the lock says which registry it came from", () => {
+test("no entry of the lock file names its registry", () => {
   expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
 });
 
 // `npm start` installs without the packages of tests.
-test("what runs imports no package that only tests install", () => {
+test("src, dashboard and scripts import no package that only tests install", () => {
   const root = join(import.meta.dir, "..");
   const sources = ["src", "dashboard/src", "scripts"]
     .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(root)])

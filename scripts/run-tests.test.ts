@@ -43,7 +43,7 @@ function run(...parameters: string[]): { status: number; lines: string[] } {
   return { status: exitCode, lines: stdout.toString().trimEnd().split("\n") };
 }
 
-describe("the last line and the exit code", () => {
+describe("the last line and the exit code for", () => {
   const cases: Record<string, { bun?: string; tsc?: string; line: string; status: number }> = {
     "all passed": {
       bun: "echo ' 12 pass\n 0 fail\nRan 12 tests' >&2",
@@ -65,32 +65,32 @@ describe("the last line and the exit code", () => {
       line: "12 passed, 1 failed",
       status: 1,
     },
-    "a summary in colours": {
+    "a coloured summary": {
       bun: "printf '\\033[32m 12 pass\\033[0m\\n 0 fail\\n' >&2",
       line: "12 passed, 0 failed",
       status: 0,
     },
-    "a run that was cut off": {
+    "a truncated run": {
       bun: "echo '(pass) one'; kill -9 $$",
       line: "0 passed, 1 failed",
       status: 1,
     },
-    "a run that ended badly without a reason": {
+    "a failed run without a reason": {
       bun: "echo ' 5 pass\n 0 fail' >&2; exit 1",
       line: "5 passed, 1 failed",
       status: 1,
     },
-    "nothing that ran": {
+    "a run without tests": {
       bun: "echo ' 0 pass\n 0 fail' >&2",
       line: "0 passed, 0 failed",
       status: 1,
     },
-    "types that are wrong": {
+    "type errors": {
       tsc: "echo 'x.ts(1,1): error TS1'; exit 2",
       line: "1 passed, 1 failed",
       status: 1,
     },
-    "a test that prints a summary of its own": {
+    "a test that prints its own summary": {
       bun: "echo ' 99 pass' >&2; echo ' 2 pass\n 0 fail' >&2",
       line: "2 passed, 0 failed",
       status: 0,
@@ -106,18 +106,18 @@ describe("the last line and the exit code", () => {
 });
 
 describe("what is run", () => {
-  test("every folder with tests, a minute for each test", () => {
+  test("every folder with tests, with a minute for each test", () => {
     run();
     expect(argumentsOf("tsc")).toBe(`--noEmit -p ${root}/`);
     expect(argumentsOf("bun")).toBe("test --timeout 60000 ./src ./test ./scripts");
   });
 
-  test("what is named instead, with further options", () => {
+  test("the named paths instead, with further options", () => {
     run("src/account", "-t", "a name", "--bail");
     expect(argumentsOf("bun")).toBe("test --timeout 60000 src/account -t a name --bail");
   });
 
-  test("every folder where only options are named, and another time limit where one is", () => {
+  test("every folder when only options are given, and a given time limit", () => {
     run("--bail", "--timeout=5");
     expect(argumentsOf("bun")).toBe("test ./src ./test ./scripts --bail --timeout=5");
   });

@@ -22,7 +22,7 @@ afterAll(() => {
 describe("the id of an answer", () => {
   const event = (id: string): string => `data: ${JSON.stringify({ id, choices: [] })}\n\n`;
 
-  test("is read from whole answers and from streams that ended", () => {
+  test("is read from whole answers and from complete streams", () => {
     expect(answerId('{"id":"chatcmpl-1","usage":{"total_tokens":3}}')).toBe("chatcmpl-1");
     expect(answerId(`${event("chatcmpl-2")}data: [DONE]\n\n`)).toBe("chatcmpl-2");
     expect(answerId(`${event("chatcmpl-2")}data: [DONE]\n\n`.replaceAll("\n", "\r\n"))).toBe(
@@ -33,16 +33,16 @@ describe("the id of an answer", () => {
   test.each([
     ["a stream without its end", event("chatcmpl-3")],
     ["a stream with an error", `${event("chatcmpl-3")}data: {"error":{}}\n\ndata: [DONE]\n\n`],
-    ["a stream of nothing", "data: [DONE]\n\n"],
+    ["a stream without events", "data: [DONE]\n\n"],
     ["an answer without usage", '{"id":"chatcmpl-3"}'],
-    ["an answer that is cut off", '{"id":"chatcmpl-3","usage":{'],
+    ["a truncated answer", '{"id":"chatcmpl-3","usage":{'],
     ["an error", '{"error":{"message":"no"}}'],
     ["nothing", ""],
-  ])("is not that of %s", (_, text) => expect(answerId(text)).toBeUndefined());
+  ])("is not read from %s", (_, text) => expect(answerId(text)).toBeUndefined());
 });
 
-describe("books and answers", () => {
-  test("that agree differ in nothing", () => {
+describe("comparing books with answers", () => {
+  test("finds no difference when they agree", () => {
     expect(compareBooks(["a", "b"], ["b", "a"])).toEqual({
       rows: 2,
       lost: 0,
@@ -51,7 +51,7 @@ describe("books and answers", () => {
     });
   });
 
-  test("that differ are counted by what is wrong", () => {
+  test("counts lost, duplicate and unseen answers", () => {
     expect(compareBooks(["a", "b", "c"], ["a", "a", "a", "x", "c", "c"])).toEqual({
       rows: 6,
       lost: 1,
@@ -61,7 +61,7 @@ describe("books and answers", () => {
   });
 });
 
-describe("clients", () => {
+describe("load clients", () => {
   test("count each answer of the upstream once, whole and streamed", async () => {
     const before = upstream.requests();
     const clients = new Clients(direct, upstream.port);
@@ -73,7 +73,7 @@ describe("clients", () => {
     expect(clients.answers.length).toBe(upstream.requests() - before);
   });
 
-  test("count what is answered otherwise, and go on where the gateway has come back", async () => {
+  test("count failed answers and continue once the gateway is back", async () => {
     const refusing = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
@@ -99,7 +99,7 @@ describe("a collector of LiteLLM's records", () => {
     expect(collectedIds(`${line}\n\n[{"id":"c","status":"success"}]\n`)).toEqual(["a", "c"]);
   });
 
-  test("keeps what it is sent, and nothing while it refuses", async () => {
+  test("stores what it receives, and nothing while it refuses", async () => {
     const collector = new SpendCollector();
     expect(await collector.readIds(directory)).toEqual([]);
     const url = collector.listen(directory);

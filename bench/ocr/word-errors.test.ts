@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { wordErrors, wordsOf } from "./word-errors.ts";
 
-test("Markdown's marks are no words", () => {
+test("Markdown syntax is not counted as words", () => {
   expect(wordsOf("# A title\n\n- one \\<b>\n\n| a | b |\n| --- | --- |\n| 1.50 | x |")).toEqual([
     "A",
     "title",
@@ -22,6 +22,6 @@ test.each([
   ["one two three", "three two one", 2],
   ["one two three", "", 3],
   ["", "one", 1],
-])("%p read as %p", (expected, read, errors) => {
+])("%p read as %p counts the word errors", (expected, read, errors) => {
   expect(wordErrors(wordsOf(expected), wordsOf(read))).toBe(errors);
 });

@@ -24,7 +24,7 @@ describe("figures of a turn", () => {
     });
   });
 
-  test("are none where requests failed", () => {
+  test("throw when requests failed", () => {
     expect(() => turnFigures([result(1, 1), result(0, 0, 3)], [], [])).toThrow(
       "3 failed: status 503: no",
     );
@@ -71,6 +71,6 @@ test("the table has medians, and ratios turn by turn", () => {
   ]);
 });
 
-test.skipIf(process.platform !== "linux")("a process knows which one started it", () => {
+test.skipIf(process.platform !== "linux")("parentOf returns the parent of a process", () => {
   expect(parentOf(process.pid)).toBe(process.ppid);
 });
