@@ -21,7 +21,7 @@ const testWith = (program: string) => (Bun.which(program) === null ? test.skip :
 
 const isMissing = (name: string): string => (Bun.which(name) === null ? ` (missing: ${name})` : "");
 
-describe("metrics that alerts and dashboards name", () => {
+describe("metrics in alerts and dashboards exist", () => {
   const zero = (): number => 0;
   const gauges = {
     requestsInFlight: new GaugeCell(),
@@ -52,7 +52,7 @@ describe("metrics that alerts and dashboards name", () => {
 describe("the image", () => {
   const lines = text("Dockerfile").split("\n");
 
-  test("copies what is in the checkout, and runs as nobody in particular", () => {
+  test("copies only files of the checkout and runs as an unprivileged user", () => {
     const sources = lines.flatMap(
       (line) => /^COPY (?!--from)(.+)$/.exec(line)?.[1]?.split(" ").slice(0, -1) ?? [],
     );
@@ -62,7 +62,7 @@ describe("the image", () => {
     expect(lines).toContain("USER 10001:10001");
   });
 
-  test("is started with the environment that npm start has", () => {
+  test("is started with the environment of npm start", () => {
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
@@ -75,7 +75,7 @@ describe("the image", () => {
   });
 });
 
-test("compose files are YAML whose files exist", () => {
+test("compose files are valid YAML and name existing files", () => {
   for (const name of ["one.yaml", "cluster.yaml"]) {
     const { services, configs = {} } = parse(text(`compose/${name}`), { merge: true }) as {
       services: Record<string, unknown>;
@@ -87,10 +87,10 @@ test("compose files are YAML whose files exist", () => {
   }
 });
 
-describe("the chart", () => {
+describe("the Helm chart", () => {
   const chart = "deploy/helm/switchyard";
 
-  test("its templates are there, one for each kind of thing", () => {
+  test("has one template for each kind of object", () => {
     expect(readdirSync(join(root, chart, "templates")).sort()).toEqual([
       "NOTES.txt",
       "_helpers.tpl",
@@ -102,7 +102,7 @@ describe("the chart", () => {
     ]);
   });
 
-  testWith("helm")(`lints, and renders every object${isMissing("helm")}`, () => {
+  testWith("helm")(`lints and renders every object${isMissing("helm")}`, () => {
     expect(run("helm", "lint", "--strict", chart)).toMatchObject({ exitCode: 0 });
     const everything = [
       "--set",
@@ -148,11 +148,14 @@ describe("the chart", () => {
   });
 });
 
-testWith("promtool")(`alert rules hold, and fire when they should${isMissing("promtool")}`, () => {
-  expect(run("promtool", "check", "rules", "deploy/prometheus/alerts.yaml")).toMatchObject({
-    exitCode: 0,
-  });
-  expect(run("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml")).toMatchObject({
-    exitCode: 0,
-  });
-});
+testWith("promtool")(
+  `alert rules are valid and fire when they should${isMissing("promtool")}`,
+  () => {
+    expect(run("promtool", "check", "rules", "deploy/prometheus/alerts.yaml")).toMatchObject({
+      exitCode: 0,
+    });
+    expect(run("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml")).toMatchObject({
+      exitCode: 0,
+    });
+  },
+);

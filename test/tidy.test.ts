@@ -11,7 +11,7 @@ test.each(rules.map((rule) => [rule.name, rule] as const))("%s", (_, rule) => {
   if (problems.length > 0) throw new Error(`\n${problems.join("\n")}`);
 });
 
-test("every allowance belongs to a rule, and large files say why", () => {
+test("every allowance belongs to a rule, and large files have a reason", () => {
   const names = rules.map(({ name }) => name);
   expect(Object.keys(ratchet).filter((name) => !names.includes(name))).toEqual([]);
   const large = Object.entries((ratchet as Ratchet)["file size"] ?? {});

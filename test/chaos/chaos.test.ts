@@ -8,7 +8,7 @@ afterAll(endProcesses);
 
 describe.skipIf(!hasRedis)(`failure modes under load on three gateways${redisMissing}`, () => {
   test.each(scenarios.filter(({ quick, on }) => quick === true && on.includes("three nodes")))(
-    "$name: nothing lost, double, free or held",
+    "$name: nothing lost, charged twice, served free or left held",
     async (scenario) => {
       const result = await runScenario(scenario, "three nodes");
       console.log(JSON.stringify(result));

@@ -47,7 +47,7 @@ const within =
   (entry: Try): boolean =>
     fromMs <= entry.fromMs && entry.untilMs < untilMs;
 
-describe("two hours with ten providers, of which one or two are always in trouble", () => {
+describe("two hours with ten providers, one or two of which always have faults", () => {
   const random = seeded(4);
   const lengthMs = 120 * minuteMs;
   const faults = drawFaults(providers, { random, lengthMs });
@@ -74,7 +74,7 @@ describe("two hours with ten providers, of which one or two are always in troubl
     tries = triesOf(seen.asked);
   }, 240_000);
 
-  test("callers see more than 99.9 % availability while providers fall to a half and below", () => {
+  test("callers see more than 99.9 % availability while providers fall to half and below", () => {
     expect(seen.asked.length).toBeGreaterThan(25_000);
     expect(availability(seen)).toBeGreaterThan(0.999);
     const shares = faults.map((fault) => {
@@ -95,7 +95,7 @@ describe("two hours with ten providers, of which one or two are always in troubl
     expect(tries.length / seen.asked.length).toBeLessThan(1.1);
   });
 
-  test("one that recovers is back within its window: healthy, and asked first again", () => {
+  test("a recovered provider is healthy and tried first again within its window", () => {
     const undisturbed = faults.filter(
       ({ provider, untilMs }) =>
         !faults.some(
@@ -128,7 +128,7 @@ describe("two hours with ten providers, of which one or two are always in troubl
     }
   });
 
-  test("what came and went was told as events, and ends well", () => {
+  test("outages and recoveries are reported as events, and every provider ends healthy", () => {
     expect(seen.events).toHaveLength(50);
     const last = new Map(seen.events.toReversed().map(({ upstream_id: id, to }) => [id, to]));
     expect([...last.values()].every((status) => status === "healthy")).toBe(true);
@@ -137,7 +137,7 @@ describe("two hours with ten providers, of which one or two are always in troubl
   });
 });
 
-describe("nine of ten providers cannot be reached for a minute and a half, while every caller asks for the cheapest first", () => {
+describe("nine of ten providers unreachable for 90 seconds, while callers prefer the cheapest", () => {
   const fault = {
     name: "it cannot be reached",
     fromMs: 10 * secondMs,
@@ -161,7 +161,7 @@ describe("nine of ten providers cannot be reached for a minute and a half, while
 
   test("every caller is answered by the tenth", () => expect(availability(seen)).toBe(1));
 
-  test("each of the nine gets its budget of fallbacks before it is quarantined, not one of every request", () => {
+  test("each of the nine gets only its budget of fallbacks before it is quarantined", () => {
     const seconds = (2 * healthThresholds.quarantineRowMs) / secondMs;
     for (const id of providers.slice(1, -1)) {
       const fallbacks = tries.filter(({ provider, fallback }) => provider === id && fallback);
@@ -172,7 +172,7 @@ describe("nine of ten providers cannot be reached for a minute and a half, while
     }
   });
 
-  test("the cheapest is asked first by everybody only until it is quarantined", () => {
+  test("the cheapest is tried first only until it is quarantined", () => {
     const firsts = tries.filter(({ provider, fallback }) => provider === "p0" && !fallback);
     expect(firsts.length).toBeLessThan(
       (requestsPerSecond * 2 * healthThresholds.quarantineRowMs) / secondMs,

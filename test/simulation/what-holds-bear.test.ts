@@ -247,7 +247,7 @@ async function run(
 
 const cases = (seed: number): Case[] => fc.sample(scenario, { numRuns: casesMost, seed });
 
-describe("nothing costs more than its balance, its limits and its budgets bear, and nothing stays uncollected", () => {
+describe("no request costs more than balances, limits and budgets allow, and nothing is uncollected", () => {
   test("with the books in memory", async () => {
     const clock = new FakeClock();
     const book = new AccountBook();
@@ -277,7 +277,7 @@ describe("nothing costs more than its balance, its limits and its budgets bear, 
     });
     afterAll(() => shared.close());
 
-    test("as two gateways share them", async () => {
+    test("shared by two gateways", async () => {
       const clock = new FakeClock();
       const all = cases(2);
       const blocking = new BlockingBudgets();

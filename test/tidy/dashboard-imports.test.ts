@@ -25,7 +25,7 @@ async function strayImports(path: string): Promise<string[]> {
     .map((target) => `${path} may not know ${target}`);
 }
 
-test("the dashboard's imports run from the app to features, to parts, to the library", async () => {
+test("the dashboard's imports go from the app to features, parts and the library", async () => {
   const paths = await Array.fromAsync(new Glob("**/*.{ts,tsx}").scan(root));
   expect(paths.length).toBeGreaterThan(50);
   expect((await Promise.all(paths.map(strayImports))).flat()).toEqual([]);

@@ -23,8 +23,8 @@ async function rawAnswer(script: step.Script): Promise<RawClient> {
   return client;
 }
 
-describe("bytes", () => {
-  test("a chunked stream is these bytes, one segment for each step", async () => {
+describe("bytes of the fault upstream", () => {
+  test("a chunked stream has exactly these bytes, one segment for each step", async () => {
     const client = await rawAnswer([
       step.head(),
       step.sse({ a: 1 }),
@@ -40,7 +40,7 @@ describe("bytes", () => {
     ]);
   });
 
-  test("a JSON answer has its length, and its status has a name", async () => {
+  test("a JSON response has its length and a status name", async () => {
     const client = await rawAnswer(
       step.json({ a: "ä" }, { status: 429, headers: { "retry-after": "7" } }),
     );
@@ -63,14 +63,14 @@ describe("bytes", () => {
     );
   });
 
-  test("a body is cut at the wished offsets, in the middle of a character too", async () => {
+  test("a body is split at the given offsets, even inside a character", async () => {
     const framing = { contentLength: 7 };
     const client = await rawAnswer([step.head({ framing }), ...step.bodySplit("aä😀", [2, 5])]);
     await client.receivedUpTo("aä😀");
     expect(client.segments.slice(1).map((segment) => segment.length)).toEqual([2, 3, 2]);
   });
 
-  test("wire bytes are cut anywhere, or everywhere", async () => {
+  test("wire bytes are split at any offset or at every byte", async () => {
     const wireSteps = step.json({ ok: true });
     const whole = await rawAnswer([step.split([], wireSteps)]);
     await whole.receivedUpTo("}");
@@ -84,7 +84,7 @@ describe("bytes", () => {
     expect(every.text).toBe(whole.text);
   });
 
-  test("raw bytes go out as they are", async () => {
+  test("raw bytes are sent unchanged", async () => {
     const client = await rawAnswer([
       step.raw("HTTP/1.1 200 OK\r\n"),
       step.raw("x: y\r\n\r\n"),
@@ -95,19 +95,19 @@ describe("bytes", () => {
   });
 });
 
-describe("endings", () => {
-  test("a cut is a FIN after the last byte", async () => {
+describe("endings of the fault upstream", () => {
+  test("a cut sends a FIN after the last byte", async () => {
     const client = await rawAnswer([step.head(), step.sse("a"), step.cut()]);
     expect(await client.ended).toBe("FIN");
     expect(client.text).toEndWith("data: a\n\n\r\n");
   });
 
-  test("a reset is a RST", async () => {
+  test("a reset sends a RST", async () => {
     const client = await rawAnswer([step.head(), step.sse("a"), step.reset()]);
     expect(await client.ended).toBe("RST");
   });
 
-  test("a connection can close before it answers", async () => {
+  test("a connection can close before the response", async () => {
     const client = await rawAnswer([step.cut()]);
     expect(await client.ended).toBe("FIN");
     expect(client.text).toBe("");
@@ -115,13 +115,13 @@ describe("endings", () => {
     expect(await other.ended).toBe("RST");
   });
 
-  test("nobody listens behind a refusing URL", async () => {
+  test("a refusing URL has no listener", async () => {
     await expect(fetch(refusingBaseUrl())).rejects.toThrow(/refused/i);
   });
 });
 
 describe("gates", () => {
-  test("hold the script up until they are opened", async () => {
+  test("pause the script until they are opened", async () => {
     const gate = upstream.gate();
     const client = await rawAnswer([
       step.head(),
@@ -138,7 +138,7 @@ describe("gates", () => {
     expect(client.text).toContain("after");
   });
 
-  test("that are open already hold nothing up", async () => {
+  test("that are already open do not pause it", async () => {
     const gate = upstream.gate();
     gate.open();
     const client = await rawAnswer([gate, ...step.json({})]);
@@ -146,8 +146,8 @@ describe("gates", () => {
   });
 });
 
-describe("the record of requests", () => {
-  test("has method, path, headers and body", async () => {
+describe("recorded requests", () => {
+  test("have method, path, headers and body", async () => {
     await ask({ path: "/x?y=1", headers: { "X-Trace": "t" }, body: '{"größe":1}' });
     const [request] = upstream.requests;
     expect(request).toMatchObject({ method: "POST", path: "/v1/x?y=1", body: '{"größe":1}' });
@@ -155,7 +155,7 @@ describe("the record of requests", () => {
     expect(request?.json()).toEqual({ größe: 1 });
   });
 
-  test("lets a test wait for a request to come, or takes the one that is there", async () => {
+  test("can be awaited, also when they have already arrived", async () => {
     const second = upstream.waitForRequest(2);
     await ask({ body: "1" });
     expect(Bun.peek.status(second)).toBe("pending");
@@ -164,7 +164,7 @@ describe("the record of requests", () => {
     expect((await upstream.waitForRequest(1)).body).toBe("1");
   });
 
-  test("has bodies of 32 MB, with a length and chunked", async () => {
+  test("have bodies of 32 MB, with a length and chunked", async () => {
     const megabyte = "x".repeat(1024 * 1024);
     const whole = megabyte.repeat(32);
     upstream.script(step.json({}));
@@ -180,7 +180,7 @@ describe("the record of requests", () => {
     expect(upstream.requests[1]?.headers.get("transfer-encoding")).toBe("chunked");
   });
 
-  test("says that an answer was sent to its end", async () => {
+  test("report that a response was sent to its end", async () => {
     await (await ask()).text();
     await upstream.requests[0]?.answered;
     expect(upstream.requests[0]).toMatchObject({ completed: true, wasAborted: false });
@@ -190,7 +190,7 @@ describe("the record of requests", () => {
     ["before the head", []],
     ["after the head", [step.head()]],
     ["in the middle", [step.head(), step.sse("a"), step.sse("b"), step.stall()]],
-  ] as const)("says when a client left %s", async (_phase, script) => {
+  ] as const)("report that a client left %s", async (_phase, script) => {
     upstream.script(script);
     const abort = new AbortController();
     const answer = ask({ signal: abort.signal }).then((response) => response.text());
@@ -202,7 +202,7 @@ describe("the record of requests", () => {
     expect(request).toMatchObject({ completed: false, wasAborted: true });
   });
 
-  test("says that a client left, by FIN or by RST, at a gate", async () => {
+  test("report that a client left, by FIN or by RST, at a gate", async () => {
     for (const leave of ["leave", "vanish"] as const) {
       const gate = upstream.gate();
       const client = await rawAnswer([step.head(), gate, step.sse("never"), step.end()]);
@@ -213,15 +213,15 @@ describe("the record of requests", () => {
     }
   });
 
-  test("does not call its own cut an abort", async () => {
+  test("do not report the upstream's own cut as an abort", async () => {
     const client = await rawAnswer([step.head(), step.cut()]);
     await client.ended;
     expect(upstream.requests[0]).toMatchObject({ completed: false, wasAborted: false });
   });
 });
 
-describe("connections", () => {
-  test("are kept for the next request", async () => {
+describe("connections of the fault upstream", () => {
+  test("are reused for the next request", async () => {
     await (await ask()).text();
     await (await ask()).text();
     expect(upstream.connectionCount).toBe(1);
@@ -231,7 +231,7 @@ describe("connections", () => {
     ]);
   });
 
-  test("answer pipelined requests in their order, each with its script", async () => {
+  test("answer pipelined requests in order, each with its script", async () => {
     const gate = upstream.gate();
     upstream.enqueue([gate, ...step.json({ first: 1 })], step.json({ second: 2 }));
     const client = await RawClient.connect(upstream.port);
@@ -245,14 +245,14 @@ describe("connections", () => {
     expect(client.text.indexOf("first")).toBeLessThan(client.text.indexOf("second"));
   });
 
-  test("are closed behind an answer where the script says so", async () => {
+  test("are closed after a response when the script says so", async () => {
     const client = await rawAnswer([...step.json({}), step.cut()]);
     expect(await client.ended).toBe("FIN");
     expect(client.text).toEndWith("{}");
     expect(upstream.requests[0]?.completed).toBe(true);
   });
 
-  test("are closed while they are idle, when the test says so", async () => {
+  test("are closed while idle when the test asks for it", async () => {
     const gate = upstream.gate();
     const idle = await rawAnswer(step.json({}));
     await idle.receivedUpTo("{}");
@@ -265,7 +265,7 @@ describe("connections", () => {
     await busy.receivedUpTo("{}");
   });
 
-  test("of a client that waits for 100 Continue get it", async () => {
+  test("of a client that waits for 100 Continue receive it", async () => {
     const client = await RawClient.connect(upstream.port);
     client.send("POST / HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n");
     await client.receivedUpTo("HTTP/1.1 100 Continue\r\n\r\n");
@@ -273,13 +273,13 @@ describe("connections", () => {
     expect((await upstream.waitForRequest(1)).body).toBe("{}");
   });
 
-  test("carry large answers to slow readers in full", async () => {
+  test("deliver large responses to slow readers in full", async () => {
     const text = "y".repeat(8 * 1024 * 1024);
     upstream.script(step.json(text));
     expect(await (await ask()).json()).toBe(text);
   });
 
-  test("are reset when the upstream stops, which no client has aborted", async () => {
+  test("are reset when the upstream stops, which does not count as an abort", async () => {
     const client = await rawAnswer([step.head(), step.stall()]);
     await client.receivedUpTo("\r\n\r\n");
     upstream.stop();
@@ -288,8 +288,8 @@ describe("connections", () => {
   });
 });
 
-describe("scripts", () => {
-  test("that are queued come first, one each, then the standing one", async () => {
+describe("scripts of the fault upstream", () => {
+  test("that are queued are used first, once each, then the default one", async () => {
     upstream.script((request) => step.json({ said: request.body }));
     upstream.enqueue(step.json("one"), () => step.json("two"));
     const answers = [await ask(), await ask(), await ask({ body: "three" })];
@@ -300,7 +300,7 @@ describe("scripts", () => {
     ]);
   });
 
-  test("of gzip are what clients decode", async () => {
+  test("with gzip are decoded by clients", async () => {
     upstream.script(step.json({ packed: true }, { gzip: true }));
     const answer = await ask();
     expect(await answer.json()).toEqual({ packed: true });

@@ -130,7 +130,7 @@ for (const wire of [
       });
     }
 
-    test("the parts of the good answer say the fixture's text", () => {
+    test("the parts of the healthy answer contain the fixture's text", () => {
       const decode = (part: UpstreamWire["content"]): string =>
         part.map((event) => Buffer.from(event.bytes).toString("utf8")).join("");
       expect(read(decode(wire.content)).text).toBe(fixtureText);
@@ -145,7 +145,7 @@ for (const wire of [
   });
 }
 
-test("retry-after stands on the refusal that has one", async () => {
+test("the 429 fault has its retry-after header", async () => {
   const name: FaultName = "429 with retry-after";
   const response = await fetch(baseUrlUnder(faults[name], upstream), {
     method: "POST",
@@ -154,7 +154,7 @@ test("retry-after stands on the refusal that has one", async () => {
   expect(response.headers.get("retry-after")).toBe(String(faults[name].retryAfterSeconds));
 });
 
-test("a refused connection has no upstream", async () => {
+test("the connection refused fault has no listener", async () => {
   await expect(fetch(baseUrlUnder(faults["connection refused"], upstream))).rejects.toThrow(
     /refused/i,
   );

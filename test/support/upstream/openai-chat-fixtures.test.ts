@@ -36,7 +36,7 @@ test("without a script the upstream answers chat as OpenAI does, whole and strea
   expect([whole.usage, streamed.usage, metered.usage]).toEqual([plainUsage, undefined, plainUsage]);
 });
 
-test("the client puts streamed tool calls and reasoning together again", async () => {
+test("the client reassembles streamed tool calls and reasoning", async () => {
   const answer = {
     reasoning: ["think", "ing"],
     toolCalls: [
@@ -58,7 +58,7 @@ test("the client puts streamed tool calls and reasoning together again", async (
   expect(whole.choices[0]?.message).toHaveProperty("reasoning_content", "thinking");
 });
 
-test("usage stands where the fixture puts it", () => {
+test("usage is on the chunk that the fixture selects", () => {
   const places = (["finish", "after", "every", "never"] as const).map((usageOn) =>
     chatChunks({ text: ["a", "b"], usageOn })
       .map((chunk) => ("usage" in chunk ? "u" : "-"))
@@ -68,7 +68,7 @@ test("usage stands where the fixture puts it", () => {
   expect(chatChunks({ usageOn: "after" }).at(-1)).toMatchObject({ choices: [], usage: plainUsage });
 });
 
-test("absurd usage goes out as it is, and missing usage not at all", async () => {
+test("invalid usage is sent unchanged, and missing usage is left out", async () => {
   for (const usage of Object.values(usageFixtures)) {
     const body: unknown = JSON.parse(JSON.stringify(chatCompletion({ usage })));
     if (usage === undefined) expect(body).not.toHaveProperty("usage");
@@ -78,7 +78,7 @@ test("absurd usage goes out as it is, and missing usage not at all", async () =>
   expect((await openai.chat.completions.create(request)).usage?.prompt_tokens).toBe(-11);
 });
 
-test("a null text and a missing finish reason are what they say", () => {
+test("a null text and a missing finish reason are sent as such", () => {
   expect(chatCompletion({ text: null, finishReason: null })).toMatchObject({
     choices: [{ message: { content: null }, finish_reason: null }],
   });
@@ -88,7 +88,7 @@ test("a null text and a missing finish reason are what they say", () => {
   expect(new Set(reasons)).toEqual(new Set([null]));
 });
 
-test("a stream has its events in the order and number of its chunks", async () => {
+test("a stream has the events of its chunks in order and number", async () => {
   upstream.enqueue(chatStream({ text: ["x", "y"], usageOn: "never" }));
   const chunks = await Array.fromAsync(
     await openai.chat.completions.create({ ...request, stream: true }),

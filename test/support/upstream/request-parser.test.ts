@@ -34,12 +34,12 @@ test("reads the same from single bytes and from any two portions", () => {
   }
 });
 
-test("joins repeated headers and does not mind their case", () => {
+test("joins repeated headers and ignores their case", () => {
   const [request] = new RequestParser(() => undefined).push(wireBytes);
   expect(request?.headers.get("x-two")).toBe("a, b");
 });
 
-test("says when a client waits before it sends its body", () => {
+test("reports when a client waits before it sends its body", () => {
   let told = 0;
   const parser = new RequestParser(() => {
     told += 1;
@@ -59,7 +59,7 @@ test("does not keep the caller's buffer", () => {
   expect(Buffer.from(request?.body ?? []).toString()).toBe("abcd");
 });
 
-test("throws on what is no HTTP", () => {
+test("throws on bytes that are not HTTP", () => {
   const broken = [
     "hello\r\n\r\n",
     "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n",
