@@ -105,7 +105,7 @@ describe("the last line and the exit code for", () => {
   });
 });
 
-describe("what is run", () => {
+describe("the command line of the test run", () => {
   test("every folder with tests, with a minute for each test", () => {
     run();
     expect(argumentsOf("tsc")).toBe(`--noEmit -p ${root}/`);

@@ -134,7 +134,7 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
     },
   );
 
-  test("a child key, or a key whose endpoints omit the route, cannot create child keys", async () => {
+  test("a child key, or a key without access to the route, cannot create child keys", async () => {
     const child = await makeChild(await make());
     expect(await errorOf(await ask(child))).toMatchObject({ status: 403, code: "forbidden" });
     const inferenceOnly = await make({ allowed_endpoints: ["/chat/completions"] });

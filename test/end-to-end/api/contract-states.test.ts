@@ -138,7 +138,7 @@ describe.each(engines)("the documented key states on %s", (_, freshUrl) => {
     });
   });
 
-  test("an LLM key whose expiry time has passed returns 401", async () => {
+  test("an LLM key that has expired returns 401", async () => {
     const answer = await json("POST", "/keys", {
       name: "k",
       expires_at: new Date(clock.nowMs() + dayMs).toISOString(),

@@ -42,7 +42,7 @@ describe.each(engines)("sign-in attempts on %s", (_, freshUrl) => {
     expect(await attempt("2001:db8:1:2::1", ownersPassword)).toBe(200);
   });
 
-  test("from elsewhere do not lock the owner out of a known browser or network", async () => {
+  test("from elsewhere do not block the owner on a known browser or network", async () => {
     clock.advance(1_000_000);
     const [known, atHome] = [from(peopled.stranger(), "192.0.2.10"), "192.0.2.77"];
     expect((await known.signIn(email, ownersPassword)).status).toBe(200);

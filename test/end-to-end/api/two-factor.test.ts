@@ -130,7 +130,7 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test("can be disabled by an operator, which is audited, and sessions continue", async () => {
+  test("can be disabled by an operator, with an audit entry, and sessions continue", async () => {
     const { owner } = peopled;
     const userId = textAt(await owner.json("GET", "/session"), "user.id");
     const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });

@@ -161,7 +161,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
       expect(await generation(traceOf(response))).toBeUndefined();
   });
 
-  test("each record is explained in words, and usage counts match the records", async () => {
+  test("each record is explained in a sentence, and usage counts match the records", async () => {
     const records = listAt(
       await (await stage.as(testManagementKey)("GET", "/analytics/generations")).json(),
       "data",

@@ -358,7 +358,7 @@ describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl
       }
     });
 
-    test("a device code, session or account that ended meanwhile approves nothing", async () => {
+    test("a device code, session or account that has ended approves nothing", async () => {
       const { userCode } = await app.startDevice();
       const page = await (
         await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))

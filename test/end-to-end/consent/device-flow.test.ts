@@ -130,7 +130,7 @@ describe.each(engines)("the device flow, on %s", (_, freshUrl) => {
     }
   });
 
-  test("lets a person remove scopes and lower limits, which the key then has", async () => {
+  test("lets a person remove scopes and lower limits, and the key has the reduced ones", async () => {
     const { accessToken, tokens } = await connected(
       { scope: "inference read:credits", key_label: "laptop" },
       {

@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     await close();
   });
 
-  test("a member who opens the operator's URL is told who may, and sees no data", async () => {
+  test("a member who opens the operator's URL sees an error and no data", async () => {
     const { page, close } = await scene.open("member", "/operator?group=workspaces");
     expect(await page.getByRole("alert").first().innerText()).toMatch(/operator/i);
     expect(await page.getByRole("table").count()).toBe(0);

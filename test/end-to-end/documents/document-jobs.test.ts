@@ -129,7 +129,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     ]);
   });
 
-  test("a provider whose job is not done is asked again under the same idempotency key", async () => {
+  test("an unfinished job is polled again under the same idempotency key", async () => {
     upstream.will(
       () => new Response('{"job_id":"theirs","status":"queued"}', { status: 202 }),
       () => new Response(result),

@@ -81,7 +81,7 @@ describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
       ["capitals", "Skill"],
       ["a line break", '"a\\nb"'],
       ["an object", "{ a: 1 }"],
-    ])("a skill whose name is %s is refused", async (_, name) => {
+    ])("a skill with %s as its name is refused", async (_, name) => {
       const body = `---\nname: ${name}\ndescription: d\n---\n`;
       expect(await call("publish_skill", { body })).toEqual({
         refused: expect.stringMatching(/^body: /),

@@ -38,7 +38,7 @@ const families: Record<string, Family> = {
       { secret: long(`sk-svc-at-${name}`), scopes: held },
     ]),
   ),
-  "a connected app whose token has expired": {
+  "a connected app with an expired token": {
     secret: long("sk-svc-at-expired"),
     scopes: undefined,
   },
@@ -80,7 +80,7 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
             connection: { id: `con_${name}`, scopes: held, tokenExpiresAtMs: null },
           })),
           {
-            secret: secretOf("a connected app whose token has expired"),
+            secret: secretOf("a connected app with an expired token"),
             workspaceId: firstId,
             connection: { id: "con_expired", scopes: bundles.standard, tokenExpiresAtMs: 1 },
           },

@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
     );
   }, 120_000);
 
-  test("whose gateway is killed are answered by one new request of the other gateway", async () => {
+  test("at a killed gateway are answered by one new request of the other gateway", async () => {
     const [killed, other] = nodes.gateways;
     vectors.enqueue([stall()]);
     vectors.script(openaiVectors);

@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(page.url()).toBe(`${scene.origin}/sign-in`);
     });
 
-    test("a new session has its own id, whatever cookie the browser had before", async () => {
+    test("a new session has a new id, even if the browser already has a cookie", async () => {
       const { context, page } = await scene.openAs(ownersEmail);
       const planted = await cookieOf(context, brand.sessionCookie);
       const victim = await scene.open();

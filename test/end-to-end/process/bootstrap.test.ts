@@ -69,7 +69,7 @@ describe("bootstrap variables", () => {
     }
   });
 
-  test("add what is missing on a later start and leave existing records unchanged", async () => {
+  test("add missing records on a later start and leave existing ones unchanged", async () => {
     const dataDirectory = temporaryDirectory();
     const plain = await startProcess({ dataDirectory });
     const shown =
@@ -92,7 +92,7 @@ describe("bootstrap variables", () => {
       expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
   });
 
-  test("do not restore a key that was changed or deleted meanwhile", async () => {
+  test("do not restore a key that was changed or deleted after the first start", async () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
     await first.terminate();
@@ -183,7 +183,7 @@ describe("a first start without bootstrap variables", () => {
     expect(open).toEqual([]);
   });
 
-  test("creates no new key for an operator who deleted all of them", async () => {
+  test("creates no new key after an operator deleted every key", async () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory });
     await first.terminate();

@@ -27,7 +27,7 @@ const claim = ({ url }: GatewayProcess, token: string): Promise<Response> =>
     }),
   });
 
-test("the owner claim link is printed only to the terminal, anew at every start until it is used", async () => {
+test("the owner claim link is printed only to the terminal, with a new token at every start until used", async () => {
   const dataDirectory = temporaryDirectory();
   const first = await startProcess({ dataDirectory });
   const [, url, replaced = ""] = linkOf(first) ?? [];

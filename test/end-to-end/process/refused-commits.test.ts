@@ -84,7 +84,7 @@ const countedSql =
 const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
 
 describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
-  test("loses at most what was in flight, books it as uncollected, and sends no provider requests meanwhile", async () => {
+  test("loses at most what was in flight, books it as uncollected, and sends no provider requests until then", async () => {
     await open(engine);
     const clients = startClients();
     while (clients.seen.length < 50)

@@ -202,7 +202,7 @@ describe("SIGTERM", () => {
     expect(chargeIn(answer.slice(answer.indexOf("\r\n\r\n") + 4))).toEqual(await standingCharges());
   });
 
-  test("sent twice ends requests that do not end, and charges what was delivered", async () => {
+  test("sent twice aborts requests that do not finish, and charges what was delivered", async () => {
     const { script, gate } = gatedStream();
     const begunAnswer = [
       head({ headers: { "content-type": "application/json" } }),

@@ -69,7 +69,7 @@ const uncollected = async (): Promise<bigint> =>
   );
 
 describe("a request cannot exceed its key's limit and its balance", () => {
-  test("a key with a limit of 0.001 gets an output limit that 0.001 affords, and is told so", async () => {
+  test("a key with a limit of 0.001 gets the output limit that 0.001 pays for, in a response header", async () => {
     scene = await start(10_000_000_000n);
     scene.acme.script(upTo(93_000));
     const secret = await createKey(scene.gateway, { limit: 0.001 });
@@ -90,7 +90,7 @@ describe("a request cannot exceed its key's limit and its balance", () => {
     expect(at(record, "data.output_cap")).toBe(Number(reply.cap));
   });
 
-  test("a balance of 0.000001 gets a 402 with the worst-case cost, the balance and what it affords", async () => {
+  test("a balance of 0.000001 gets a 402 with the worst-case cost and the remaining balance", async () => {
     scene = await start(1_000n);
     for (const stream of [false, true]) {
       const reply = await ask({ max_tokens: 100_000, stream });
@@ -187,7 +187,7 @@ describe("budgets that block", () => {
     return String(at(await made.json(), "data.id"));
   };
 
-  test("a budget lowers the output limit to what it affords", async () => {
+  test("a budget lowers the output limit to what is left of it", async () => {
     scene = await start(10_000_000_000n);
     scene.acme.script(upTo(93_000));
     await budget({ limit: 0.001 });
