@@ -24,6 +24,7 @@ export interface AttemptRecord {
 export interface GenerationRecord {
   /** A `gen_` id; its digits are the trace id. */
   id: string;
+  /** The time that the id begins with, since lists are read by ids and filtered by this time. */
   createdAtMs: number;
   workspaceId: string;
   keyId: string;

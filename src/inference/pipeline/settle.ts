@@ -12,6 +12,7 @@ import {
   type AttemptRecord,
   type GenerationDetail,
   type GenerationRecord,
+  timeOfId,
 } from "../../insights/generation-record.ts";
 import { usageAdds } from "../../insights/usage-rollup.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -258,7 +259,7 @@ function generationRecord(
   const promptTokens = totalInputTokens(metered.usage);
   return {
     id: call.generationId,
-    createdAtMs: Math.round(deps.clock.nowMs() - (nowMs - timing.startedMs)),
+    createdAtMs: timeOfId(call.generationId),
     workspaceId: call.caller.workspace.id,
     keyId: call.caller.key.id,
     surface: call.recordedAs,
@@ -343,7 +344,7 @@ function writeUnsettled(
     attempts: [],
     ...told,
     id: call.generationId,
-    createdAtMs: Math.round(clock.nowMs() - latencyMs),
+    createdAtMs: timeOfId(call.generationId),
     latencyMs: Math.round(latencyMs),
     workspaceId: call.caller.workspace.id,
     keyId: call.caller.key.id,

@@ -95,6 +95,21 @@ describe.each(engines)("the list of generations on %s", (_, freshUrl) => {
   const rowsOf = async (query: string): Promise<unknown[]> =>
     listAt(await bodyOf(`/analytics/generations?${query}`), "data");
 
+  test("is filtered by the time that it shows, so that from just after it a generation is left out", async () => {
+    const listed = async (query: string): Promise<unknown[]> =>
+      listAt(await (await stage.own("GET", `/analytics/generations?${query}`)).json(), "data");
+    const rows = await listed("limit=50");
+    expect(rows.length).toBeGreaterThan(2);
+    for (const row of rows) {
+      const [id, createdAt] = [textAt(row, "id"), textAt(row, "created_at")];
+      const after = new Date(Date.parse(createdAt) + 1).toISOString();
+      const from = await listed(`limit=50&from=${createdAt}`);
+      const later = await listed(`limit=50&from=${after}`);
+      expect(from.map((each) => textAt(each, "id"))).toContain(id);
+      expect(later.map((each) => textAt(each, "id"))).not.toContain(id);
+    }
+  });
+
   test("has every documented field of a generation", async () => {
     const [failed, moved, plain, , first] = await rowsOf("");
     expect(first).toMatchObject({
