@@ -213,8 +213,8 @@ class ChoiceEncoder {
   }
 
   /**
-   * Returns the JSON text of a text's single entry, given the text in JSON; undefined where the entry has more than the
-   * text.
+   * Returns the JSON text of the single entry of a text, which is given in JSON; undefined where the
+   * entry has more than the text.
    */
   plainText(json: string): string | undefined {
     if (
