@@ -26,15 +26,7 @@ import { provider } from "../support/gateway.ts";
 import { callOn, planDependencies, type Body } from "../support/planned-body.ts";
 import { responseOf, type Behaviour } from "./faults.ts";
 import type { VirtualTime } from "./virtual-time.ts";
-
-const noFacts = {
-  source: "none",
-  licence: "none",
-  snapshot: "2026-01-01",
-  units: "none",
-  rows: [],
-  aliases: {},
-};
+import { noFacts } from "../support/no-facts.ts";
 
 /** Providers of one model, each a little dearer than the one before. */
 const catalogOf = (providers: readonly string[]) =>

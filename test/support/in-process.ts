@@ -24,6 +24,7 @@ import type { AttemptFailure } from "../../src/inference/upstream/upstream-failu
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
 import { GatewayError } from "../../src/platform/kernel/errors.ts";
 import { provider } from "./gateway.ts";
+import { noFacts } from "./no-facts.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -51,19 +52,11 @@ export function routeIn(dialect: DialectId): AdaptedRoute {
       },
     ],
   });
-  const facts = {
-    source: "none",
-    licence: "none",
-    snapshot: "2026-01-01",
-    units: "none",
-    rows: [],
-    aliases: {},
-  };
   const { models } = buildCatalog({
     environment: {},
     configuredProviders: [configured],
     nowMs: 0,
-    facts,
+    facts: noFacts,
   });
   const model = models.get("acme/large");
   const [route] = model?.routes ?? [];

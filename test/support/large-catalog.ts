@@ -1,6 +1,7 @@
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
 import { provider } from "./gateway.ts";
+import { noFacts } from "./no-facts.ts";
 
 const makers = [
   "openai",
@@ -14,15 +15,6 @@ const makers = [
   "minimax",
   "acme",
 ];
-const noFacts = {
-  source: "none",
-  licence: "none",
-  snapshot: "2026-01-01",
-  units: "none",
-  rows: [],
-  aliases: {},
-};
-
 /** Returns the id of the n-th model; every twentieth is free. */
 export const modelIdAt = (index: number): string =>
   `${makers[index % makers.length]}/model-${index}${index % 20 === 19 ? ":free" : ""}`;

@@ -11,15 +11,8 @@ import { systemClock } from "../../platform/kernel/clock.ts";
 import { buildCatalog } from "../catalog/build-catalog.ts";
 import { probeKeyThrough } from "./unbilled-requests.ts";
 import { UpstreamClient } from "../upstream/upstream-client.ts";
+import { noFacts } from "../../../test/support/no-facts.ts";
 
-const facts = {
-  source: "none",
-  licence: "none",
-  snapshot: "2026-01-01",
-  units: "none",
-  rows: [],
-  aliases: {},
-};
 const client = new UpstreamClient({ clock: systemClock });
 let upstream: FaultUpstream;
 beforeAll(async () => {
@@ -36,7 +29,7 @@ const probe = (providerId: string) => {
     provider({ id: "claude", base_url: upstream.baseUrl, dialect: "anthropic-messages" }),
     provider({ id: "gone", base_url: refusingBaseUrl() }),
   ];
-  const catalog = buildCatalog({ environment: {}, configuredProviders, nowMs: 0, facts });
+  const catalog = buildCatalog({ environment: {}, configuredProviders, nowMs: 0, facts: noFacts });
   return probeKeyThrough({ catalog: () => catalog, upstream: client })({
     providerId,
     secret: "sk-of-somebody",

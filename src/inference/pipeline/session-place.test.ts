@@ -8,6 +8,7 @@ import { buildCatalog } from "../catalog/build-catalog.ts";
 import type { SessionPlace } from "../routing/sticky-sessions.ts";
 import { StickySessions } from "../routing/sticky-sessions.ts";
 import { prepare, type Execution, type InferenceDependencies } from "./execution.ts";
+import { noFacts } from "../../../test/support/no-facts.ts";
 
 const model = "acme/large";
 const offer = (id: string, price: string) =>
@@ -17,19 +18,11 @@ const offer = (id: string, price: string) =>
     api_key: "k",
     models: [{ id: model, upstream_model: "large", pricing: { prompt: price, completion: price } }],
   });
-const facts = {
-  source: "none",
-  licence: "none",
-  snapshot: "2026-01-01",
-  units: "none",
-  rows: [],
-  aliases: {},
-};
 const catalog = buildCatalog({
   environment: {},
   configuredProviders: [offer("cheap", "1"), offer("dear", "2")],
   nowMs: 0,
-  facts,
+  facts: noFacts,
 });
 const call = callOn("chat", {
   model,
