@@ -39,9 +39,15 @@ const said = "Hello there, ".repeat(32);
 
 type Fields = Record<string, unknown>;
 
+/** Random characters of some length, with which OpenAI hides how long a text is. */
+const obfuscation = (index: number): string => "aZ09kQ7xLmPw3Rt5".slice(0, (index * 7) % 16);
+
 const frame = (data: unknown, name?: string): string =>
   `${name === undefined ? "" : `event: ${name}\n`}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
 const named = (type: string, fields: Fields): string => frame({ type, ...fields }, type);
+/** The same with the spaces before the last brace with which Anthropic hides how long a text is. */
+const padded = (type: string, fields: Fields, index: number): string =>
+  named(type, fields).replace(/\}\n\n$/, `${" ".repeat((index * 5) % 14)}}\n\n`);
 
 const chatHead = {
   id: "chatcmpl-abc123",
@@ -52,16 +58,18 @@ const chatHead = {
 const chatUsage = { prompt_tokens: 120, completion_tokens: 90, total_tokens: 210 };
 
 function chatFrames(): string[] {
-  const chunk = (delta: Fields, finish: string | null = null) =>
+  const chunk = (delta: Fields, { index = 0, finish = null as string | null } = {}) =>
     frame({
       ...chatHead,
       object: "chat.completion.chunk",
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      usage: null,
+      obfuscation: obfuscation(index),
     });
   return [
     chunk({ role: "assistant", content: "" }),
-    ...pieces.map((content) => chunk({ content })),
-    chunk({}, "stop"),
+    ...pieces.map((content, index) => chunk({ content }, { index })),
+    chunk({}, { finish: "stop" }),
     frame({ ...chatHead, object: "chat.completion.chunk", choices: [], usage: chatUsage }),
     frame("[DONE]"),
   ];
@@ -91,8 +99,8 @@ const messageFrames = (): string[] => [
     },
   }),
   named("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
-  ...pieces.map((text) =>
-    named("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  ...pieces.map((text, index) =>
+    padded("content_block_delta", { index: 0, delta: { type: "text_delta", text } }, index),
   ),
   named("content_block_stop", { index: 0 }),
   named("message_delta", {
@@ -144,16 +152,16 @@ function responseFrames(): string[] {
       { output_index: 0, item: { ...itemOf(""), status: "in_progress", content: [] } },
     ],
     ["response.content_part.added", { ...at, part: partOf("") }],
-    ...pieces.map((delta): [string, Fields] => [
+    ...pieces.map((delta, index): [string, Fields] => [
       "response.output_text.delta",
-      { ...at, delta, logprobs: [] },
+      { ...at, delta, logprobs: [], obfuscation: obfuscation(index) },
     ]),
     ["response.output_text.done", { ...at, text: whole, logprobs: [] }],
     ["response.content_part.done", { ...at, part: partOf(whole) }],
     ["response.output_item.done", { output_index: 0, item: itemOf(whole) }],
     ["response.completed", { response: responseOf(whole, "completed") }],
   ];
-  return events.map(([type, fields], index) => named(type, { ...fields, sequence_number: index }));
+  return events.map(([type, fields], index) => named(type, { sequence_number: index, ...fields }));
 }
 
 const geminiUsage = { promptTokenCount: 120, candidatesTokenCount: 90, totalTokenCount: 210 };

@@ -1,7 +1,9 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import {
   coveringDelivered,
+  type ReasoningDelta,
   type StreamPart,
+  type TextDelta,
   type MeteredUsage,
   type FinishReason,
   type CanonicalResponse,
@@ -21,11 +23,37 @@ import {
   reportedFault,
   type StreamFault,
 } from "../../dialects/passthrough.ts";
-import { AlikeTexts } from "./alike-texts.ts";
+import { AlikeTexts } from "../../dialects/alike-texts.ts";
 import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "../inference-call.ts";
+
+type TextPart = TextDelta | ReasoningDelta;
+
+/** Returns the piece of text that is all that an event says; undefined where it says more. */
+function textAlone([part, ...more]: readonly StreamPart[]): TextPart | undefined {
+  const isText = part?.type === "text-delta" || part?.type === "reasoning-delta";
+  return isText && more.length === 0 ? part : undefined;
+}
+
+const isSamePlace = (one: TextPart, other: TextPart): boolean =>
+  one.type === other.type &&
+  one.choiceIndex === other.choiceIndex &&
+  one.itemIndex === other.itemIndex &&
+  summaryOf(one) === summaryOf(other);
+
+const summaryOf = (part: TextPart): number | undefined =>
+  part.type === "reasoning-delta" ? part.summaryIndex : undefined;
+
+/** Returns a part with another text, which is given in JSON as well. */
+function withText(part: TextPart, { text, json }: { text: string; json: string }): TextPart {
+  if (part.type === "reasoning-delta") return { ...part, text };
+  const { type, choiceIndex, itemIndex } = part;
+  return json.includes("\\")
+    ? { type, choiceIndex, itemIndex, text }
+    : { type, choiceIndex, itemIndex, text, json };
+}
 
 /** Options of a relay between two dialects. */
 interface TranslatedRelayOptions extends RelayOptions {
@@ -48,7 +76,7 @@ export class TranslatedRelay implements StreamRelay {
   readonly pingFrame: string;
   private readonly options: TranslatedRelayOptions;
   private readonly meter = new SpokenMeter();
-  private readonly alike = new AlikeTexts();
+  private readonly alike = new AlikeTexts<TextPart>(isSamePlace);
   private usage: MeteredUsage | undefined;
 
   constructor(options: TranslatedRelayOptions) {
@@ -87,7 +115,8 @@ export class TranslatedRelay implements StreamRelay {
     const { decoder } = this.options;
     if (decoder.skip === undefined) return "";
     let frames = "";
-    for (let part = alike.take(events); part !== undefined; part = alike.take(events)) {
+    for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events)) {
+      const part = withText(taken.said, taken);
       decoder.skip(part);
       frames += this.framesOf(part);
     }
@@ -97,7 +126,7 @@ export class TranslatedRelay implements StreamRelay {
 
   accept(event: SseEvent): string | Promise<string> {
     const parts = this.options.decoder.decode(event);
-    this.alike.learn(parts);
+    this.alike.learn(textAlone(parts));
     return this.relay(parts);
   }
 

@@ -3,8 +3,10 @@ import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
+import { AlikeTexts } from "../../alike-texts.ts";
 import {
   boundOrEstimated,
+  type EventText,
   inOneLine,
   KeptRelay,
   type RelayOptions,
@@ -31,6 +33,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   override readonly pingFrame = pingFrame;
   private readonly options: MessagesRelayOptions;
   protected readonly meter: MessagesStreamMeter;
+  private readonly alike = new AlikeTexts<{ text: string }>(() => true);
   /** The `delta` of an ending whose usage has not come, as JSON text. */
   private heldEnding: string | undefined;
   private costShown = false;
@@ -53,10 +56,26 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     return this.meter.metered();
   }
 
+  acceptAlike(events: EventText): string {
+    const { alike, meter } = this;
+    const start = events.position;
+    for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events))
+      meter.say(taken.text.length);
+    alike.mark(events);
+    return events.text.slice(start, events.position);
+  }
+
   accept(sse: SseEvent): string | Promise<string> {
-    const { event: name, data } = sse;
     const event = this.eventOf(sse);
-    if (event === undefined) return "";
+    const frames = event === undefined ? "" : this.acceptEvent(event, sse);
+    this.alike.learnKept(event && textAlone(event), frames);
+    return frames;
+  }
+
+  private acceptEvent(
+    event: MessagesEvent,
+    { event: name, data }: SseEvent,
+  ): string | Promise<string> {
     const type = typeof event.type === "string" ? event.type : name;
     if (type === "error" || (type === undefined && "error" in event))
       throw reportedFault(readStreamError(event as JsonObject));
@@ -270,6 +289,25 @@ function blockOf(deltaType: unknown): JsonObject | undefined {
 const eventFrame = (type: string, data: string): string =>
   `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
 
+/**
+ * Returns the piece of text, of thinking or of a call's input that is all that an event says;
+ * undefined where it says anything else.
+ */
+function textAlone({ type, delta }: MessagesEvent): { text: string } | undefined {
+  if (type !== "content_block_delta" || !delta) return undefined;
+  const { type: kind, ...said } = delta;
+  const name = textMembers.get(kind);
+  const text = name === undefined ? undefined : said[name];
+  return typeof text === "string" && Object.keys(said).length === 1 ? { text } : undefined;
+}
+
+/** The member of a delta that has its text, by the type of the delta. */
+const textMembers: ReadonlyMap<unknown, string> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"],
+]);
+
 /** The parts of an event that are read while it is relayed. */
 interface MessagesEvent {
   type?: unknown;
@@ -373,7 +411,8 @@ class MessagesStreamMeter {
     else if (type !== "thinking") this.say(1 + (typeof name === "string" ? name.length : 0));
   }
 
-  private say(characters: number): void {
+  /** Notes content that the client was sent. */
+  say(characters: number): void {
     this.outputCharacters += characters;
     this.tally.said(characters);
   }

@@ -150,10 +150,23 @@ describe("events that differ only in their text", () => {
     }
   });
 
+  test("may have random characters that hide the length of their text", () => {
+    const hidden = (text: string, characters: string): string =>
+      saying(text).replace("]}", `],"obfuscation":"${characters}"}`);
+    const alike = learned(hidden("Hello", "x8Yq"));
+    for (const characters of ["", "a1", "Zx".repeat(20)])
+      expect(alike.find(hidden(", you", characters))?.frames).toBe(
+        `data: ${hidden(", you", characters).replace(prefix.from, prefix.to)}\n\n`,
+      );
+    for (const characters of ["é", "\\n", 'a","choices":[],"x":"'])
+      expect(alike.find(hidden(", you", characters))).toBeUndefined();
+    expect(alike.find(saying(", you"))).toBeUndefined();
+  });
+
   test("are not learned after four forms without a match", () => {
     const alike = new AlikeEvents();
     const padded = (pad: number): string =>
-      saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
+      saying("a").replace("]}", `],"padding":"${"x".repeat(pad)}"}`);
     for (let pad = 1; pad <= 6; pad += 1) learn(alike, padded(pad));
     expect([alike.find(padded(4)) === undefined, alike.find(padded(6)) === undefined]).toEqual([
       false,

@@ -12,33 +12,39 @@ export const indexOf = ({ index }: { index?: unknown }): number =>
 
 /** The constant text around the text of similar events. */
 interface Form {
-  /** The event up to its text's opening quote. */
-  before: string;
-  /** The event from its text's closing quote on. */
-  after: string;
-  /** The same within a stream, as it comes and as the client gets it. */
-  lines: FormLines;
-  shown: FormLines;
+  came: Around;
+  /** The same as the client gets it. */
+  shown: Around;
   /** The index of the choice. */
   index: number;
   /** Whether a trial confirmed that the text is at this place. */
   proved: boolean;
 }
 
-/**
- * The bytes of a stream before a text, after it, and between the texts of two consecutive events.
- */
-interface FormLines {
+/** The constant text of an event. */
+interface Around {
+  /** The event up to its text's opening quote. */
   before: string;
+  /** The event from its text's closing quote on, up to the value of `obfuscation` if it has one. */
   after: string;
-  between: string;
+  /** The event after that value; undefined where it has none. */
+  last: string | undefined;
 }
 
-const linesOf = (before: string, after: string): FormLines => ({
-  before: `data: ${before}`,
-  after: `${after}\n\n`,
-  between: `${after}\n\ndata: ${before}`,
-});
+/**
+ * Matches the random characters that hide the length of a text of OpenAI's, and are others in every
+ * event.
+ */
+const hiding = /(?<="obfuscation":")[a-zA-Z0-9]*(?="\}$)/;
+const nextHiding = /[a-zA-Z0-9]*/y;
+
+function around(before: string, rest: string): Around {
+  const [after = "", last] = rest.split(hiding);
+  return { before, after, last };
+}
+
+const dataLine = "data: ";
+const lineEnd = "\n\n";
 
 /** The most consecutive forms that fit no further event before no more are learned. */
 const triesMax = 4;
@@ -80,19 +86,13 @@ export class AlikeEvents {
   /** Returns an event of the known form; undefined for any other, which has to be parsed. */
   find(data: string): AlikeRun | undefined {
     const { form } = this;
-    if (
-      form === undefined ||
-      !data.startsWith(form.before) ||
-      !data.endsWith(form.after) ||
-      !this.proves(form)
-    )
+    if (form === undefined || !data.startsWith(form.came.before) || !this.proves(form))
       return undefined;
-    const start = form.before.length;
-    const end = this.endOfText(data, start);
-    if (end <= start || end !== data.length - form.after.length) return undefined;
+    const event = this.readAt(data, { form, start: 0 });
+    if (event === undefined || event.end !== data.length) return undefined;
     this.triesLeft = triesMax;
-    const frames = form.shown.before + data.slice(start, end) + form.shown.after;
-    return { frames, index: form.index, characters: end - start - this.surplus };
+    const { shown, characters } = event;
+    return { frames: dataLine + shown + lineEnd, index: form.index, characters };
   }
 
   /**
@@ -101,30 +101,22 @@ export class AlikeEvents {
    */
   take(events: EventText): AlikeRun | undefined {
     const { form } = this;
-    const { text, position } = events;
-    if (
-      form === undefined ||
-      !text.startsWith(form.lines.before, position) ||
-      !events.isBetween ||
-      !this.proves(form)
-    )
-      return undefined;
-    const { lines, shown, index } = form;
+    const { text } = events;
+    if (form === undefined || !events.isBetween) return undefined;
     let frames = "";
     let characters = 0;
-    let start = position + lines.before.length;
-    for (let before = shown.before, isFollowed = true; isFollowed; before = shown.between) {
-      const end = this.endOfText(text, start);
-      isFollowed = text.startsWith(lines.between, end);
-      if (end <= start || !(isFollowed || text.startsWith(lines.after, end))) break;
-      frames += before + text.slice(start, end);
-      characters += end - start - this.surplus;
-      events.position = end + lines.after.length;
-      start = end + lines.between.length;
+    while (text.startsWith(dataLine, events.position)) {
+      const start = events.position + dataLine.length;
+      if (!text.startsWith(form.came.before, start) || !this.proves(form)) break;
+      const event = this.readAt(text, { form, start });
+      if (event === undefined || !text.startsWith(lineEnd, event.end)) break;
+      frames += dataLine + event.shown + lineEnd;
+      characters += event.characters;
+      events.position = event.end + lineEnd.length;
     }
     if (characters === 0) return undefined;
     this.triesLeft = triesMax;
-    return { frames: frames + shown.after, index, characters };
+    return { frames, index: form.index, characters };
   }
 
   /**
@@ -150,17 +142,36 @@ export class AlikeEvents {
     if (text === undefined || needsReading.test(text)) return;
     this.triesLeft -= 1;
     const start = data.indexOf(`"${text}"`, prefix.from.length) + 1;
-    const before = data.slice(0, start);
-    const after = data.slice(start + text.length);
     const shownStart = shown.indexOf(`"${text}"`, shown.indexOf('"choices"')) + 1;
     if (shownStart === 0) return;
     this.form = {
-      before,
-      after,
-      lines: linesOf(before, after),
-      shown: linesOf(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
+      came: around(data.slice(0, start), data.slice(start + text.length)),
+      shown: around(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
       index: indexOf(chunk.choices?.[0] ?? {}),
       proved: false,
+    };
+  }
+
+  /** Reads the event at `start`, whose beginning has the form; undefined where it has not. */
+  private readAt(
+    text: string,
+    { form: { came, shown }, start }: { form: Form; start: number },
+  ): { shown: string; end: number; characters: number } | undefined {
+    const textStart = start + came.before.length;
+    const textEnd = this.endOfText(text, textStart);
+    if (textEnd <= textStart || !text.startsWith(came.after, textEnd)) return undefined;
+    const characters = textEnd - textStart - this.surplus;
+    const end = textEnd + came.after.length;
+    const head = shown.before + text.slice(textStart, textEnd) + shown.after;
+    if (came.last === undefined) return { shown: head, end, characters };
+    nextHiding.lastIndex = end;
+    nextHiding.test(text);
+    const hidingEnd = nextHiding.lastIndex;
+    if (!text.startsWith(came.last, hidingEnd)) return undefined;
+    return {
+      shown: head + text.slice(end, hidingEnd) + (shown.last ?? ""),
+      end: hidingEnd + came.last.length,
+      characters,
     };
   }
 
@@ -197,13 +208,13 @@ export class AlikeEvents {
  * Returns whether a text in the form's place is what the event says: the first text found there may
  * be another member's.
  */
-function saysText({ before, after, shown }: Form): boolean {
+function saysText({ came, shown }: Form): boolean {
+  if ((came.last === undefined) !== (shown.last === undefined)) return false;
   try {
-    const [came, goes] = [
-      `${before}${probe}${after}`,
-      `${shown.before}${probe}${shown.after}`.slice("data: ".length),
-    ];
-    return [came, goes].every((data) => textAlone(JSON.parse(data) as ChatChunk) === probe);
+    return [came, shown].every(({ before, after, last = "" }) => {
+      const event = JSON.parse(`${before}${probe}${after}${last}`) as ChatChunk;
+      return textAlone(event) === probe;
+    });
   } catch {
     return false;
   }

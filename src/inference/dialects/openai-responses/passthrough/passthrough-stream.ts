@@ -7,9 +7,11 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
+import { AlikeTexts } from "../../alike-texts.ts";
 import { reportError } from "../../errors.ts";
 import { asGatewayFacts } from "../../gateway-facts.ts";
 import {
+  type EventText,
   inOneLine,
   KeptRelay,
   type OriginalRequest,
@@ -64,6 +66,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   protected readonly meter = new ResponseMeter();
   private readonly delivered = new DeliveredItems();
   private readonly starts: StreamStarts;
+  private readonly alike = new AlikeTexts<TextEvent>(() => true);
   private sequenceNumber = 0;
   private createdAtSeconds = 0;
   /** Whether the client received the creation of the response. */
@@ -83,11 +86,39 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     return this.meter.metered(this.options);
   }
 
+  acceptAlike(events: EventText): string {
+    const { alike } = this;
+    const start = events.position;
+    for (
+      let taken = alike.take(events, String(this.sequenceNumber));
+      taken !== undefined;
+      taken = alike.take(events, String(this.sequenceNumber))
+    ) {
+      const { type, event } = taken.said;
+      this.sequenceNumber += 1;
+      this.delivered.append(type, event, taken.text);
+      this.meter.addDelta(type, taken.text);
+    }
+    alike.mark(events);
+    return events.text.slice(start, events.position);
+  }
+
   accept(sse: SseEvent): string | Promise<string> {
-    const { data } = sse;
     const event = this.eventOf(sse);
-    if (event === undefined) return "";
+    if (event === undefined) {
+      this.alike.learn(undefined);
+      return "";
+    }
     const type = typeof event.type === "string" ? event.type : (sse.event ?? "");
+    const frames = this.acceptEvent(type, { event, data: sse.data });
+    this.alike.learnKept(textAlone(type, event), frames);
+    return frames;
+  }
+
+  private acceptEvent(
+    type: string,
+    { event, data }: { event: WireEvent; data: string },
+  ): string | Promise<string> {
     if (type === "error" || (event.response === undefined && event.error))
       throw reportedFault(detailsOf(event));
     if (type === "response.failed" || type === "response.cancelled") throw this.failedFault(event);
@@ -308,6 +339,22 @@ interface ItemEvent {
   item?: unknown;
 }
 
+/** An event that adds a piece of text to an item. */
+interface TextEvent {
+  type: string;
+  event: ItemEvent;
+  text: string;
+}
+
+/** Returns the piece of text that an event adds; undefined where it says anything else. */
+function textAlone(type: string, event: WireEvent): TextEvent | undefined {
+  const { delta } = event;
+  const isText = Object.hasOwn(partsOfDelta, type) || Object.hasOwn(fieldOfDelta, type);
+  return isText && typeof delta === "string" && event.response === undefined
+    ? { type, event, text: delta }
+    : undefined;
+}
+
 /** The list of the item that a delta adds to, and its entry before it is filled. */
 const partsOfDelta: Readonly<
   Record<string, { list: "content" | "summary"; field: "text" | "refusal"; empty: JsonObject }>
@@ -351,8 +398,28 @@ class DeliveredItems {
     const isDone = type === "response.output_item.done";
     if (isDone || type === "response.output_item.added")
       this.items.set(index, { item: { ...(Object(event.item) as JsonObject) }, isDone });
-    else if (typeof event.delta === "string")
-      this.append(type, { delta: event.delta, event, item: this.items.get(index)?.item });
+    else if (typeof event.delta === "string") this.append(type, event, event.delta);
+  }
+
+  /** Adds a piece of text to the item that an event belongs to, if it has begun. */
+  append(type: string, event: ItemEvent, delta: string): void {
+    const item = this.items.get(Number(event.output_index))?.item;
+    if (item === undefined) return;
+    // The type comes from the upstream, and objects have inherited members.
+    const field = Object.hasOwn(fieldOfDelta, type) ? fieldOfDelta[type] : undefined;
+    const part = Object.hasOwn(partsOfDelta, type) ? partsOfDelta[type] : undefined;
+    if (field !== undefined) item[field] = textOf(item[field]) + delta;
+    if (part === undefined) return;
+    const told = part.list === "summary" ? event.summary_index : event.content_index;
+    const index = typeof told === "number" && Number.isInteger(told) ? told : 0;
+    const list = Array.isArray(item[part.list])
+      ? [...(item[part.list] as readonly JsonObject[])]
+      : [];
+    // A part that an upstream skips has no place: the text goes to the next possible one.
+    const at = Math.max(0, Math.min(index, list.length));
+    const before = list[at] ?? part.empty;
+    list[at] = { ...before, [part.field]: textOf(before[part.field]) + delta };
+    item[part.list] = list;
   }
 
   /** Returns the items in order; unfinished ones are marked as such. */
@@ -366,31 +433,5 @@ class DeliveredItems {
   unfinished(): [number, JsonObject][] {
     const open = [...this.items].sort(([a], [b]) => a - b).filter(([, { isDone }]) => !isDone);
     return open.map(([index, { item }]) => [index, { ...item, status: "incomplete" }]);
-  }
-
-  private append(
-    type: string,
-    {
-      delta,
-      event,
-      item,
-    }: { delta: string; event: ItemEvent; item: DeliveredItem["item"] | undefined },
-  ): void {
-    // The type comes from the upstream, and objects have inherited members.
-    const field = Object.hasOwn(fieldOfDelta, type) ? fieldOfDelta[type] : undefined;
-    const part = Object.hasOwn(partsOfDelta, type) ? partsOfDelta[type] : undefined;
-    if (item === undefined) return;
-    if (field !== undefined) item[field] = textOf(item[field]) + delta;
-    if (part === undefined) return;
-    const told = part.list === "summary" ? event.summary_index : event.content_index;
-    const index = typeof told === "number" && Number.isInteger(told) ? told : 0;
-    const list = Array.isArray(item[part.list])
-      ? [...(item[part.list] as readonly JsonObject[])]
-      : [];
-    // A part that an upstream skips has no place: the text goes to the next possible one.
-    const at = Math.max(0, Math.min(index, list.length));
-    const before = list[at] ?? part.empty;
-    list[at] = { ...before, [part.field]: textOf(before[part.field]) + delta };
-    item[part.list] = list;
   }
 }
