@@ -202,11 +202,16 @@ const eventsOf: Readonly<Record<Upstream, readonly ((json: string) => string)[]>
       ),
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, ',"usage":{"prompt_tokens":7}'),
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}}}`, `,"obfuscation":${json}`),
+    (json) =>
+      chatEvent(
+        `{"index":0,"delta":{"content":${json}}}`,
+        `,"p":"${"xyz".slice(json.length % 3)}"`,
+      ),
     (json) => chatEvent(`{"index":0,"delta":{"content":${json}},"finish_reason":"length"}`),
     (json) =>
       chatEvent(
         `{"index":0,"delta":{"content":${json}}}`,
-        `,"obfuscation":"${"xyz".slice(json.length % 3)}"`,
+        `,"obfuscation":"${"xyz".slice(json.length % 3)}","usage":null`,
       ),
     () => chatEvent("", ',"usage":{"prompt_tokens":3,"completion_tokens":5}'),
     () => ": ping\n\n",

@@ -37,10 +37,12 @@ const backslash = 0x5c;
 const space = 0x20;
 
 /**
- * Matches the values of members that differ in every event of OpenAI's, and mean nothing to a
- * decoder: the number of an event, and random characters that hide the length of its text.
+ * Matches the values of members that differ in every event and mean nothing to a decoder: the
+ * number of an event of OpenAI's, and random characters with which OpenAI (`obfuscation`) and
+ * Mistral (`p`) hide the length of its text.
  */
-const unreadValue = /(?<="(?:sequence_number|obfuscation)":)(?:0|[1-9][0-9]*|"[a-zA-Z0-9]*")/;
+const unreadValue =
+  /(?<="sequence_number":)(?:0|[1-9][0-9]*)|(?<="(?:obfuscation|p)":)"[a-zA-Z0-9]*"/;
 const nextUnread = new RegExp(unreadValue, "y");
 const numberName = '"sequence_number":';
 

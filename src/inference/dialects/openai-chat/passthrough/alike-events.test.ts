@@ -150,9 +150,9 @@ describe("events that differ only in their text", () => {
     }
   });
 
-  test("may have random characters that hide the length of their text", () => {
+  test.each(["obfuscation", "p"])("may have random characters in the member %s", (name) => {
     const hidden = (text: string, characters: string): string =>
-      saying(text).replace("]}", `],"obfuscation":"${characters}"}`);
+      saying(text).replace("]}", `],"${name}":"${characters}","usage":null}`);
     const alike = learned(hidden("Hello", "x8Yq"));
     for (const characters of ["", "a1", "Zx".repeat(20)])
       expect(alike.find(hidden(", you", characters))?.frames).toBe(
@@ -175,7 +175,12 @@ describe("events that differ only in their text", () => {
   });
 });
 
-test("a relay writes and counts the same for recognized and parsed events", () => {
+test.each([
+  ["nothing more", () => ""],
+  ["random characters", (piece: string) => `,"obfuscation":"${"aZ9".repeat(piece.length % 5)}"`],
+  ["Mistral's", (piece: string) => `,"p":"${"abc".slice(piece.length % 3)}","usage":null`],
+])("a relay writes and counts the same for recognized and parsed events with %s", (_, more) => {
+  const event = (piece: string): string => saying(piece).replace("]}", `]${more(piece)}}`);
   const pieces = ["Once", " upon", "\\n", ' a \\"time\\"', "é", " there", "\\u00e9", " was", "<>&"];
   const relayOf = (): ChatRelay =>
     new ChatRelay({
@@ -197,9 +202,9 @@ test("a relay writes and counts the same for recognized and parsed events", () =
     return relay;
   };
   const relay = begun();
-  const frames = pieces.map((piece) => relay.accept({ data: saying(piece) }));
+  const frames = pieces.map((piece) => relay.accept({ data: event(piece) }));
   // A fresh relay knows no form, so it reads each event.
-  expect(frames).toEqual(pieces.map((piece) => begun().accept({ data: saying(piece) })));
+  expect(frames).toEqual(pieces.map((piece) => begun().accept({ data: event(piece) })));
   const characters = pieces.reduce(
     (sum, piece) => sum + (JSON.parse(`"${piece}"`) as string).length,
     0,

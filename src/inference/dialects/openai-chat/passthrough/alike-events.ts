@@ -25,22 +25,24 @@ interface Form {
 interface Around {
   /** The event up to its text's opening quote. */
   before: string;
-  /** The event from its text's closing quote on, up to the value of `obfuscation` if it has one. */
+  /** The event from its text's closing quote on, up to its random characters if it has any. */
   after: string;
-  /** The event after that value; undefined where it has none. */
+  /** The event after them; undefined where it has none. */
   last: string | undefined;
 }
 
 /**
- * Matches the random characters that hide the length of a text of OpenAI's, and are others in every
- * event.
+ * Matches the random characters with which OpenAI (`obfuscation`) and Mistral (`p`) hide the length
+ * of a text, and which differ in every event.
  */
-const hiding = /(?<="obfuscation":")[a-zA-Z0-9]*(?="\}$)/;
+const hiding = /(?<="(?:obfuscation|p)":")[a-zA-Z0-9]*(?=")/;
 const nextHiding = /[a-zA-Z0-9]*/y;
 
 function around(before: string, rest: string): Around {
-  const [after = "", last] = rest.split(hiding);
-  return { before, after, last };
+  const found = hiding.exec(rest);
+  if (found === null) return { before, after: rest, last: undefined };
+  const end = found.index + found[0].length;
+  return { before, after: rest.slice(0, found.index), last: rest.slice(end) };
 }
 
 const dataLine = "data: ";
