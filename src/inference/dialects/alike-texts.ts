@@ -1,6 +1,6 @@
 import type { EventText } from "./passthrough.ts";
 
-/** What an event says: a piece of text, and whatever tells where the text belongs. */
+/** A piece of text that an event says; further members say where it belongs. */
 interface Spoken {
   readonly text: string;
 }
