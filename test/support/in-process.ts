@@ -143,10 +143,9 @@ export async function relayIn(
   allowance?: RelayedStreamOptions["allowance"],
 ): Promise<Relayed> {
   let settled: StreamEnd | undefined;
-  const stream = new RelayedStream({
+  const options: RelayedStreamOptions = {
     response: answerOf(chunks),
     decoder: undefined,
-    relay: (services) => adapter.createRelay({ ...services, ...relayFacts }),
     drainOnCancel: false,
     keepAlive,
     allowance,
@@ -161,7 +160,10 @@ export async function relayIn(
         ? asGatewayError(failure)
         : new GatewayError("bad_gateway", "The stream broke."),
     onClosed: () => undefined,
-  });
+  };
+  const stream = new RelayedStream(options, (services) =>
+    adapter.createRelay({ ...services, ...relayFacts }),
+  );
   const failure = await stream.prime();
   if (failure !== undefined) return { text: "", settled, refused: failure.code };
   let text = "";

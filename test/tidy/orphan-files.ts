@@ -30,7 +30,8 @@ const entryPoints: Readonly<Record<string, string>> = {
   "test/support/archive-until-killed.ts": "src/insights/archive/archiver.test.ts",
   "test/support/clickhouse-server.ts": "test/support/clickhouse.ts",
   "test/support/bare-server.ts": "test/end-to-end/process/hostile-clients.test.ts",
-  "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
+  "test/support/heap-on-signal.ts":
+    "test/end-to-end/process/secrets-at-rest.test.ts and open-streams.test.ts",
   "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",
   "test/support/later-release.ts": "test/end-to-end/nodes/two-releases.test.ts",
   "test/support/property-seed.ts": "bunfig.toml",

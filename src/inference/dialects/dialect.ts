@@ -23,7 +23,7 @@ export interface ResponseContext {
   /**
    * The request that is answered: what it asked to see or hide, and what a dialect repeats of it.
    */
-  request?: CanonicalRequest;
+  request?: Omit<CanonicalRequest, "messages">;
   /** The gateway's own id of the answer, the same in every event; absent means the upstream's. */
   id?: string;
   /** The model's public name; absent means the upstream's. */

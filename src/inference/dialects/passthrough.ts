@@ -32,6 +32,17 @@ export interface OriginalRequest {
   nowSeconds(): number;
 }
 
+/**
+ * Returns the members of a body that matter once its answer has begun: not the messages, the input
+ * or the system prompt, and tools only of Responses, whose answers repeat them.
+ */
+export function withoutConversation(body: OriginalRequest["body"]): OriginalRequest["body"] {
+  const { messages, input: _input, system: _system, ...rest } = body;
+  if (messages === undefined) return rest;
+  const { tools: _tools, ...others } = rest;
+  return others;
+}
+
 /** The parts of a route that a request's body depends on. */
 export interface TargetRoute {
   model: { reasoning?: ReasoningLevels };

@@ -41,6 +41,7 @@ import {
   type WholeAnswer,
   fittedCap,
   lowerCap,
+  withoutConversation,
 } from "../dialects/passthrough.ts";
 import { reasoningFor, takesFormat, undeclaredFormat } from "../dialects/reasoning-rules.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
@@ -137,6 +138,8 @@ function translate(
     upstream.signsCalls === true
       ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) }
       : reasoned;
+  // A stream keeps the request in memory until it ends, and has no use for its messages.
+  const { messages: _, ...asked } = canonical;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
     upstreamModel: route.upstreamModel,
     stream: canonical.stream,
@@ -147,11 +150,11 @@ function translate(
   const decoding: DecodeContext = {
     providerId: route.provider.id,
     toolAliases,
-    toolNames: () => [...toolNamesOf(canonical), ...toolAliases.keys()],
+    toolNames: () => [...toolNamesOf(asked), ...toolAliases.keys()],
   };
   const answering: ResponseContext = {
-    request: canonical,
-    requestBody: request.body,
+    request: asked,
+    requestBody: withoutConversation(request.body),
     nowSeconds: request.nowSeconds,
     metadataInLastEvent: wantsMetadataInLastEvent(request),
   };
@@ -187,7 +190,7 @@ function translate(
   };
 }
 
-const toolNamesOf = ({ tools = [] }: CanonicalRequest): string[] =>
+const toolNamesOf = ({ tools = [] }: Pick<CanonicalRequest, "tools">): string[] =>
   tools.flatMap((tool) => (tool.type === "hosted" ? [] : [tool.name]));
 
 /**

@@ -6,7 +6,12 @@ import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { Provenance } from "../canonical/reasoning.ts";
-import type { OriginalRequest, Passthrough, WholeAnswer } from "../dialects/passthrough.ts";
+import {
+  type OriginalRequest,
+  type Passthrough,
+  type WholeAnswer,
+  withoutConversation,
+} from "../dialects/passthrough.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
 import {
@@ -135,6 +140,12 @@ export interface InferenceCall extends CallOrigin {
   adapt(route: AdaptedRoute): Adapter;
   /** Throws `GatewayError` for a model that this surface does not serve. */
   assertServes(model: CatalogModel): void;
+  /**
+   * Releases the conversation once a stream has begun: no other candidate is tried, and an open
+   * stream would keep it in memory for minutes. `text` is empty then, and `body` is
+   * `withoutConversation`. Absent on surfaces without streams.
+   */
+  releaseConversation?(): void;
 }
 
 /** A request on one of the chat-like surfaces. */
@@ -270,6 +281,13 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     signatures: read.signatures,
     nowSeconds: read.nowSeconds,
     canonical: () => (canonical ??= dialect.decodeRequest(read.body)),
+    releaseConversation: () => {
+      canonical = undefined;
+      read.text = "";
+      read.body = withoutConversation(read.body);
+      call.text = read.text;
+      call.body = read.body;
+    },
     surface: "chat",
     recordedAs: dialect.recordedAs,
     presetId: read.presetId,

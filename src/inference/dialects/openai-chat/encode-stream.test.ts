@@ -350,7 +350,7 @@ describe("the stream encoder", () => {
   });
 
   const asking = (change: object): ResponseContext => ({
-    request: { dialect: "openai-chat", model: "m", stream: true, messages: [], ...change },
+    request: { dialect: "openai-chat", model: "m", stream: true, ...change },
   });
 
   test("omits reasoning if the client excludes it", () => {

@@ -11,8 +11,14 @@ import {
 } from "../execution.ts";
 import { exceptionFormOf } from "../adapt.ts";
 import { keepContent, KeptFrames, keptSinceMs } from "../keep-content.ts";
+import type { Adapter } from "../inference-call.ts";
 import { noteKeyServed } from "../provider-credentials.ts";
-import { type EndedStream, RelayedStream } from "./relayed-stream.ts";
+import {
+  type EndedStream,
+  RelayedStream,
+  type RelayedStreamOptions,
+  type RelayServices,
+} from "./relayed-stream.ts";
 import { metadataText } from "../answer-metadata.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
@@ -26,6 +32,7 @@ import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { ModelFallback } from "../../dialects/gateway-facts.ts";
+import type { StreamRelay } from "../../dialects/passthrough.ts";
 
 /** A streamed request that a candidate has answered. */
 interface SentStream extends Told {
@@ -41,10 +48,12 @@ export async function openStream(
   sent: SentStream,
 ): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: FailureWithUsage }> {
   const { deps, abortScope } = execution;
+  const decoder = await binaryDecoder(sent.candidate.route);
   const opened = new OpenedStream(execution, sent);
-  const stream = opened.relayed(await binaryDecoder(sent.candidate.route));
+  const stream = opened.relayed(decoder, sent.adapter);
   const failure = await stream.prime();
   if (failure !== undefined) return { ok: false, failure };
+  opened.releaseConversation();
   noteKeyServed(deps, sent.candidate);
   abortScope.release();
   if (abortScope.clientGone) stream.cancel();
@@ -55,7 +64,9 @@ export async function openStream(
 /** The state of a stream from its head until it is settled. */
 class OpenedStream {
   private readonly execution: Execution;
-  private readonly sent: SentStream;
+  private readonly sent: Omit<SentStream, "adapter">;
+  /** The parts of the request that the upstream was not sent. */
+  private readonly losses: readonly Loss[];
   /** The attempts of the request, ending with the one that serves it. */
   private readonly attempts: AttemptRecord[];
   private readonly attempt: AttemptRecord;
@@ -64,9 +75,10 @@ class OpenedStream {
   /** The frames that the client is sent; undefined where contents are not kept. */
   private readonly frames: KeptFrames | undefined;
 
-  constructor(execution: Execution, sent: SentStream) {
+  constructor(execution: Execution, { adapter, ...sent }: SentStream) {
     this.execution = execution;
     this.sent = sent;
+    this.losses = adapter.losses;
     this.attempt = attemptRecord(sent.candidate, {
       status: sent.response.status,
       outcome: "served",
@@ -81,21 +93,44 @@ class OpenedStream {
   }
 
   /** Returns the stream as the client pulls it. */
-  relayed(decoder: EventDecoder | undefined): RelayedStream {
-    const { execution, sent, fallback } = this;
-    const { deps, call, inputTokens } = execution;
-    const { candidate, adapter } = sent;
-    return new RelayedStream({
+  relayed(decoder: EventDecoder | undefined, adapter: Adapter): RelayedStream {
+    return new RelayedStream(this.options(decoder), this.relayOf(adapter));
+  }
+
+  /**
+   * Releases the conversation that the request sent, unless its contents are kept, or prices of its
+   * parts are asked for as its hold grows.
+   */
+  releaseConversation(): void {
+    const { frames, execution } = this;
+    if (frames === undefined && execution.allowance === undefined)
+      execution.call.releaseConversation?.();
+  }
+
+  /** Apart from the other functions of the stream, which would keep the adapter in memory. */
+  private relayOf(adapter: Adapter): (services: RelayServices) => StreamRelay {
+    const {
+      fallback,
+      execution: { call, inputTokens },
+      sent: { candidate },
+    } = this;
+    return (services) =>
+      adapter.createRelay({
+        ...services,
+        shown: { id: call.shownId, model: candidate.model.id },
+        inputTokens,
+        windowTokens: windowTokensOf(candidate),
+        fallback,
+      });
+  }
+
+  private options(decoder: EventDecoder | undefined): RelayedStreamOptions {
+    const { execution, sent } = this;
+    const { deps } = execution;
+    const { candidate } = sent;
+    return {
       response: sent.response,
       decoder,
-      relay: (services) =>
-        adapter.createRelay({
-          ...services,
-          shown: { id: call.shownId, model: candidate.model.id },
-          inputTokens,
-          windowTokens: windowTokensOf(candidate),
-          fallback,
-        }),
       drainOnCancel: deps.disconnect === "drain",
       keepAlive: deps.keepAlive,
       allowance: StreamAllowance.of(execution, sent),
@@ -112,19 +147,19 @@ class OpenedStream {
           provider: candidate.route.provider,
         }),
       onClosed: () => deps.observer.streamClosed(),
-    });
+    };
   }
 
   /** Returns the stream and what accompanies it, once its first content has come. */
   served(stream: RelayedStream): ServedStream {
     const { execution, sent, attempts, fallback } = this;
-    const { candidate, adapter, outputCap } = sent;
+    const { candidate, outputCap } = sent;
     this.attempt.durationMs = hundredths(execution.deps.clock.monotonicMs() - sent.startedMs);
     return {
       kind: "stream",
       stream,
       candidate,
-      losses: adapter.losses,
+      losses: this.losses,
       outputCap,
       attempts,
       fallback,
@@ -161,7 +196,7 @@ class OpenedStream {
   private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {
     const { execution, sent, attempt, attempts } = this;
     const { deps, call } = execution;
-    const { candidate, adapter, outputCap } = sent;
+    const { candidate, outputCap } = sent;
     const timing = this.timing();
     attempt.durationMs = hundredths(timing.upstreamEndMs - sent.startedMs);
     if (end.status === "cut") attempt.outcome = "failed";
@@ -171,7 +206,7 @@ class OpenedStream {
     return {
       call,
       candidate,
-      losses: joinLosses(adapter.losses, answerLosses),
+      losses: joinLosses(this.losses, answerLosses),
       outputCap,
       routing: routingTrail(execution),
       metered,

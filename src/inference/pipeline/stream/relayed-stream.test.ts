@@ -2,7 +2,12 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamRelay } from "../../dialects/passthrough.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
-import { type FrameWait, KeepAliveTicker, RelayedStream } from "./relayed-stream.ts";
+import {
+  type FrameWait,
+  KeepAliveTicker,
+  RelayedStream,
+  type RelayedStreamOptions,
+} from "./relayed-stream.ts";
 
 /**
  * An upstream whose answer the test tells piece by piece; `promises` where it cannot tell its reader,
@@ -76,10 +81,9 @@ async function primedBy(upstream: { promises: boolean }, said: readonly string[]
   const waits: FrameWait[] = [];
   const keepAlive = new KeepAliveTicker(() => 0);
   spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
-  const stream = new RelayedStream({
+  const options: RelayedStreamOptions = {
     response,
     decoder: undefined,
-    relay: ({ settle }) => echoing(settle),
     drainOnCancel: true,
     keepAlive,
     onFirstContent: () => undefined,
@@ -99,7 +103,8 @@ async function primedBy(upstream: { promises: boolean }, said: readonly string[]
     },
     metadataText: () => "{}",
     asError: () => new GatewayError("bad_gateway", "The stream broke."),
-  });
+  };
+  const stream = new RelayedStream(options, ({ settle }) => echoing(settle));
   expect(await stream.prime()).toBeUndefined();
   return { stream, tell, settle: settlement.resolve, ends, waits };
 }

@@ -52,11 +52,12 @@ export class RelayedStream implements FrameSource {
   private clientGone = false;
   private readonly closing = Promise.withResolvers<void>();
 
-  constructor(options: RelayedStreamOptions) {
+  /** `relayWith` builds the relay between the two dialects. */
+  constructor(options: RelayedStreamOptions, relayWith: (services: RelayServices) => StreamRelay) {
     this.options = options;
     this.reader =
       options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
-    this.relay = options.relay({
+    this.relay = relayWith({
       settle: () => this.settleOnce("completed"),
       metadataText: () => this.metadataText(),
     });
@@ -357,7 +358,7 @@ export interface EndedStream {
 }
 
 /** The functions that the stream provides to a relay: see `RelayOptions`. */
-interface RelayServices {
+export interface RelayServices {
   settle(): Promise<Settled>;
   metadataText(): string;
 }
@@ -367,8 +368,6 @@ export interface RelayedStreamOptions {
   response: UpstreamResponse;
   /** Finds the events in the bytes; absent for server-sent events. */
   decoder: EventDecoder | undefined;
-  /** Builds the relay between the two dialects. */
-  relay(services: RelayServices): StreamRelay;
   drainOnCancel: boolean;
   keepAlive: KeepAliveTicker;
   /**

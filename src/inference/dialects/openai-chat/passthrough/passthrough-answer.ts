@@ -199,12 +199,15 @@ interface WholeShape extends AnswerShape {
 }
 
 /** Returns the form that a chat request asks for. */
-export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerShape => ({
-  legacyFunctions:
-    Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
-  hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
-  toolNames: () => [...namesIn(body["tools"]), ...namesIn(body["functions"])],
-});
+export function answerShapeOf({ body }: Pick<OriginalRequest, "body">): AnswerShape {
+  // Not the whole body, which a stream would keep in memory.
+  const { tools, functions, function_call: functionCall, reasoning } = body;
+  return {
+    legacyFunctions: Array.isArray(functions) || (functionCall ?? undefined) !== undefined,
+    hidesReasoning: fieldsOf(reasoning)?.exclude === true,
+    toolNames: () => [...namesIn(tools), ...namesIn(functions)],
+  };
+}
 
 /** Returns the names of a request's tools or functions; some of wrong types are left out. */
 const namesIn = (tools: unknown): string[] =>
