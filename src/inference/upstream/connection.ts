@@ -1,5 +1,6 @@
 import type { Socket, TLSOptions } from "bun";
 import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
+import type { DeadlineWatch, Watched } from "./exchange.ts";
 import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -105,21 +106,21 @@ export class Connection {
    * Opens the socket. Rejects with `connect_failed`, `proxy_refused`, `tls_failed` or
    * `connect_timeout`.
    */
-  open(timeoutMs: number): Promise<Connection> {
+  open({ timeoutMs, watch }: ConnectLimit): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
-    const timer = setTimeout(() => {
+    const deadline = new ConnectDeadline({ timeoutMs, watch }, () => {
       this.refused(
         new UpstreamFailure("connect_timeout", `no connection within ${timeoutMs} ms`, {
           sent: false,
         }),
       );
-    }, timeoutMs);
+    });
     this.opened = (connection) => {
-      clearTimeout(timer);
+      watch.remove(deadline);
       resolve(connection);
     };
     this.refused = (failure) => {
-      clearTimeout(timer);
+      watch.remove(deadline);
       this.destroy();
       reject(failure);
     };
@@ -238,9 +239,10 @@ export class Connection {
     }
   }
 
-  /** Drops the connection at once; the exchange in flight fails. */
+  /** Drops the connection at once; the exchange in flight fails, and so does a connect. */
   breakOff(): void {
-    this.fail(new UpstreamFailure("aborted", "the gateway is about to end", { sent: true }));
+    if (this.listener === undefined) this.abort();
+    else this.fail(new UpstreamFailure("aborted", "the gateway is about to end", { sent: true }));
   }
 
   /** Drops the connection at once; the exchange in flight receives no further event. */
@@ -345,6 +347,49 @@ export class Connection {
     const listener = this.listener;
     this.destroy();
     listener?.onFailure(failure);
+  }
+}
+
+/** The time that a connect may take, and what watches it. */
+export interface ConnectLimit {
+  timeoutMs: number;
+  watch: DeadlineWatch;
+}
+
+/**
+ * The deadline of a connect. Where the process stood still meanwhile, the connect gets that time
+ * again, once and at most the whole timeout: a handshake takes several turns of the event loop.
+ */
+class ConnectDeadline implements Watched {
+  place = -1;
+  addedAtSweep = 0;
+  excusedDeadlineMs = 0;
+  deadlineMs: number;
+  private readonly limit: ConnectLimit;
+  private readonly stoodStillBeforeMs: number;
+  private isExtended = false;
+  private readonly onPassed: () => void;
+
+  constructor(limit: ConnectLimit, onPassed: () => void) {
+    const { timeoutMs, watch } = limit;
+    this.limit = limit;
+    this.onPassed = onPassed;
+    this.deadlineMs = watch.deadlineAfter(timeoutMs);
+    this.stoodStillBeforeMs = watch.stoodStillMs;
+    watch.add(this);
+  }
+
+  onDeadline(): void {
+    const { timeoutMs, watch } = this.limit;
+    const stoodStillMs = watch.stoodStillMs - this.stoodStillBeforeMs;
+    if (stoodStillMs === 0 || this.isExtended) return this.onPassed();
+    this.isExtended = true;
+    this.deadlineMs = watch.deadlineAfter(Math.min(stoodStillMs, timeoutMs));
+    watch.add(this);
+  }
+
+  onLasting(): void {
+    // A connect listens to its client from the start.
   }
 }
 

@@ -358,7 +358,7 @@ export interface UpstreamResponse {
 }
 
 /** Something with a deadline on the monotonic clock. */
-interface Watched extends Passing {
+export interface Watched extends Passing {
   deadlineMs: number;
   /** The number of sweeps before it was added. */
   addedAtSweep: number;
@@ -377,13 +377,15 @@ const sweepIntervalMs = 20;
 const momentSweeps = 3;
 
 /**
- * Watches all exchanges in flight with one timer. A sweep looks for deadlines that have passed, so
+ * Watches all exchanges in flight, and connects, with one timer. A sweep looks for deadlines that have passed, so
  * that moving a deadline, which every stream event does, is one assignment.
  *
  * A sweep that comes late shows that the process stood still, and answers that arrived meanwhile
  * wait in their sockets. They are read before the next sweep, which then counts.
  */
 export class DeadlineWatch {
+  /** Milliseconds that the process stood still while something was watched. */
+  stoodStillMs = 0;
   private readonly watched = new PassingSet<Watched>();
   private sweeps = 0;
   private sweptAtMs = 0;
@@ -402,6 +404,11 @@ export class DeadlineWatch {
     this.timer = setInterval(this.sweep, sweepIntervalMs);
   }
 
+  /** Returns the deadline after so many milliseconds from now. */
+  deadlineAfter(milliseconds: number): number {
+    return this.clock.monotonicMs() + milliseconds;
+  }
+
   remove(entry: Watched): void {
     this.watched.delete(entry);
   }
@@ -416,7 +423,9 @@ export class DeadlineWatch {
     if (this.watched.size === 0) return this.stop();
     this.sweeps += 1;
     const nowMs = this.clock.monotonicMs();
-    const isLate = nowMs - this.sweptAtMs > 2 * sweepIntervalMs;
+    const sinceSweepMs = nowMs - this.sweptAtMs;
+    const isLate = sinceSweepMs > 2 * sweepIntervalMs;
+    if (isLate) this.stoodStillMs += sinceSweepMs - sweepIntervalMs;
     this.sweptAtMs = nowMs;
     this.watched.forEach((entry) => {
       if (this.sweeps - entry.addedAtSweep === momentSweeps) entry.onLasting();

@@ -120,8 +120,8 @@ export class UpstreamClient {
     this.network = network ?? {
       proxies: new ProxyRules({ https: undefined, http: undefined, none: undefined }),
     };
-    this.pool = new ConnectionPool(clock);
     this.watch = new DeadlineWatch(clock);
+    this.pool = new ConnectionPool(clock, this.watch);
   }
 
   /** The number of open connections, idle or busy. */
@@ -272,10 +272,12 @@ const idleConnectionsPerPlaceMax = 1_024;
 class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
   private readonly clock: Clock;
+  private readonly watch: DeadlineWatch;
   private readonly all = new Set<Connection>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, watch: DeadlineWatch) {
     this.clock = clock;
+    this.watch = watch;
   }
 
   /** The number of open connections, idle or busy. */
@@ -305,7 +307,7 @@ class ConnectionPool {
   open(place: Place, options: { timeoutMs: number; abortScope: ExchangeTie }): Promise<Connection> {
     const connection = new Connection(place, this.release);
     this.all.add(connection);
-    const opened = connection.open(options.timeoutMs);
+    const opened = connection.open({ timeoutMs: options.timeoutMs, watch: this.watch });
     options.abortScope.attach(connection);
     options.abortScope.listen();
     return opened;
