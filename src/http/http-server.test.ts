@@ -54,6 +54,11 @@ function endless() {
   return { source, cancelled, pulled: () => pulled };
 }
 
+/** Waits until the server has come so far. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await client().write(get("/page", "connection: close\r\n")).untilOver();
+}
+
 /** Waits until a stream has had its turns, and took none. */
 async function untilStill(pulled: () => number): Promise<void> {
   for (let before = -1; before !== pulled(); ) {
@@ -284,6 +289,35 @@ describe("request bodies", () => {
         .write(`${post(9_000_000)}x`)
         .untilOver(),
     ).toStartWith("HTTP/1.1 503");
+  });
+
+  test("that stall give way to others after ten seconds where memory is short", async () => {
+    serve(echo, 2_400_000);
+    const stalled = [client(), client()].map((each) => each.write(`${post(1_000_000)}x`));
+    await until(() => server.bodies.heldBytes === 2_000_000);
+    const send = (): Promise<string> =>
+      client()
+        .write(post(1_000_000) + "x".repeat(1_000_000))
+        .untilOver();
+    clock.advance(9_000);
+    expect(await send()).toStartWith("HTTP/1.1 503");
+    clock.advance(2_000);
+    expect(await send()).toEndWith("<1000000>");
+    expect(await Promise.race(stalled.map((each) => each.untilOver()))).toStartWith("HTTP/1.1 503");
+    expect(stalled.filter(({ over }) => over)).toHaveLength(1);
+  });
+
+  test("that stall keep their connection where memory is left", async () => {
+    serve(echo, 2_400_000);
+    const stalled = client().write(`${post(1_000_000)}x`);
+    await until(() => server.bodies.heldBytes === 1_000_000);
+    clock.advance(20_000);
+    expect(
+      await client()
+        .write(post(1_000_000) + "x".repeat(1_000_000))
+        .untilOver(),
+    ).toEndWith("<1000000>");
+    expect(await stalled.write("x".repeat(999_999)).untilOver()).toEndWith("<1000000>");
   });
 
   test("above the total memory limit are refused, and each response frees its memory", async () => {

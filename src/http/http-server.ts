@@ -88,7 +88,7 @@ export class HttpServer {
     clock = systemClock,
   }: HttpServerOptions) {
     this.streams = new FrameStreams(clock);
-    this.bodies = new BodyRoom(bodyMemoryBytes);
+    this.bodies = new BodyRoom(bodyMemoryBytes, clock);
     this.tellError = onError;
     this.server = Bun.serve({
       hostname: host,

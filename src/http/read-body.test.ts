@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { readJsonText } from "./read-body.ts";
+import { describe, expect, test } from "bun:test";
+import { BodyPace, readJsonText } from "./read-body.ts";
 
 const posted = (body: string): Request =>
   new Request("http://localhost/", {
@@ -20,4 +20,34 @@ test.each([
   expect(await readJsonText(posted(fitting), 4_000_000)).toBe(fitting);
   const reading = readJsonText(posted(listOf(50_001, bytes)), 4_000_000);
   await expect(reading).rejects.toMatchObject({ code: "content_too_large" });
+});
+
+describe("a body that comes in pieces", () => {
+  test("has ten seconds, and one more for every 32 KB", () => {
+    const pace = new BodyPace(1_000);
+    expect(pace.dueMs).toBe(11_000);
+    pace.came(64 * 1024, 2_000);
+    expect(pace.dueMs).toBe(13_000);
+  });
+
+  test("saves up 20 seconds at most, however much came at once", () => {
+    const pace = new BodyPace(0);
+    pace.came(31 * 1024 ** 2, 500);
+    expect(pace.dueMs).toBe(20_500);
+  });
+
+  test("does not gain by single bytes", () => {
+    const pace = new BodyPace(0);
+    pace.came(31 * 1024 ** 2, 0);
+    for (let nowMs = 1_000; nowMs < pace.dueMs; nowMs += 1_000) pace.came(1, nowMs);
+    expect(pace.dueMs).toBeLessThan(20_001);
+  });
+
+  test("may take as long as it likes at the lowest rate", () => {
+    const pace = new BodyPace(0);
+    for (let nowMs = 0; nowMs < 1_000_000; nowMs += 5_000) {
+      expect(pace.dueMs).toBeGreaterThan(nowMs);
+      pace.came(5 * 32 * 1024, nowMs);
+    }
+  });
 });

@@ -5,7 +5,7 @@ import {
   createInflate,
   createZstdDecompress,
 } from "node:zlib";
-import { systemClock } from "../platform/kernel/clock.ts";
+import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import {
   type JsonBounds,
@@ -13,6 +13,7 @@ import {
   type PassedBound,
   isDeeperThan,
 } from "../platform/kernel/json/json-scanner.ts";
+import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";
 import type { HttpRequest, ServedRequest } from "./request-context.ts";
 
@@ -44,9 +45,14 @@ const wholeBytesMax = 2 * 1024 * 1024;
  */
 const nestingCharactersMin = 16_384;
 
-/** The time that a body may take: these milliseconds, plus its length divided by this rate. */
+/**
+ * The time that a body may take: these milliseconds, plus its length divided by this rate. Of what
+ * its bytes earn, a client can save up at most `savedMsMax`, so that a fast start does not buy
+ * minutes of silence.
+ */
 const graceMs = 10_000;
 const bytesPerSecondMin = 32 * 1024;
+const savedMsMax = 20_000;
 
 /**
  * Pieces below this size come from a client that sends many small ones. More of the body is then
@@ -87,7 +93,8 @@ const tooLarge = (limitBytes: number): GatewayError =>
 const tooSlow = (): GatewayError => {
   const message =
     "The body did not come in time: " +
-    `a request has ${graceMs / 1000} seconds, and one more for every ${bytesPerSecondMin} bytes that came.`;
+    `a request has ${graceMs / 1000} seconds, and one more for every ${bytesPerSecondMin} bytes that came; ` +
+    `it may pause for ${savedMsMax / 1000} at most.`;
   return new GatewayError("request_timeout", message, { fault: "client", retry: true });
 };
 
@@ -193,23 +200,52 @@ function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> 
   return refuseAfterDrain(request, tooLarge(limitBytes));
 }
 
-const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondMin) * 1000;
+const earnedMs = (bytes: number): number => (bytes / bytesPerSecondMin) * 1000;
+
+/** How long a body that is read in pieces may still take. Times are of any one clock. */
+export class BodyPace {
+  /** When the body has to be complete, unless more of it comes before. */
+  dueMs: number;
+
+  constructor(startedMs: number) {
+    this.dueMs = startedMs + graceMs;
+  }
+
+  /** Adds the time that the bytes of a piece have earned. */
+  came(bytes: number, nowMs: number): void {
+    this.dueMs = Math.min(this.dueMs + earnedMs(bytes), nowMs + savedMsMax);
+  }
+}
 
 /**
- * Waits for a part of the body, and refuses the request where it does not arrive in time or the
- * client leaves.
+ * Waits for a part of the body, and refuses the request where it does not arrive in time, the
+ * client leaves, or `gives` has to give way to other bodies. Time in which the process stood still
+ * does not count, since nothing could be read.
  */
-function inTime<Part>(request: HttpRequest, part: Promise<Part>, withinMs: number): Promise<Part> {
+function inTime<Part>(
+  request: HttpRequest,
+  part: Promise<Part>,
+  { dueMs, gives }: { dueMs: number; gives?: BodyHold | undefined },
+): Promise<Part> {
   return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const refuse = (error: GatewayError): void => {
       clearTimeout(timer);
+      awaited?.end();
       leaveUnread(request);
       reject(error);
     };
-    const timer = setTimeout(() => refuse(tooSlow()), withinMs);
+    const wait = (): void => {
+      const leftMs = dueMs - systemClock.livedMs();
+      if (leftMs > 0) timer = setTimeout(wait, leftMs);
+      else refuse(tooSlow());
+    };
+    const awaited = gives?.awaitWhole(refuse);
+    wait();
     part.then(
       (came) => {
         clearTimeout(timer);
+        awaited?.end();
         resolve(came);
       },
       (error: unknown) => refuse(error instanceof GatewayError ? error : clientLeft(error)),
@@ -232,7 +268,11 @@ function readWhole<Body>(
   } catch (error) {
     return refuseAfterDrain(request, error);
   }
-  return inTime(request, read(), deadlineMs(length));
+  const dueMs = systemClock.livedMs() + graceMs + earnedMs(length);
+  return inTime(request, read(), {
+    dueMs,
+    gives: length > smallBytesMax ? holdOf(request) : undefined,
+  });
 }
 
 /** Rejects with the error once what is in flight was read and dropped. */
@@ -260,17 +300,14 @@ async function readPieces(
   const reader = request.body.getReader();
   const scanner = json ? new JsonScanner(jsonBounds) : undefined;
   const pieces: Uint8Array[] = [];
-  const startedMs = systemClock.monotonicMs();
+  const pace = new BodyPace(systemClock.livedMs());
   let size = 0;
   try {
     for (;;) {
-      const { done, value } = await inTime(
-        request,
-        reader.read(),
-        startedMs + deadlineMs(size) - systemClock.monotonicMs(),
-      );
+      const { done, value } = await inTime(request, reader.read(), pace);
       if (done) return Buffer.concat(pieces);
       size += value.byteLength;
+      pace.came(value.byteLength, systemClock.livedMs());
       if (size > limitBytes) throw tooLarge(limitBytes);
       holdRoom(request, value.byteLength);
       assertWithinBounds(scanner?.push(value));
@@ -419,13 +456,73 @@ async function unfoldBody(
 /** Seconds after which a request that found no room may be sent again. */
 const retryAfterSeconds = 2;
 
-/** The memory that all request bodies of a server may take at once. */
+const noRoom = ({ bytesMax }: BodyRoom): GatewayError => {
+  const message =
+    "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
+  return new GatewayError("service_unavailable", message, {
+    retryAfterSeconds,
+    metadata: { reason: "body_memory", limit_bytes: bytesMax },
+  });
+};
+
+/** A body that is read in one piece and has not come yet. Its declared length is held. */
+interface AwaitedBody extends Passing {
+  readonly sinceMs: number;
+  /** Refuses its request and gives its memory back. */
+  giveWay(): void;
+  /** Called when it has come, or its request was refused. */
+  end(): void;
+}
+
+/**
+ * The memory that all request bodies of a server may take at once. Where it is short, bodies that
+ * have been awaited in one piece for more than `graceMs` give way, oldest first: it cannot be told
+ * how much of them has come, and a client that stalls would hold the memory for over a minute.
+ */
 export class BodyRoom {
   heldBytes = 0;
   readonly bytesMax: number;
+  private readonly clock: Clock;
+  private readonly awaited = new PassingSet<AwaitedBody>();
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, clock: Clock = systemClock) {
     this.bytesMax = bytesMax;
+    this.clock = clock;
+  }
+
+  /** Adds bytes to what is held. Throws `service_unavailable` where they do not fit. */
+  add(bytes: number): void {
+    while (this.heldBytes + bytes > this.bytesMax) {
+      const slow = this.slowest();
+      if (slow === undefined) throw noRoom(this);
+      slow.giveWay();
+    }
+    this.heldBytes += bytes;
+  }
+
+  /** Notes that a hold's body is awaited. `refuse` is called with the reason if it gives way. */
+  awaitWhole(hold: BodyHold, refuse: (error: GatewayError) => void): AwaitedBody {
+    const body: AwaitedBody = {
+      place: -1,
+      sinceMs: this.clock.livedMs(),
+      giveWay: () => {
+        hold.release();
+        refuse(noRoom(this));
+      },
+      end: () => this.awaited.delete(body),
+    };
+    this.awaited.add(body);
+    return body;
+  }
+
+  /** Returns the body that has been awaited for longest, if that is longer than `graceMs`. */
+  private slowest(): AwaitedBody | undefined {
+    const sinceMaxMs = this.clock.livedMs() - graceMs;
+    let slowest: AwaitedBody | undefined;
+    this.awaited.forEach((body) => {
+      if (body.sinceMs <= (slowest?.sinceMs ?? sinceMaxMs)) slowest = body;
+    });
+    return slowest;
   }
 }
 
@@ -444,18 +541,14 @@ export class BodyHold {
    * room.
    */
   add(bytes: number): void {
-    const { room } = this;
-    if (room.heldBytes + bytes > room.bytesMax) {
-      const message =
-        "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
-      throw new GatewayError("service_unavailable", message, {
-        retryAfterSeconds,
-        metadata: { reason: "body_memory", limit_bytes: room.bytesMax },
-      });
-    }
     if (this.released) return;
+    this.room.add(bytes);
     this.bytes += bytes;
-    room.heldBytes += bytes;
+  }
+
+  /** Notes that the body is awaited in one piece, and may have to give way to others. */
+  awaitWhole(refuse: (error: GatewayError) => void): AwaitedBody {
+    return this.room.awaitWhole(this, refuse);
   }
 
   /** Gives back everything that was added. */
