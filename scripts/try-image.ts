@@ -148,7 +148,10 @@ function minimalSystem(): string {
 
 /** What Dockerfile.dockerignore leaves out of the folders that it lets in. */
 const isIgnored = (path: string): boolean =>
-  path.endsWith(".test.ts") || path.startsWith(join(checkout, "dashboard/dist"));
+  path.endsWith(".test.ts") ||
+  ["dashboard/dist", "docs/decisions", "docs/pictures"].some((folder) =>
+    path.startsWith(join(checkout, folder)),
+  );
 
 const stages = new Map<string, Stage>();
 
@@ -235,7 +238,7 @@ async function tryOut(stage: Stage): Promise<void> {
     if (chunk.includes("switchyard ready")) break;
   }
   run(inImage(stage, stage.healthCheck));
-  for (const path of ["/healthz", "/readyz", "/dashboard", "/api/v1/models"]) {
+  for (const path of ["/healthz", "/readyz", "/dashboard", "/docs", "/api/v1/models"]) {
     console.log(
       path,
       (await fetch(`http://127.0.0.1:18787${path}`, { redirect: "manual" })).status,

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import {
@@ -7,6 +7,9 @@ import {
   definitionsOf,
   newFamilies,
 } from "../src/platform/telemetry/metric-families.ts";
+import { endProcesses, startProcess, temporaryDirectory } from "./support/process.ts";
+
+afterAll(endProcesses);
 
 const root = join(import.meta.dir, "..");
 const deploy = join(root, "deploy");
@@ -60,6 +63,23 @@ describe("the image", () => {
     const ignored = text("Dockerfile.dockerignore").split("\n");
     expect(sources.filter((source) => !ignored.includes(`!${source}`))).toEqual([]);
     expect(lines).toContain("USER 10001:10001");
+  });
+
+  test("has every file that the pages of the documentation are made from", async () => {
+    const app = temporaryDirectory();
+    const own = lines.slice(lines.findIndex((line) => line.endsWith("AS gateway")));
+    for (const line of own) {
+      const path = /^COPY (?:--from=build \/app\/)?(\S+) \.\//.exec(line)?.[1];
+      if (path === undefined || path === "node_modules" || !existsSync(join(root, path))) continue;
+      cpSync(join(root, path), join(app, path), { recursive: true });
+    }
+    symlinkSync(join(root, "node_modules"), join(app, "node_modules"));
+    const command = [process.execPath, join(app, "src", "main.ts")];
+    const gateway = await startProcess({ command });
+    const pages = ["/docs", "/docs/guides/presets", "/docs/reference/configuration", "/llms.txt"];
+    const statuses = pages.map(async (page) => (await fetch(gateway.url + page)).status);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200]);
+    expect(await gateway.terminate()).toBe(0);
   });
 
   test("is started with the environment of npm start", () => {
