@@ -1,5 +1,3 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { version } from "../package.json";
@@ -24,12 +22,12 @@ import {
   HttpServer,
   openFilesWarning,
   serveMetrics,
-  type TlsPair,
 } from "./http/http-server.ts";
 import { hasPlatformCredential } from "./inference/catalog/model.ts";
 import { balanceOf } from "./billing/ledger/account-book.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
+import { readTls } from "./platform/config/tls-files.ts";
 import { systemClock } from "./platform/kernel/clock.ts";
 import {
   SharedStateAwayError,
@@ -181,6 +179,7 @@ function openServer(
   { app, place, logger }: { app: App; place: ProcessPlace | undefined; logger: Logger },
 ): HttpServer {
   const port = place?.port ?? ownPort;
+  const pair = tls && readTls(tls);
   return listenAt(
     { host, port },
     () =>
@@ -189,7 +188,7 @@ function openServer(
         port,
         ...app,
         sharesPort: place !== undefined,
-        tls: tls && readTls(tls),
+        tls: pair,
         bodyMemoryBytes,
         onError: (error) => logger.error({ err: error }, "an answer could not be written"),
       }),
@@ -286,36 +285,6 @@ function startLines(
           : "alone",
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });
-}
-
-/** Throws where a key is not that of its certificate, in clearer words than the platform's. */
-function assertPair({ cert, key }: TlsPair): void {
-  const wrong = (reason: string): Error =>
-    Object.assign(new Error(`server.tls: ${reason}`), { code: "EINVAL" });
-  try {
-    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
-  } catch (error) {
-    throw wrong(
-      `cert and key have to be files in PEM (${error instanceof Error ? error.message : String(error)})`,
-    );
-  }
-  throw wrong("the key is not that of the certificate");
-}
-
-/** Reads the certificate and its key, which only their files' owner may be able to read. */
-function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>): TlsPair {
-  const read = (name: string, path: string): string => {
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      if (error instanceof Error)
-        error.message = `server.tls.${name} cannot be read: ${error.message}`;
-      throw error;
-    }
-  };
-  const pair = { cert: read("cert", certPath), key: read("key", keyPath) };
-  assertPair(pair);
-  return pair;
 }
 
 /** Logs errors that no handler caught, which are bugs; an uncaught exception ends the process. */

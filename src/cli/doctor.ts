@@ -9,6 +9,7 @@ import {
 import { buildProviders } from "../inference/catalog/build-catalog.ts";
 import { hasCredential } from "../inference/catalog/model.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import { readTls } from "../platform/config/tls-files.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import type { CommandContext } from "./terminal.ts";
 import {
@@ -211,6 +212,7 @@ async function examine(
 ): Promise<Finding[]> {
   try {
     const settings = await readConfiguration(context);
+    if (settings.server.tls !== undefined) readTls(settings.server.tls);
     return [
       ...checkVersions(),
       ok("configuration", "can be used"),

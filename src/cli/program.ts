@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { version } from "../../package.json";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import { readTls } from "../platform/config/tls-files.ts";
 import type { Environment } from "../platform/config/environment-settings.ts";
 import {
   createKey,
@@ -178,7 +179,8 @@ function addOperating(line: CommandLine): void {
     .command("check")
     .description("check the configuration, with the line of each mistake")
     .action(async () => {
-      await readConfiguration(line.context());
+      const { server } = await readConfiguration(line.context());
+      if (server.tls !== undefined) readTls(server.tls);
       if (!line.context().terminal.result({ valid: true, problems: [] }))
         line.context().terminal.line("The configuration can be used.");
     });

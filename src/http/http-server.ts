@@ -2,6 +2,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
+import type { TlsPair } from "../platform/config/tls-files.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
@@ -17,12 +18,6 @@ export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;
 
 /** The handlers by path. A segment that begins with a colon matches any value. */
 export type CompiledRoutes = Readonly<Record<string, RouteHandler>>;
-
-/** A certificate with its chain, and its key, in PEM. */
-export interface TlsPair {
-  cert: string;
-  key: string;
-}
 
 /** The address and handlers of a server. */
 interface HttpServerOptions {

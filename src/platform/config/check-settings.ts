@@ -39,13 +39,13 @@ export function checkSettings<Provider extends z.ZodType>(
 ): FileSettings<Provider> | undefined {
   const schema = createFileSchema(providerSchema, directory);
   const source = readYaml(text, { file, environment });
-  problems.push(...source.problems);
-  if (source.data === undefined) return undefined;
-  problems.push(...duplicateProviders(source, file));
-  const result = schema.safeParse(source.data ?? {});
-  if (result.success) return result.data;
-  problems.push(...schemaProblems(result.error.issues, { schema, source, file }));
-  return undefined;
+  const found = [...source.problems];
+  const result = source.data === undefined ? undefined : schema.safeParse(source.data ?? {});
+  if (result !== undefined) found.push(...duplicateProviders(source, file));
+  if (result?.success === false)
+    found.push(...schemaProblems(result.error.issues, { schema, source, file }));
+  problems.push(...found.sort((one, other) => (one.line ?? 0) - (other.line ?? 0)));
+  return result?.data;
 }
 
 function duplicateProviders(source: YamlSource, file: string): ConfigurationProblem[] {
@@ -234,11 +234,12 @@ function readYaml(text: string, { file, environment }: YamlOptions): YamlSource 
   };
   const positionOf: YamlSource["positionOf"] = (path, options) =>
     positionAt(offsetOf(document, path, options?.ofKey ?? false));
-  const problems = independentErrors(document).map(({ message, pos }) => ({
-    key: "",
-    message,
+  const problems = independentErrors(document).map(({ code, message, pos: [offset] }) => ({
+    ...(code === "DUPLICATE_KEY"
+      ? { key: pathText(keyPathAt(document, offset)), message: "duplicate key" }
+      : { key: "", message }),
     file,
-    ...positionAt(pos[0]),
+    ...positionAt(offset),
   }));
   if (problems.length > 0) return { data: undefined, problems, positionOf };
   for (const { path, offset, missing } of expandScalars(document, environment)) {
@@ -293,7 +294,20 @@ function expandScalars(document: Document, environment: Environment): MissingRef
   return missing;
 }
 
-function pathOf(ancestors: readonly unknown[], leaf: Scalar): PropertyKey[] {
+/** Returns the path of the key at an offset; empty where there is none. */
+function keyPathAt(document: Document, offset: number): PropertyKey[] {
+  let path: PropertyKey[] = [];
+  visit(document, {
+    Pair(_, pair, ancestors) {
+      if (rangeStart(pair.key) !== offset) return undefined;
+      path = [...pathOf(ancestors, pair), keyText(pair)];
+      return visit.BREAK;
+    },
+  });
+  return path;
+}
+
+function pathOf(ancestors: readonly unknown[], leaf: Scalar | Pair): PropertyKey[] {
   const path: PropertyKey[] = [];
   ancestors.forEach((ancestor, index) => {
     if (isPair(ancestor)) path.push(keyText(ancestor));

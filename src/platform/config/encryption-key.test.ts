@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigurationError } from "./configuration-error.ts";
@@ -29,6 +29,14 @@ test("a damaged key file is refused and never replaced", () => {
   expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(
     ConfigurationError,
   );
+});
+
+test("a data directory that cannot be created is named with its variable", () => {
+  mkdirSync(root, { recursive: true });
+  const file = join(root, "file");
+  writeFileSync(file, "");
+  const below = { configured: undefined, dataDirectory: join(file, "data"), embedded: true };
+  expect(() => loadEncryptionKey(below)).toThrow(/^SWITCHYARD_DATA_DIR: .*cannot be created/);
 });
 
 test("a database without its key is refused, and no new key is created", () => {

@@ -56,11 +56,21 @@ function readKeyFile(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw problem(
       path,
       `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     );
+  }
+}
+
+function makeDataDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw problem("SWITCHYARD_DATA_DIR", `${path} cannot be created: ${reason}`);
   }
 }
 
@@ -69,7 +79,7 @@ function readKeyFile(path: string): string | undefined {
  * first starts one key wins, and the file is never incomplete.
  */
 function makeKeyFile(dataDirectory: string, path: string): string {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  makeDataDirectory(dataDirectory);
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
   writeFileSync(draft, `${randomBytes(keyBytes).toString("base64")}\n`, {
     mode: 0o600,

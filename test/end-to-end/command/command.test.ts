@@ -205,6 +205,11 @@ describe("the command without a gateway", () => {
       valid: false,
       problems: [{ key: "retention.log_budget_gb", line: 4 }],
     });
+    const lost = { yaml: "server: { tls: { cert: cert.pem, key: key.pem } }\n" };
+    expect(await runCommand(["check"], lost)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/server\.tls\.cert: .*cannot be read/),
+    });
   });
 
   test("starts a gateway that ends with the command", async () => {

@@ -111,7 +111,8 @@ const proxySchema = z.string().superRefine((text, context) => {
   if (message !== undefined) context.addIssue({ code: "custom", message: `${message}, or none` });
 });
 
-const milliseconds = z.int().positive();
+const millisecondsText = "expected an integer above 0, in milliseconds";
+const milliseconds = z.int(millisecondsText).positive(millisecondsText);
 
 const providerSchema = z.strictObject({
   id: z
