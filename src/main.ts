@@ -1,4 +1,4 @@
-import { hostname, networkInterfaces } from "node:os";
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
@@ -10,7 +10,7 @@ import {
   readConfiguration,
   type Settings,
 } from "./app/settings-of.ts";
-import { announcement } from "./app/announcement.ts";
+import { announcement, networkAddresses } from "./app/announcement.ts";
 import {
   endOnSignal,
   reloadOnSignal,
@@ -252,14 +252,6 @@ const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host ===
 
 const urlOf = (scheme: string, host: string, port: number): string =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-
-/** Returns the IPv4 addresses by which other machines may reach this one. */
-const networkAddresses = (): string[] =>
-  Object.values(networkInterfaces()).flatMap((addresses = []) =>
-    addresses
-      .filter(({ internal, family }) => !internal && family === "IPv4")
-      .map(({ address }) => address),
-  );
 
 function startLines(
   app: App,

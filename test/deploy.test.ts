@@ -165,6 +165,18 @@ describe("the Helm chart", () => {
       "secrets.REDIS_URL=null",
     );
     expect(without.output).toContain("secrets.REDIS_URL is required");
+    const patient = run(
+      "helm",
+      "template",
+      "gateway",
+      chart,
+      "--kube-version",
+      "1.31.0",
+      "--set",
+      "drain.graceSeconds=60",
+    );
+    expect(patient.output).toContain("terminationGracePeriodSeconds: 75");
+    expect(patient.output.match(/drain_grace_ms: 60000/g)).toHaveLength(2);
   });
 });
 

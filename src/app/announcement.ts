@@ -1,3 +1,4 @@
+import { networkInterfaces } from "node:os";
 import { brand } from "../platform/kernel/brand.ts";
 
 const sandboxTexts = {
@@ -57,4 +58,20 @@ export function announcement(facts: {
     `${brand.productName} ${facts.version}`,
     ...lines.flatMap((line) => (line === undefined ? [] : [`${line[0].padEnd(10)} ${line[1]}`])),
   ];
+}
+
+/**
+ * Returns the IPv4 addresses by which other machines may reach this one; none where the system does
+ * not list them, as under a filter of system calls without AF_NETLINK.
+ */
+export function networkAddresses(read: typeof networkInterfaces = networkInterfaces): string[] {
+  try {
+    return Object.values(read()).flatMap((addresses = []) =>
+      addresses
+        .filter(({ internal, family }) => !internal && family === "IPv4")
+        .map(({ address }) => address),
+    );
+  } catch {
+    return [];
+  }
 }

@@ -37,6 +37,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
+{{/* switchyard.yaml, with the grace that the pod has for requests, unless the configuration names another. */}}
+{{- define "switchyard.configuration" -}}
+{{- $server := dict "drain_grace_ms" (mul .Values.drain.graceSeconds 1000) -}}
+{{- toYaml (merge (dict) .Values.configuration (dict "server" $server)) -}}
+{{- end -}}
+
 {{- define "switchyard.volumeMounts" -}}
 - { name: configuration, mountPath: /etc/switchyard, readOnly: true }
 - { name: secrets, mountPath: /run/secrets/switchyard, readOnly: true }
