@@ -248,7 +248,7 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
   empty_stream: ["The provider's stream ended without content.", "Retry the request."],
   not_configured: ["The operator has not enabled this feature.", "The message names the setting."],
   service_unavailable: [
-    "The gateway cannot accept the request now: its database is unavailable, or its memory for bodies is full.",
+    "The gateway cannot serve the request now: its database is unavailable, its memory for bodies is full, or it is shutting down.",
     "Wait `Retry-After` seconds.",
   ],
   upstream_timeout: [

@@ -96,6 +96,9 @@ export class SupervisorLine {
  */
 export const sameSignalMs = 200;
 
+/** Milliseconds in which requests that are cut off are answered with an error. */
+const lastAnswersMs = 3_000;
+
 /** Milliseconds that requests which were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
 
@@ -162,11 +165,12 @@ async function drain(
   );
   await delay(drainDelayMs, undefined, { signal }).catch(() => undefined);
   const timer = setTimeout(() => impatience.abort(), drainGraceMs);
-  const cut = once(signal, async () => {
-    await server.stop(true);
-    app.breakOffUpstreams();
-  }).then(() => delay(lastSettlementsMs));
   const stopped = server.stop();
+  const cut = once(signal, async () => {
+    app.breakOffUpstreams();
+    await Promise.race([stopped, delay(lastAnswersMs)]);
+    await server.stop(true);
+  }).then(() => delay(lastSettlementsMs));
   logger.info(
     { pending_requests: server.pendingRequests },
     "draining: no new connections are accepted",

@@ -107,6 +107,14 @@ function paramOf(
   return Object.hasOwn(body, param.split(/[.[]/, 1)[0] ?? "") ? param : undefined;
 }
 
+/** Returns the error of a request that was under way when the gateway ended. */
+const shuttingDown = (headers: Readonly<Record<string, string>>): GatewayError =>
+  new GatewayError(
+    "service_unavailable",
+    "The gateway is shutting down and ended the request before its answer was complete. Send it again.",
+    { headers, retryAfterSeconds: 1, metadata: { reason: "shutting_down" } },
+  );
+
 /**
  * Builds the caller's error when the last attempt has failed. It says who refused and in which
  * words, and lists every attempt and every candidate that was not called.
@@ -120,6 +128,7 @@ export function errorOfAttempts(
   if (last === undefined)
     return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
   const { failure, record } = last;
+  if (code === "service_unavailable") return shuttingDown(headers);
   const message =
     keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
   const reason = failure.upstreamMessage ?? failure.observation;

@@ -91,5 +91,5 @@ test("a connect ends at once where the gateway is about to end", async () => {
   const client = startClient(new FakeClock());
   const asked = sendTo(client, `https://127.0.0.1:${await startSilentServer()}/`);
   client.breakOff();
-  await expect(asked).rejects.toMatchObject({ fault: "aborted", sent: false });
+  await expect(asked).rejects.toMatchObject({ fault: "shutting_down", sent: false });
 });

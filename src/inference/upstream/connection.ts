@@ -175,8 +175,11 @@ export class Connection {
 
   /** Aborts a connection that is still being opened. */
   abort(): void {
-    if (!this.closed)
-      this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
+    this.abandon("aborted", "the request was abandoned");
+  }
+
+  private abandon(fault: "aborted" | "shutting_down", message: string): void {
+    if (!this.closed) this.refused(new UpstreamFailure(fault, message, { sent: false }));
   }
 
   /** Sends one request. */
@@ -241,8 +244,9 @@ export class Connection {
 
   /** Drops the connection at once; the exchange in flight fails, and so does a connect. */
   breakOff(): void {
-    if (this.listener === undefined) this.abort();
-    else this.fail(new UpstreamFailure("aborted", "the gateway is about to end", { sent: true }));
+    const message = "the gateway is shutting down";
+    if (this.listener === undefined) this.abandon("shutting_down", message);
+    else this.fail(new UpstreamFailure("shutting_down", message, { sent: true }));
   }
 
   /** Drops the connection at once; the exchange in flight receives no further event. */

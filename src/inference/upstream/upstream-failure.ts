@@ -14,7 +14,8 @@ export type TransportFault =
   | "connection_closed"
   | "malformed_response"
   | "response_too_large"
-  | "aborted";
+  | "aborted"
+  | "shutting_down";
 
 /** A transport failure. `sent` says whether the upstream may have received the request. */
 export class UpstreamFailure extends Error {
@@ -159,7 +160,7 @@ function secondsOf({
 
 /**
  * Judges a transport failure. `status` is that of the head, where one has come. An aborted exchange
- * is no provider's fault and ends the request.
+ * is no provider's fault and ends the request, and so does the gateway's own end.
  */
 export function classifyTransport(
   failure: UpstreamFailure,
@@ -167,11 +168,10 @@ export function classifyTransport(
 ): AttemptFailure {
   const timeout = failure.fault.endsWith("_timeout");
   const judgement =
-    failure.fault === "aborted"
-      ? judge("client_closed_request", "upstream_error", final)
-      : timeout
-        ? judge("upstream_timeout", "timeout", elsewhere)
-        : judge("bad_gateway", "upstream_error", elsewhere);
+    ownFaults[failure.fault] ??
+    (timeout
+      ? judge("upstream_timeout", "timeout", elsewhere)
+      : judge("bad_gateway", "upstream_error", elsewhere));
   return {
     ...judgement,
     upstreamStatus: status,
@@ -181,6 +181,12 @@ export function classifyTransport(
     upstreamError: null,
   };
 }
+
+/** Failures that are no provider's. */
+const ownFaults: Partial<Record<TransportFault, Judgement>> = {
+  aborted: judge("client_closed_request", "upstream_error", final),
+  shutting_down: judge("service_unavailable", "upstream_error", final),
+};
 
 /**
  * The message to callers for each transport fault. The system's own words may name hosts, so they
@@ -198,6 +204,7 @@ const faultTexts: Record<TransportFault, string> = {
   malformed_response: "the answer is not valid HTTP",
   response_too_large: "the answer is too large",
   aborted: "the request was abandoned",
+  shutting_down: "the gateway is shutting down",
 };
 
 /** Returns the failure of an answer that ended without content. */

@@ -214,15 +214,14 @@ describe("SIGTERM", () => {
     const stream = await postChat(gateway, { stream: true });
     const reader = stream.body?.getReader();
     await reader?.read();
-    const whole = postChat(gateway).catch(() => "cut");
+    const whole = postChat(gateway);
     await gate.reached;
     gateway.child.kill("SIGTERM");
     await gateway.stderrHas(draining);
     expect(await gateway.terminate()).toBe(0);
-    const charges = await standingCharges();
-    expect(charges).toHaveLength(2);
-    for (const { costNano } of charges) expect(costNano).toBeGreaterThan(0n);
-    expect(await whole).toBe("cut");
+    const costsNano = (await standingCharges()).map(({ costNano }) => costNano);
+    expect(costsNano.toSorted().map((costNano) => costNano > 0n)).toEqual([false, true]);
+    expect((await whole).status).toBe(503);
     await reader?.cancel().catch(() => undefined);
   });
 
@@ -313,6 +312,30 @@ describe("SIGTERM", () => {
     expect(await gateway.terminate()).toBe(0);
     expect(await standingCharges()).toHaveLength(2);
     await reader?.cancel().catch(() => undefined);
+  });
+
+  test("tells clients that their answer ends with the grace period", async () => {
+    await gateway.kill9();
+    const yaml = acmeYaml(upstream.baseUrl, "server: { drain_delay_ms: 0, drain_grace_ms: 1 }\n");
+    gateway = await startProcess({ yaml, environment: bootstrapVariables });
+    const { script } = gatedStream();
+    const asked = upstream.gate();
+    upstream.enqueue([...script.slice(0, 3), stall()], [asked, stall()]);
+    const stream = await postChat(gateway, { stream: true });
+    const answer = postChat(gateway);
+    await asked.reached;
+    const exited = gateway.terminate();
+    const text = await stream.text();
+    expect(text.match(/"error":\{"code":"service_unavailable"/g)).toHaveLength(1);
+    expect(text).not.toContain("[DONE]");
+    const refused = await answer;
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({
+      error: { metadata: { fault: "gateway", reason: "shutting_down" } },
+    });
+    expect(await exited).toBe(0);
+    const costsNano = (await standingCharges()).map(({ costNano }) => costNano);
+    expect(costsNano.filter((costNano) => costNano > 0n)).toHaveLength(1);
   });
 
   test("ends an idle gateway at once, and so does SIGINT", async () => {
