@@ -34,6 +34,7 @@ import {
   SharedStateUnfitError,
 } from "./platform/shared-state/shared-state-error.ts";
 import {
+  DatabaseError,
   SchemaMismatchError,
   StorageInUseError,
   StorageUnavailableError,
@@ -137,7 +138,9 @@ async function start(): Promise<void> {
       nodeName,
     }),
     { logger, metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics, tracing },
-  );
+  ).catch((error: unknown) => {
+    throw asUnusableFile(error, databasePathOf(configuration));
+  });
   const { host, tls } = configuration.server;
   const server = openServer(configuration, { app, place: line?.place, logger });
   metrics.watchServer({
@@ -311,6 +314,22 @@ function listenAt<Listener>(
       : `cannot listen at ${host}, port ${port}: ${error.message}`;
     throw error;
   }
+}
+
+/** Advice for codes of SQLite that say that its file cannot be used (sqlite.org/rescode.html). */
+const fileAdvice: readonly [code: RegExp, advice: string][] = [
+  [/^SQLITE_(?:NOTADB|CORRUPT)/, "restore a backup with `switchyard restore`"],
+  [/^SQLITE_(?:READONLY|CANTOPEN|PERM)/, "the gateway has to write to it and to its folder"],
+  [/^SQLITE_(?:FULL|IOERR)/, "check the disk and the space left on it"],
+];
+
+/** Names the file and what to do where SQLite cannot use it; returns any other error as it is. */
+function asUnusableFile(error: unknown, path: string | undefined): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  const advice = fileAdvice.find(([code]) => code.test(error.code))?.[1];
+  if (advice === undefined) return error;
+  const message = `the database ${path ?? ""} cannot be used: ${error.message}; ${advice}`;
+  return new StorageUnavailableError(message, { cause: error });
 }
 
 const plainErrors = [

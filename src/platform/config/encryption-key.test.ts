@@ -31,12 +31,12 @@ test("a damaged key file is refused and never replaced", () => {
   );
 });
 
-test("a data directory that cannot be created is named with its variable", () => {
+test("a data directory that cannot be written to is named with its variable", () => {
   mkdirSync(root, { recursive: true });
   const file = join(root, "file");
   writeFileSync(file, "");
   const below = { configured: undefined, dataDirectory: join(file, "data"), embedded: true };
-  expect(() => loadEncryptionKey(below)).toThrow(/^SWITCHYARD_DATA_DIR: .*cannot be created/);
+  expect(() => loadEncryptionKey(below)).toThrow(/^SWITCHYARD_DATA_DIR: .*cannot be written to/);
 });
 
 test("a database without its key is refused, and no new key is created", () => {

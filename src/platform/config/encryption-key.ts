@@ -65,12 +65,14 @@ function readKeyFile(path: string): string | undefined {
   }
 }
 
-function makeDataDirectory(path: string): void {
+/** Writes a new private file, and its directory where that is missing. */
+function writePrivate(directory: string, path: string, text: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(path, text, { mode: 0o600, flush: true });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw problem("SWITCHYARD_DATA_DIR", `${path} cannot be created: ${reason}`);
+    throw problem("SWITCHYARD_DATA_DIR", `${directory} cannot be written to: ${reason}`);
   }
 }
 
@@ -79,12 +81,8 @@ function makeDataDirectory(path: string): void {
  * first starts one key wins, and the file is never incomplete.
  */
 function makeKeyFile(dataDirectory: string, path: string): string {
-  makeDataDirectory(dataDirectory);
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(draft, `${randomBytes(keyBytes).toString("base64")}\n`, {
-    mode: 0o600,
-    flush: true,
-  });
+  writePrivate(dataDirectory, draft, `${randomBytes(keyBytes).toString("base64")}\n`);
   chmodSync(draft, 0o600);
   try {
     linkSync(draft, path);

@@ -165,7 +165,7 @@ describe("a start is refused with a clear message for", () => {
     "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
     "a data directory that cannot be created": {
       dataDirectory: join(fileAsDirectory, "data"),
-      says: [/data\/encryption\.key: .*not a directory/],
+      says: [/SWITCHYARD_DATA_DIR: .*data cannot be written to: .*not a directory/],
     },
     "an unreachable Postgres": {
       yaml: "storage: { wait_s: 0 }\n",
@@ -186,6 +186,19 @@ describe("a start is refused with a clear message for", () => {
     for (const pattern of says) expect(ended.stderr).toMatch(pattern);
     expect(ended.stderr).not.toContain("    at ");
     expect(ended.stderr).not.toContain("secret-of-nobody");
+  });
+
+  test("a file that is no database", async () => {
+    const dataDirectory = temporaryDirectory();
+    const gateway = await startProcess({ dataDirectory });
+    await gateway.terminate();
+    const path = join(dataDirectory, "switchyard.db");
+    await Bun.write(path, "no database".repeat(1_000));
+    const ended = await runProcess({ dataDirectory });
+    expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(ended.stderr).toContain(`the database ${path} cannot be used: file is not a database`);
+    expect(ended.stderr).toContain("`switchyard restore`");
+    expect(ended.stderr).not.toContain("    at ");
   });
 
   test("a database of a newer release", async () => {
