@@ -72,6 +72,16 @@ describe("exposition", () => {
       expect(text).toContain(`${line}\n`);
   });
 
+  test("names no gauge like a counter, and no counter unlike one", async () => {
+    const text = await createMetrics().text();
+    const types = [...text.matchAll(/^# TYPE (\S+) (gauge|counter)$/gm)];
+    const wrong = types.filter(
+      ([, name, type]) => name?.endsWith("_total") !== (type === "counter"),
+    );
+    expect(types.length).toBeGreaterThan(20);
+    expect(wrong.map(([line]) => line)).toEqual([]);
+  });
+
   test("escapes label values", async () => {
     const metrics = createMetrics();
     metrics.inference('ac"me\n', "a\\b", "failed").inc();
