@@ -1,5 +1,5 @@
 import { buildStorage } from "./app/parts/build-storage.ts";
-import { readConfiguration, storageSettingsOf } from "./app/settings-of.ts";
+import { encryptionKeyOf, readConfiguration, storageSettingsOf } from "./app/settings-of.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { createLogger } from "./platform/telemetry/logger.ts";
 
@@ -14,6 +14,8 @@ async function migrateDatabase(): Promise<void> {
     workingDirectory: process.cwd(),
   });
   const logger = createLogger({ level: configuration.logLevel });
+  // An embedded database without its key is refused by every later start.
+  if (configuration.storage.embedded) encryptionKeyOf(configuration);
   await (await buildStorage(storageSettingsOf(configuration), logger)).close();
 }
 

@@ -39,6 +39,14 @@ test.each(stores.map(({ name, open }) => [name, open] as const))(
   60_000,
 );
 
+test("a job can create the embedded database of a gateway that has never run", async () => {
+  const dataDirectory = join(temporaryDirectory(), "data");
+  const job = await runProcess({ dataDirectory, command: migrateCommand });
+  expect([job.exitCode, job.stderr]).toEqual([0, ""]);
+  const gateway = await startProcess({ dataDirectory, command: withoutMigrating });
+  expect(await gateway.terminate()).toBe(0);
+});
+
 test("secrets can be read from files, and an unknown option is refused by name", async () => {
   const directory = temporaryDirectory();
   const path = join(directory, "management-key");
