@@ -98,6 +98,8 @@ export interface Operations {
 interface Documentation {
   /** Returns the file at a path below `/docs`; undefined where there is none. */
   file(path: string): { type: string; text: string } | undefined;
+  /** The sections in order, each with its pages; a page's address is `/docs/<section>/<page>`. */
+  readonly sections: readonly { slug: string; pages: readonly { slug: string }[] }[];
 }
 
 /** The dependencies of all endpoints. */

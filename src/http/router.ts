@@ -413,6 +413,29 @@ function refuseMethod<Dependencies, Caller>(
   return errorResponse(error, { context, options, encodeError });
 }
 
+/** Returns a pattern that matches exactly the paths of endpoints, with any value of a parameter. */
+const patternOf = (paths: readonly string[]): RegExp =>
+  new RegExp(
+    `^(?:${paths.map((path) => path.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")).join("|")})$`,
+  );
+
+/**
+ * Redirects a GET whose path is an endpoint's but for slashes at its end, as people type it and as
+ * static sites have it; undefined for everything else.
+ */
+function withoutFinalSlash(
+  { request, headers }: RequestContext,
+  { pathsToGet }: { pathsToGet: RegExp },
+): Reply | undefined {
+  if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+  const path = pathOf(request);
+  const plain = path.replace(/\/+$/, "");
+  if (plain === path || !pathsToGet.test(plain)) return undefined;
+  const at = request.url.indexOf("?");
+  const location = plain + (at < 0 ? "" : request.url.slice(at));
+  return new Reply("", { status: 308, headers: { ...headers, location } });
+}
+
 function compileFallback<Dependencies, Caller>(
   options: Compiling<Dependencies, Caller>,
 ): RouteHandler {
@@ -420,9 +443,12 @@ function compileFallback<Dependencies, Caller>(
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);
   }
+  const pathsToGet = patternOf(
+    options.endpoints.filter(({ method }) => method === "GET").flatMap(pathsOf),
+  );
   const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
-    const elsewhere = options.pageElsewhere(context);
+    const elsewhere = options.pageElsewhere(context) ?? withoutFinalSlash(context, { pathsToGet });
     if (elsewhere !== undefined) return elsewhere;
     const path = pathOf(request);
     const encodeError = encoders.get(nearest(encoders.keys(), path) ?? "") ?? encodeContractError;

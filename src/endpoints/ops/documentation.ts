@@ -3,6 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { redirect } from "../pages/page-response.ts";
 
 const shared = {
   method: "GET",
@@ -68,12 +69,22 @@ export const docs = defineEndpoint({
   handle: (context, deps: Dependencies) => siteResponse(context, deps, ""),
 });
 
-/** Returns a file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. */
+/**
+ * Returns a file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. Redirects from
+ * a section, such as `/docs/guides`, to its first page.
+ */
 export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
   summary: "Show llms.txt, llms-full.txt or the search index.",
-  handle: (context, deps: Dependencies) => siteResponse(context, deps, context.param("file")),
+  async handle(context, deps: Dependencies) {
+    const name = context.param("file");
+    const section = (await deps.documentation()).sections.find(({ slug }) => slug === name);
+    const first = section?.pages[0];
+    return first === undefined
+      ? siteResponse(context, deps, name)
+      : redirect(context, `/docs/${name}/${first.slug}`);
+  },
 });
 
 /** Returns a page of the documentation, with `.md` as Markdown. */

@@ -111,6 +111,37 @@ test.each([
   expect(slashed.status).not.toBe(404);
 });
 
+test.each([
+  ["/docs/", "/docs"],
+  ["/docs/start/quickstart/", "/docs/start/quickstart"],
+  ["/sign-in/?return_to=%2Fkeys", "/sign-in?return_to=%2Fkeys"],
+  ["/status/", "/status"],
+  ["/catalog//", "/catalog"],
+  ["/healthz/", "/healthz"],
+  ["/api/v1/models/?sort=name", "/api/v1/models?sort=name"],
+  ["/v1/providers/", "/v1/providers"],
+  ["/.well-known/oauth-protected-resource/", "/.well-known/oauth-protected-resource"],
+])("GET %s leads to %s", async (slashed, plain) => {
+  const answer = await fetch(gateway.origin + slashed, { redirect: "manual" });
+  expect([answer.status, answer.headers.get("location")]).toEqual([308, plain]);
+  expect((await fetch(gateway.origin + plain)).status).toBe(200);
+});
+
+test("GET /docs/guides leads to the first page of the section", async () => {
+  const answer = await fetch(`${gateway.origin}/docs/guides`, { redirect: "manual" });
+  expect(answer.status).toBe(303);
+  expect(answer.headers.get("location")).toBe("/docs/guides/openai-sdk");
+});
+
+test.each([
+  ["GET", "/nowhere/"],
+  ["POST", "/sign-in/"],
+  ["GET", "/docs/start/quickstart/more/"],
+])("%s %s leads nowhere", async (method, path) => {
+  const { status } = await fetch(gateway.origin + path, { method, redirect: "manual" });
+  expect(status).toBe(404);
+});
+
 test.each(["/healthz", "/readyz", "/metrics"])(
   "%s carries the rate limit headers",
   async (path) => {
