@@ -31,6 +31,12 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 export const localTime = (iso: string | null | undefined): string =>
   iso ? formatOf(timeZone()).format(new Date(iso)) : "–";
 
+/** The day of a moment in the person's zone. */
+export const localDay = (iso: string): string =>
+  new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: timeZone() }).format(
+    new Date(iso),
+  );
+
 /** The time of day of a moment in the person's zone, to the minute. */
 export const localClock = (iso: string): string =>
   new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: timeZone() }).format(

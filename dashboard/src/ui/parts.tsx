@@ -1,7 +1,7 @@
 import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from "react";
 import { useId, useState } from "react";
 import { ApiError, isWorthRetrying } from "../lib/api.ts";
-import { localClock, utc } from "../lib/time.ts";
+import { localClock, localDay, localTime, utc } from "../lib/time.ts";
 import style from "./ui.module.css";
 
 const join = (...names: readonly (string | false | undefined)[]): string =>
@@ -72,6 +72,34 @@ export function Status({
 }) {
   return <span className={join(style.status, kind && style[kind])}>{children}</span>;
 }
+
+/**
+ * A moment in the person's zone, or only its day, with UTC on hover; `never` says what an unknown
+ * one means.
+ */
+export function Moment({
+  at,
+  never = "–",
+  dayOnly = false,
+}: {
+  at: string | null | undefined;
+  never?: string;
+  dayOnly?: boolean;
+}) {
+  if (at === null || at === undefined) return <>{never}</>;
+  return (
+    <time dateTime={at} title={utc(at)}>
+      {dayOnly ? localDay(at) : localTime(at)}
+    </time>
+  );
+}
+
+/** A name that people chose, of any length, for a cell of a table. */
+export const Name = ({ children }: { children: string }) => (
+  <span className={style.name} title={children}>
+    {children}
+  </span>
+);
 
 /** Says that there is nothing, why, and what to do. */
 export function Empty({ children, action }: { children: ReactNode; action?: ReactNode }) {

@@ -3,7 +3,6 @@ import { useState } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { useSession } from "../../lib/session.ts";
 import { type Theme, chooseTheme, chosenTheme } from "../../lib/theme.ts";
-import { localTime, utc } from "../../lib/format.ts";
 import { chooseTimeZone, timeZone } from "../../lib/time.ts";
 import {
   Button,
@@ -16,6 +15,7 @@ import {
   Select,
   Skeleton,
   Status,
+  Moment,
 } from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -120,7 +120,7 @@ function Sessions() {
               { head: "Address", cell: ({ address }) => address ?? "–" },
               {
                 head: "Began",
-                cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                cell: ({ created_at: at }) => <Moment at={at} />,
               },
               {
                 head: "Actions",

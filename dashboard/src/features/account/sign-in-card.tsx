@@ -1,7 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { localTime, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Status,
+  Moment,
+} from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -83,7 +92,7 @@ export function SignInCard() {
                 },
                 {
                   head: "Since",
-                  cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  cell: ({ created_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",

@@ -14,6 +14,7 @@ import {
   Facts,
   Awaiting,
   Stale,
+  Moment,
 } from "../../ui/parts.tsx";
 import {
   csvPath,
@@ -93,11 +94,7 @@ function FailuresCard({
             { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
             {
               head: "Last",
-              cell: ({ last_at: at }) => (
-                <time dateTime={at} title={utc(at)}>
-                  {localTime(at)}
-                </time>
-              ),
+              cell: ({ last_at: at }) => <Moment at={at} />,
             },
           ]}
         />

@@ -1,6 +1,6 @@
-import { count, duration, localTime, requestCost, utc } from "../../lib/format.ts";
+import { count, duration, requestCost } from "../../lib/format.ts";
 import { zoneName } from "../../lib/time.ts";
-import { Status, Button, Problem } from "../../ui/parts.tsx";
+import { Status, Button, Problem, Moment, Name } from "../../ui/parts.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
 import type { Generation } from "./api.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -56,10 +56,7 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     name: "key",
     head: "Key",
     cell: ({ key_name: name, key_id: id, app_title: app }) => (
-      <>
-        {name ?? id}
-        {app === null ? "" : `, ${app}`}
-      </>
+      <Name>{`${name ?? id}${app === null ? "" : `, ${app}`}`}</Name>
     ),
   },
   {
@@ -118,9 +115,7 @@ export function GenerationsTable<Row extends Generation>({
           head: `Time, ${zoneName()}`,
           cell: ({ created_at: at, id }) => (
             <RowButton onClick={() => onOpen(id)}>
-              <time dateTime={at} title={utc(at)}>
-                {localTime(at)}
-              </time>
+              <Moment at={at} />
             </RowButton>
           ),
         },

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { localTime, shortDay, usd, utc } from "../../lib/format.ts";
+import { shortDay, usd } from "../../lib/format.ts";
 import {
   Actions,
   Button,
@@ -13,6 +13,8 @@ import {
   LoadedPages,
   Problem,
   Status,
+  Moment,
+  Name,
 } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -48,8 +50,8 @@ function Alerts({ budgets }: { budgets: readonly Budget[] }) {
               rowKey={({ id }) => id}
               caption="Alerts"
               columns={[
-                { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
-                { head: "Budget", cell: ({ budget_id: id }) => names.get(id) ?? id },
+                { head: "Time", cell: ({ at }) => <Moment at={at} /> },
+                { head: "Budget", cell: ({ budget_id: id }) => <Name>{names.get(id) ?? id}</Name> },
                 { head: "Reached", number: true, cell: ({ threshold }) => `${threshold} %` },
                 {
                   head: "Spent",
@@ -150,7 +152,7 @@ export function BudgetsPage() {
                     head: "Name",
                     cell: (budget) => (
                       <>
-                        <div>{budget.name}</div>
+                        <Name>{budget.name}</Name>
                         <span>{aboutOf(budget, names)}</span>
                       </>
                     ),

@@ -3,10 +3,11 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
-import { localTime, usd } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Loaded, Problem } from "../../ui/parts.tsx";
+import { usd } from "../../lib/format.ts";
+import { Actions, Button, Card, Empty, Loaded, Problem, Name, Moment } from "../../ui/parts.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
+import { wordsOf } from "../../lib/scope-words.ts";
 
 interface Connection {
   id: string;
@@ -46,8 +47,9 @@ export function ConnectionsPage() {
         <Loaded query={connections} height={240}>
           {({ data: rows }) =>
             rows.length === 0 ? (
-              <Empty>
-                No app is connected. Apps ask by a code at /device, or on a page of this service.
+              <Empty action={<a href="/device">Enter a code</a>}>
+                No app is connected. An app opens a page of this service to ask for access, or shows
+                a code to enter here.
               </Empty>
             ) : (
               <Table
@@ -59,12 +61,12 @@ export function ConnectionsPage() {
                     head: "App",
                     cell: ({ client, origin }) => (
                       <>
-                        <div>{client.name}</div>
+                        <Name>{client.name}</Name>
                         <span>{origin === "device" ? "by device code" : "in the browser"}</span>
                       </>
                     ),
                   },
-                  { head: "May do", cell: ({ scopes }) => scopes.join(", ") },
+                  { head: "May do", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
                   {
                     head: "Spent",
                     number: true,
@@ -73,12 +75,15 @@ export function ConnectionsPage() {
                   },
                   {
                     head: "Connected",
-                    cell: ({ created_at: at, created_from: from }) =>
-                      `${localTime(at)} from ${from.address}`,
+                    cell: ({ created_at: at, created_from: from }) => (
+                      <>
+                        <Moment at={at} /> from {from.address}
+                      </>
+                    ),
                   },
                   {
                     head: "Last used",
-                    cell: ({ last_used_at: at }) => (at === null ? "never" : localTime(at)),
+                    cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                   },
                   {
                     head: "Actions",

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { ApiError } from "../../lib/api.ts";
-import { count, localTime, shortDay, usd, utc } from "../../lib/format.ts";
+import { count, shortDay, usd } from "../../lib/format.ts";
 import {
   Awaiting,
   Button,
@@ -20,6 +20,7 @@ import {
   Status,
   Code,
   Facts,
+  Moment,
 } from "../../ui/parts.tsx";
 import { Check, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -160,11 +161,7 @@ function Statement() {
             {
               head: "Time",
               cell: ({ at, kind }) =>
-                kind === "charges" ? (
-                  `${shortDay(at)}, the day (UTC)`
-                ) : (
-                  <span title={utc(at)}>{localTime(at)}</span>
-                ),
+                kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <Moment at={at} />,
             },
             {
               head: "What",
@@ -230,7 +227,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                 columns={[
                   {
                     head: "Time",
-                    cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                    cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "State",
@@ -281,7 +278,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                   },
                   {
                     head: "Issued",
-                    cell: ({ issued_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                    cell: ({ issued_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Credits",

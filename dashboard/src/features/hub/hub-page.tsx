@@ -17,7 +17,9 @@ import {
   Problem,
   Select,
   Status,
+  Name,
 } from "../../ui/parts.tsx";
+import style from "../../ui/ui.module.css";
 import { RowButton, Table } from "../../ui/table.tsx";
 import {
   type Entry,
@@ -67,7 +69,9 @@ function Entries({
               {
                 head: "Name",
                 cell: (entry) => (
-                  <RowButton onClick={() => onOpen(entry.id)}>{nameOf(entry)}</RowButton>
+                  <RowButton onClick={() => onOpen(entry.id)}>
+                    <Name>{nameOf(entry)}</Name>
+                  </RowButton>
                 ),
               },
               { head: "About", cell: ({ description }) => description ?? "–" },
@@ -76,7 +80,9 @@ function Entries({
                 head: "Review",
                 cell: ({ status }) =>
                   status ? (
-                    <Status kind={status === "approved" ? "good" : "warning"}>{status}</Status>
+                    <Status kind={status === "approved" ? "good" : "warning"}>
+                      {status.replaceAll("_", " ")}
+                    </Status>
                   ) : (
                     "–"
                   ),
@@ -200,7 +206,7 @@ export function HubPage() {
         {section === "reviews" ? (
           <Reviews />
         ) : (
-          <Actions>
+          <div className={style.filters}>
             <Input
               key={section}
               type="search"
@@ -218,7 +224,7 @@ export function HubPage() {
               options={choices}
               onChange={(value) => set({ status: value })}
             />
-          </Actions>
+          </div>
         )}
         {kind === undefined ? null : (
           <Entries kind={kind} scope={scope} search={q} onOpen={(opened) => set({ id: opened })} />

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { localTime, usd, utc } from "../../lib/format.ts";
+import { count, usd } from "../../lib/format.ts";
 import {
   Actions,
   Button,
@@ -16,6 +16,8 @@ import {
   Select,
   Status,
   Code,
+  Moment,
+  Name,
 } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -114,8 +116,8 @@ function Cap({ of: { name, limit, limit_remaining: left, limit_reset: reset } }:
 
 function limitsOf({ allowed_models: models, tpm }: Key): string {
   const parts = [
-    models === null ? "" : `${models.length} models`,
-    tpm === null ? "" : `${tpm} tokens a minute`,
+    models === null ? "" : models.length === 1 ? "1 model" : `${models.length} models`,
+    tpm === null ? "" : `${count(tpm)} tokens a minute`,
   ].filter((part) => part !== "");
   return parts.length === 0 ? "any model" : parts.join(", ");
 }
@@ -222,10 +224,7 @@ export function KeysPage() {
                         head: "Name",
                         cell: ({ name, label, parent_key_id: parent }) => (
                           <>
-                            <div>
-                              {parent === undefined ? "" : "↳ "}
-                              {name}
-                            </div>
+                            <Name>{`${parent === undefined ? "" : "↳ "}${name}`}</Name>
                             <code>{label}</code>
                           </>
                         ),
@@ -251,15 +250,11 @@ export function KeysPage() {
                       { head: "May use", cell: limitsOf },
                       {
                         head: "Last used",
-                        cell: ({ last_used_at: at }) => (
-                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                        ),
+                        cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
                       {
                         head: "Ends",
-                        cell: ({ expires_at: at }) => (
-                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                        ),
+                        cell: ({ expires_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
                       { head: "Actions", cell: actionsOf },
                     ]}

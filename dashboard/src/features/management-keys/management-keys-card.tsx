@@ -1,12 +1,22 @@
-import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { type List, request, sending } from "../../lib/api.ts";
-import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Code, Empty, Field, Input, Loaded, Select } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Code,
+  Empty,
+  Field,
+  Input,
+  Loaded,
+  Select,
+  Moment,
+  Name,
+} from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import { type Scope, isScope, wordsOf } from "../../lib/scope-words.ts";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 
@@ -31,32 +41,6 @@ const lives = [
   ["365", "in a year"],
 ] as const;
 const dayMs = 86_400_000;
-
-type Scope = Bodies["POST /management-keys"]["scopes"][number];
-
-/** What scopes allow, in words. */
-const words: Readonly<Record<Scope, string>> = {
-  "read:llm-keys": "see keys",
-  "write:llm-keys": "make and change keys",
-  "read:presets": "see presets",
-  "write:presets": "change presets",
-  "read:byok": "see provider keys",
-  "write:byok": "change provider keys",
-  "read:credits": "see credits",
-  "read:analytics": "see usage and requests",
-  "read:management-keys": "see management keys",
-  "write:management-keys": "make management keys and pay",
-  "read:security": "see security and the audit log",
-  "write:security": "change security and budgets",
-  "read:hub": "see the hub",
-  "write:hub": "change the hub",
-  "read:connections": "see connected apps",
-  "write:connections": "disconnect apps",
-  inference: "send requests",
-};
-
-const isScope = (text: string): text is Scope => Object.hasOwn(words, text);
-const wordsOf = (scope: string): string => (isScope(scope) ? words[scope] : scope);
 
 function NewKey({ onMade }: { onMade: (secret: string) => void }) {
   const { data: session } = useSession();
@@ -170,7 +154,7 @@ export function ManagementKeysCard() {
                   head: "Name",
                   cell: ({ name, label }) => (
                     <>
-                      <div>{name}</div>
+                      <Name>{name}</Name>
                       <code>{label}</code>
                     </>
                   ),
@@ -178,15 +162,11 @@ export function ManagementKeysCard() {
                 { head: "May", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
                 {
                   head: "Last used",
-                  cell: ({ last_used_at: at }) => (
-                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                  ),
+                  cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {
                   head: "Ends",
-                  cell: ({ expires_at: at }) => (
-                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                  ),
+                  cell: ({ expires_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {
                   head: "Actions",

@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { localTime, utc } from "../../lib/format.ts";
 import {
   Button,
   Card,
@@ -11,9 +10,11 @@ import {
   Loaded,
   Problem,
   Select,
+  Moment,
 } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import { type Organization, type Role, invitationsQuery, invite, revokeInvitation } from "./api.ts";
 
 /** Returns the roles that a member with this role may assign: only owners assign owner. */
@@ -41,35 +42,39 @@ export function Invitations({
   });
   const revoke = useMutation({ mutationFn: revokeInvitation, onSuccess: refresh });
   return (
-    <Card title={`Invitations to ${name}`}>
-      <Form action="Invite" work={send} onSubmit={() => send.mutate()}>
-        <Field label="Invite by e-mail">
-          {(id) => (
-            <Input
-              id={id}
-              type="email"
-              value={email}
-              required
-              onChange={(event) => {
-                setEmail(event.target.value);
-                send.reset();
-              }}
-            />
+    <Card title={`Invitations to ${name}`} flush>
+      <div className={style.cardBody}>
+        <Form action="Invite" work={send} onSubmit={() => send.mutate()}>
+          <div className={style.grid}>
+            <Field label="Invite by e-mail">
+              {(id) => (
+                <Input
+                  id={id}
+                  type="email"
+                  value={email}
+                  required
+                  onChange={(event) => {
+                    setEmail(event.target.value);
+                    send.reset();
+                  }}
+                />
+              )}
+            </Field>
+            <Field label="Role">
+              {(id) => <Select id={id} value={role} options={rolesFor(own)} onChange={setRole} />}
+            </Field>
+          </div>
+          {send.data === undefined ? null : (
+            <>
+              <p role="status">
+                {send.data.mail === "sent" ? `Mailed to ${email}.` : `Send this link to ${email}.`}{" "}
+                It works once, within seven days.
+              </p>
+              <Code text={send.data.url} label="Copy link" />
+            </>
           )}
-        </Field>
-        <Field label="Role">
-          {(id) => <Select id={id} value={role} options={rolesFor(own)} onChange={setRole} />}
-        </Field>
-        {send.data === undefined ? null : (
-          <>
-            <p role="status">
-              {send.data.mail === "sent" ? `Mailed to ${email}.` : `Send this link to ${email}.`} It
-              works once, within seven days.
-            </p>
-            <Code text={send.data.url} label="Copy link" />
-          </>
-        )}
-      </Form>
+        </Form>
+      </div>
       {revoke.error === null ? null : <Problem error={revoke.error} />}
       <Loaded query={invitations} height={64}>
         {({ data: rows }) =>
@@ -85,7 +90,7 @@ export function Invitations({
                 { head: "Role", cell: ({ role: wanted }) => wanted },
                 {
                   head: "Ends",
-                  cell: ({ expires_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  cell: ({ expires_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",

@@ -1,8 +1,16 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLeaveWorkspace, useSession } from "../../lib/session.ts";
-import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Field, Input, LoadedPages, Problem, Select } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Field,
+  Input,
+  LoadedPages,
+  Problem,
+  Select,
+  Moment,
+} from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -189,7 +197,7 @@ export function OrganizationCard({ organization }: { organization: Organization 
                 { head: "Role", cell: roleOf },
                 {
                   head: "Since",
-                  cell: ({ joined_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  cell: ({ joined_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { PageHead } from "../../ui/page.tsx";
-import { count, unitPrice, localTime, utc } from "../../lib/format.ts";
-import { Card, Code, Empty, Facts, Loaded } from "../../ui/parts.tsx";
+import { count, unitPrice } from "../../lib/format.ts";
+import { Card, Code, Empty, Facts, Loaded, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { modelQuery, routePreviewQuery, pricesQuery, type PriceChange } from "./api.ts";
 import { ModelFigures } from "./model-figures.tsx";
@@ -41,11 +41,7 @@ function PriceChanges({ id }: { id: string }) {
               columns={[
                 {
                   head: "From",
-                  cell: ({ now: { at } }) => (
-                    <time dateTime={at} title={utc(at)}>
-                      {localTime(at)}
-                    </time>
-                  ),
+                  cell: ({ now: { at } }) => <Moment at={at} />,
                 },
                 { head: "Provider", cell: ({ now }) => now.provider },
                 {

@@ -5,6 +5,7 @@ import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import {
   modelMetricsQuery,
   modelsQuery,
@@ -60,7 +61,7 @@ function Compare({
           })),
         ]}
       />
-      <Actions>
+      <div className={style.filters}>
         {models.map(({ id }) => (
           <Button key={id} look="plain" onClick={() => onRemove(id)}>
             Take {id} out
@@ -71,7 +72,7 @@ function Compare({
             Try {id}
           </Link>
         ))}
-      </Actions>
+      </div>
     </Card>
   );
 }

@@ -1,8 +1,7 @@
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
-import { localTime, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Loaded, Status } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { peopleQuery } from "./api.ts";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
@@ -55,7 +54,7 @@ export function People({
                 },
                 {
                   head: "Last signed in",
-                  cell: ({ last_signed_in_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",

@@ -1,8 +1,8 @@
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
-import { count, duration, localTime, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Loaded, Status } from "../../ui/parts.tsx";
+import { count, duration } from "../../lib/format.ts";
+import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { upstreamsQuery } from "./api.ts";
 import { ChangeProblem, useChange } from "./changes.tsx";
@@ -64,7 +64,7 @@ export function Upstreams() {
                 },
                 {
                   head: "Last failure",
-                  cell: ({ last_failure_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  cell: ({ last_failure_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Smoke test",

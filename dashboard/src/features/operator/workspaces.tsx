@@ -14,6 +14,7 @@ import {
   Loaded,
   Select,
   Status,
+  Name,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
@@ -116,7 +117,7 @@ export function Workspaces({
                   head: "Name",
                   cell: ({ id, name }) => (
                     <>
-                      <div>{name}</div>
+                      <Name>{name}</Name>
                       <code>{id}</code>
                     </>
                   ),

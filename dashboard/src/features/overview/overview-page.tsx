@@ -21,12 +21,13 @@ import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
-import { sumOf, usageQuery, chartOf, type Figure, type UsageRow } from "../usage/api.ts";
+import { sumOf, usageQuery, chartOf, type Figure, type Usage } from "../usage/api.ts";
 import { firstKeyQuery, healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
 import { memo } from "react";
 import { SeriesLegend } from "../usage/series-legend.tsx";
 import style from "./spend-bars.module.css";
+import controls from "../../ui/ui.module.css";
 
 const [step, wide, tall] = [12, 10, 200];
 
@@ -50,14 +51,8 @@ function partsOf(
  * Draws the figures of some days by model as stacked bars. Plain SVG: the first screen loads no
  * library for it. The usage screen has the same figures as a table.
  */
-const SpendBars = memo(function SpendBars({
-  rows,
-  figure,
-}: {
-  rows: readonly UsageRow[];
-  figure: Figure;
-}) {
-  const { buckets, series } = chartOf(rows, { figure, nameOf: ({ model }) => model ?? "unknown" });
+const SpendBars = memo(function SpendBars({ usage, figure }: { usage: Usage; figure: Figure }) {
+  const { buckets, series } = chartOf(usage, { figure, nameOf: ({ model }) => model ?? "unknown" });
   const shown = figure === "cost" ? usd : count;
   const sums = buckets.map((bucket) =>
     series.reduce((sum, { key }) => sum + Number(bucket[key] ?? 0), 0),
@@ -99,6 +94,7 @@ const SpendBars = memo(function SpendBars({
         </svg>
         <div className={style["days"]}>
           <span>{dayOf(0)}</span>
+          <span>{dayOf(Math.floor(buckets.length / 2))}</span>
           <span>{dayOf(-1)}</span>
         </div>
       </div>
@@ -109,6 +105,13 @@ const SpendBars = memo(function SpendBars({
 const days = 14;
 const range = { range: `${days}d` };
 
+/** How long the balance lasts at the mean of the last days, as a person reads it. */
+function lifeOf(daysLeft: number): string {
+  if (daysLeft > 730) return "more than two years";
+  const whole = Math.floor(daysLeft);
+  return whole < 1 ? "less than a day" : whole === 1 ? "about a day" : `about ${whole} days`;
+}
+
 function Figures() {
   const credits = useQuery(creditsQuery);
   const now = useQuery(usageQuery({ range, group: "model" }));
@@ -118,10 +121,7 @@ function Figures() {
   const spend = rows === undefined ? undefined : sumOf(rows, "cost");
   const daily = spend === undefined ? 0 : spend / days;
   const balance = credits.data?.balance;
-  const lasts =
-    balance === undefined || daily === 0
-      ? ""
-      : ` · lasts about ${Math.floor(balance / daily)} days`;
+  const lasts = balance === undefined || daily === 0 ? "" : ` · lasts ${lifeOf(balance / daily)}`;
   const queries = [credits, now, before];
   if (queries.some(isAwaited)) return <Skeleton height={88} />;
   const against = (figure: Figure): string =>
@@ -212,7 +212,11 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title="Overview">
-        {mayMakeKeys ? <Link to="/keys">Create a key</Link> : null}
+        {mayMakeKeys ? (
+          <Link to="/keys" className={controls.button}>
+            Create a key
+          </Link>
+        ) : null}
       </PageHead>
       <Awaiting queries={[keys, latest]} />
       <SetUp
@@ -223,11 +227,14 @@ export function OverviewPage() {
       <Columns>
         <Card title="Spend by model, last 14 days, UTC" flush>
           <Loaded query={usage} height={280}>
-            {({ data: rows }) =>
-              rows.length === 0 ? (
-                <Empty>No request yet.</Empty>
+            {(read) =>
+              read.data.length === 0 ? (
+                <Empty>No request in the last {days} days.</Empty>
               ) : (
-                <SpendBars rows={rows} figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"} />
+                <SpendBars
+                  usage={read}
+                  figure={sumOf(read.data, "cost") > 0 ? "cost" : "requests"}
+                />
               )
             }
           </Loaded>

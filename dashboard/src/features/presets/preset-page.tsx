@@ -3,7 +3,6 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { localTime, utc } from "../../lib/format.ts";
 import {
   Actions,
   Button,
@@ -14,6 +13,7 @@ import {
   Loaded,
   Problem,
   Status,
+  Moment,
 } from "../../ui/parts.tsx";
 import { Confirm, Form, TextArea } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -71,7 +71,7 @@ function Versions({
               },
               {
                 head: "Made",
-                cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                cell: ({ created_at: at }) => <Moment at={at} />,
               },
               { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
               {

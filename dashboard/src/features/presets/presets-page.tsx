@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Empty, Field, Input, LoadedPages } from "../../ui/parts.tsx";
+import { Button, Card, Empty, Field, Input, LoadedPages, Moment } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -103,7 +103,7 @@ export function PresetsPage() {
                   { head: "Version", number: true, cell: ({ version }) => version },
                   {
                     head: "Changed",
-                    cell: ({ updated_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                    cell: ({ updated_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Last used",

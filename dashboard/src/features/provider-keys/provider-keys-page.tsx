@@ -2,8 +2,18 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { localTime, usd, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { usd } from "../../lib/format.ts";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Loaded,
+  Problem,
+  Status,
+  Moment,
+  Name,
+} from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -105,7 +115,7 @@ export function ProviderKeysPage() {
                       head: "Label",
                       cell: ({ label, key_preview: preview }) => (
                         <>
-                          <div>{label}</div>
+                          <Name>{label}</Name>
                           <code>{preview}</code>
                         </>
                       ),
@@ -126,9 +136,7 @@ export function ProviderKeysPage() {
                     },
                     {
                       head: "Last used",
-                      cell: ({ last_used_at: at }) => (
-                        <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                      ),
+                      cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                     },
                     { head: "Actions", cell: actionsOf },
                   ]}

@@ -1,7 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { send, queryOf } from "../../lib/api.ts";
-import { localTime, utc } from "../../lib/format.ts";
 import {
   Button,
   Card,
@@ -12,6 +11,7 @@ import {
   Select,
   Skeleton,
   Status,
+  Moment,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
@@ -126,7 +126,7 @@ export function AuditLog() {
           rowKey={({ id }) => id}
           caption="Audit log"
           columns={[
-            { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
+            { head: "Time", cell: ({ at }) => <Moment at={at} /> },
             {
               head: "Who",
               cell: ({ actor }) => (

@@ -3,8 +3,18 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Status,
+  Moment,
+  Name,
+} from "../../ui/parts.tsx";
 import { Check, Confirm, Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
@@ -64,7 +74,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                   { head: "Note", cell: ({ description }) => description ?? "–" },
                   {
                     head: "Since",
-                    cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                    cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Actions",
@@ -242,7 +252,7 @@ function Findings() {
                   head: "Key",
                   cell: ({ name, label }) => (
                     <>
-                      <div>{name}</div>
+                      <Name>{name}</Name>
                       <code>{label}</code>
                     </>
                   ),
@@ -253,9 +263,7 @@ function Findings() {
                 },
                 {
                   head: "Last used",
-                  cell: ({ last_used_at: at }) => (
-                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                  ),
+                  cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                 },
                 {
                   head: "Why",

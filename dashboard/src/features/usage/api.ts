@@ -25,6 +25,15 @@ export interface UsageRow {
   cost: number;
 }
 
+/** Rows of a span of whole buckets; a bucket without a request has no row. */
+export interface Usage extends List<UsageRow> {
+  from: string;
+  to: string;
+  interval: "hour" | "day";
+  /** Whose days are counted; hours are those of UTC. */
+  time_zone: string;
+}
+
 /** What the API groups usage by. */
 export type UsageGroup = "model" | "key" | "provider";
 
@@ -82,7 +91,7 @@ export function usageQuery({
   return queryOptions({
     queryKey: ["usage", fromMs, toMs, interval, group, zone],
     queryFn: () =>
-      request<List<UsageRow> & { interval: "hour" | "day"; time_zone: string }>(
+      request<Usage>(
         `/analytics/usage${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
@@ -148,17 +157,37 @@ export function totalsOf(
   return new Map([...totals].toSorted((a, b) => b[1] - a[1]));
 }
 
+/** Lists the starts of all buckets of a span, so that hours and days without a request are seen. */
+export function bucketsOf({
+  from,
+  to,
+  interval,
+  time_zone: zone,
+}: Pick<Usage, "from" | "to" | "interval" | "time_zone">): string[] {
+  const endMs = Date.parse(to);
+  const starts: string[] = [];
+  for (let atMs = Date.parse(from); atMs < endMs; ) {
+    starts.push(new Date(atMs).toISOString());
+    // A day and a half later is within the next day, also where this one has 23 or 25 hours.
+    atMs = interval === "hour" ? atMs + dayMs / 24 : dayStart(atMs + 1.5 * dayMs, zone);
+  }
+  return starts;
+}
+
 /**
  * Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the
  * others.
  */
 export function chartOf(
-  rows: readonly UsageRow[],
+  usage: Usage,
   { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string },
 ) {
+  const { data: rows } = usage;
   const totals = [...totalsOf(rows, { figure, nameOf })];
   const largest = totals.slice(0, seriesMax).map(([name]) => name);
-  const buckets = new Map<string, Record<string, number | string>>();
+  const buckets = new Map<string, Record<string, number | string>>(
+    bucketsOf(usage).map((bucket) => [bucket, { bucket }]),
+  );
   for (const row of rows) {
     const name = nameOf(row);
     const index = largest.indexOf(name);

@@ -1,7 +1,7 @@
 import { memo } from "react";
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { count, shortDay, usd } from "../../lib/format.ts";
-import { type Figure, type UsageRow, chartOf } from "./api.ts";
+import { type Figure, type Usage, type UsageRow, chartOf } from "./api.ts";
 import { SeriesLegend } from "./series-legend.tsx";
 
 const axisTick = { fill: "var(--third)", fontSize: 11 } as const;
@@ -23,19 +23,16 @@ const bucketText = (
  * what it shows has changed.
  */
 export const UsageChart = memo(function UsageChart({
-  rows,
+  usage,
   figure,
   nameOf,
-  interval = "day",
-  zone = "UTC",
 }: {
-  rows: readonly UsageRow[];
+  usage: Usage;
   figure: Figure;
   nameOf: (row: UsageRow) => string;
-  interval?: "hour" | "day";
-  zone?: string;
 }) {
-  const { buckets, series } = chartOf(rows, { figure, nameOf });
+  const { interval, time_zone: zone } = usage;
+  const { buckets, series } = chartOf(usage, { figure, nameOf });
   const shown = figure === "cost" ? usd : count;
   return (
     <>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { Link, getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback, useMemo } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
@@ -18,8 +18,11 @@ import {
   Skeleton,
   Stat,
   Stats,
+  Field,
+  Input,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import { keysQuery } from "../keys/api.ts";
 import {
   type Figure,
@@ -233,6 +236,11 @@ export function UsagePage() {
               onChange={(value) => set({ days: value || undefined })}
             />
           ) : null}
+        </Actions>
+      </PageHead>
+      <div className={style.range}>
+        <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
+        <Actions>
           <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
             Download CSV
           </Button>
@@ -245,32 +253,27 @@ export function UsagePage() {
             Download JSON
           </Button>
         </Actions>
-      </PageHead>
-      <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
+      </div>
       <Loaded query={now} height={420}>
-        {({ data, interval, time_zone: zone }) =>
-          data.length === 0 ? (
+        {(usage) =>
+          usage.data.length === 0 ? (
             <Card>
-              <Empty>No request in this range.</Empty>
+              <Empty action={<Link to="/playground">Send one from the playground</Link>}>
+                No request in this range. Choose a longer one, or send a request.
+              </Empty>
             </Card>
           ) : (
             <>
               <Awaiting queries={[before]} />
-              <Sums rows={data} before={before.data?.data} />
+              <Sums rows={usage.data} before={before.data?.data} />
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>
-                  <UsageChart
-                    rows={data}
-                    figure={figure}
-                    nameOf={nameOf}
-                    interval={interval}
-                    zone={zone}
-                  />
+                  <UsageChart usage={usage} figure={figure} nameOf={nameOf} />
                 </Suspense>
               </Card>
               <Card title="Figures" flush>
                 <SumsTable
-                  rows={data}
+                  rows={usage.data}
                   before={before.data?.data ?? []}
                   figure={figure}
                   nameOf={nameOf}
@@ -311,20 +314,27 @@ function OwnRange({
     });
   };
   return (
-    <Actions>
-      <label>
-        From{" "}
-        <input
-          type="date"
-          value={first}
-          onChange={(event) => take({ first: event.target.value })}
-        />
-      </label>
-      <label>
-        to{" "}
-        <input type="date" value={last} onChange={(event) => take({ last: event.target.value })} />{" "}
-        UTC
-      </label>
-    </Actions>
+    <>
+      <Field label="From, UTC">
+        {(id) => (
+          <Input
+            id={id}
+            type="date"
+            value={first}
+            onChange={(event) => take({ first: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field label="To, UTC">
+        {(id) => (
+          <Input
+            id={id}
+            type="date"
+            value={last}
+            onChange={(event) => take({ last: event.target.value })}
+          />
+        )}
+      </Field>
+    </>
   );
 }
