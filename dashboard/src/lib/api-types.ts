@@ -1201,8 +1201,8 @@ export interface Bodies {
     "api_key": string;
     "source"?: "cli" | "dashboard" | "api";
     "base_url"?: unknown;
-    "label"?: string;
-    "enabled"?: boolean;
+    "label"?: string | null;
+    "enabled"?: boolean | null;
     "quota"?: {
       "limit": number;
       "reset"?: "daily" | "weekly" | "monthly" | null;

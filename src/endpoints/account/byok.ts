@@ -13,7 +13,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { limitField, limitNano, limitResetField } from "../keys/llm-key-object.ts";
 
-const keyCharactersMin = 12;
+const keyCharactersMin = 8;
 const keyCharactersMax = 4_096;
 
 /**
@@ -53,7 +53,7 @@ const keyFields = {
   quota: quotaField.nullish().describe("Quota of the key; null means no limit."),
 };
 
-/** The body of a new key. */
+/** The body of a new key. Null means the default, in every field that has one except `source`. */
 export const newProviderKeySchema = z.object({
   provider_id: z
     .string("is required: the id of a provider, as GET /providers lists them")
@@ -63,6 +63,8 @@ export const newProviderKeySchema = z.object({
   source: z.enum(keySources, "source must be cli, dashboard or api").default("api"),
   base_url: noAddress,
   ...keyFields,
+  label: labelField.nullish().describe("Default: the name of the provider."),
+  enabled: z.boolean().nullish().describe("Default: true."),
 });
 
 /** The body of a change; `api_key` rotates the key in place. */
@@ -242,7 +244,7 @@ export const createProviderKey = defineEndpoint({
       api_key: secret,
       source,
       label,
-      enabled = true,
+      enabled,
       quota,
     } = context.body;
     const provider = providerOf(deps, providerId);
@@ -251,8 +253,8 @@ export const createProviderKey = defineEndpoint({
       providerId: provider.id,
       secret,
       source,
-      enabled,
-      label: label === undefined || label === "" ? provider.name : label,
+      enabled: enabled ?? true,
+      label: label || provider.name,
       quota: quotaOf(quota) ?? null,
     });
     context.changed = key.id;

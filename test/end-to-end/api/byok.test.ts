@@ -99,6 +99,17 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
       label: "acme Inference",
     });
     expect(await show(await make({ source: "dashboard" }))).toMatchObject({ source: "dashboard" });
+    expect(await show(await make({ label: null, enabled: null, quota: null }))).toMatchObject({
+      label: "acme Inference",
+      enabled: true,
+      quota: null,
+    });
+  });
+
+  test("a key of 8 characters is accepted, and shown masked", async () => {
+    expect(await show(await make({ api_key: "sk-12345" }))).toMatchObject({
+      key_preview: "sk-1****345",
+    });
   });
 
   test.each([
@@ -107,7 +118,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     [{ provider_id: undefined }, "provider_id", "provider_id: is required"],
     [{ provider_id: "nobody" }, "provider_id", "no provider"],
     [{ api_key: undefined }, "api_key", "api_key: is required"],
-    [{ api_key: "short" }, "api_key", "too short"],
+    [{ api_key: "7-chars" }, "api_key", "too short"],
     [{ api_key: "sk-with a space in it" }, "api_key", "printable ASCII"],
     [{ api_key: "sk-with-a-line\r\nx-evil: 1" }, "api_key", "printable ASCII"],
     [{ api_key: "sk-ünïcode-secret-key" }, "api_key", "printable ASCII"],
