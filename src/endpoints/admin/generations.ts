@@ -64,7 +64,7 @@ export const listAllGenerations = defineEndpoint({
   summary: "List requests of all workspaces, newest first (operators).",
   description:
     "Takes the filters of GET /analytics/generations, and workspace_id. Covers the records in the database; records " +
-    "that only the archive has are available within their workspace. next_cursor, sent as after, returns older " +
+    "that only the archive has are available within their workspace. next_cursor, sent as cursor, returns older " +
     "requests. A page may have fewer entries than limit, or none, and still have a next_cursor that continues the " +
     "search.",
   query: documentedQuery,

@@ -85,7 +85,7 @@ export const generationAnalytics = defineEndpoint({
   path: "/analytics/generations",
   summary: "List the requests of the workspace, newest first.",
   description:
-    "Requests must match all filters. next_cursor, sent as after, returns older requests. If few requests match the filters, a page " +
+    "Requests must match all filters. next_cursor, sent as cursor, returns older requests. If few requests match the filters, a page " +
     "may have fewer entries than limit, or none, and still have a next_cursor that continues the search.",
   query: generationQueries.list,
   otherResponseTypes: ["text/csv"],
@@ -183,7 +183,7 @@ function table(
     return (
       text +
       csvLine([
-        `The table ends here: it has ${tableRowsMax} requests at most. Ask again with after=${next}.`,
+        `The table ends here: it has ${tableRowsMax} requests at most. Ask again with cursor=${next}.`,
       ])
     );
   }

@@ -11,6 +11,7 @@ const generationsDefault = 100;
 
 const limitProblem = `must be an integer from 1 to ${generationsMax}`;
 const cursorProblem = "must be the id of a generation, such as next_cursor of the page before";
+const cursorField = z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem);
 const pageFields = {
   limit: z.coerce
     .number(limitProblem)
@@ -18,10 +19,8 @@ const pageFields = {
     .min(1, limitProblem)
     .max(generationsMax, limitProblem)
     .default(generationsDefault),
-  after: z
-    .string()
-    .regex(/^gen_[0-9a-f]{32}$/, cursorProblem)
-    .optional(),
+  cursor: cursorField.optional(),
+  after: cursorField.optional(),
 };
 
 const valuesMax = 50;
@@ -135,7 +134,8 @@ export const generationQueries = {
       .max(generationsMax)
       .optional()
       .describe("Number of requests on a page. Default 100."),
-    after: z.string().optional().describe("The `next_cursor` of the previous page."),
+    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+    after: z.string().optional().describe("Another name of cursor."),
     id: z.string().optional().describe("A single request, by its generation, answer or trace id."),
     format: z
       .enum(["json", "csv"])
@@ -151,7 +151,8 @@ export const generationQueries = {
 export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number) {
   const {
     limit,
-    after,
+    cursor,
+    after = cursor,
     id,
     format,
     from = 0,

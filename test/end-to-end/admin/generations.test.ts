@@ -89,11 +89,11 @@ describe.each(engines)("requests across workspaces for operators, on %s", (_, fr
 
   test.each([1, 2, 4])("pages of %d have no gaps or repeats", async (limit) => {
     const seen: string[] = [];
-    for (let after = ""; ; ) {
-      const page = await asked(`?limit=${limit}${after}`);
+    for (let cursor = ""; ; ) {
+      const page = await asked(`?limit=${limit}${cursor}`);
       seen.push(...idsOf(page));
       if (at(page, "has_more") === false) break;
-      after = `&after=${textAt(page, "next_cursor")}`;
+      cursor = `&cursor=${textAt(page, "next_cursor")}`;
     }
     expect(seen).toEqual(idsOf(await asked("")));
   });

@@ -290,11 +290,14 @@ describe.each(engines)("the list of generations on %s", (_, freshUrl) => {
         many.slice(index, index + 1_000).map((record) => commits.commit(settledUnit(record))),
       );
     }
-    for (const filter of ["key_id=key_rare", "requested_model=asked/rare"]) {
+    for (const [filter, name] of [
+      ["key_id=key_rare", "cursor"],
+      ["requested_model=asked/rare", "after"],
+    ] as const) {
       const found: string[] = [];
       for (let cursor: unknown = ""; typeof cursor === "string"; ) {
         const body = await bodyOf(
-          `/analytics/generations?limit=4&${filter}${cursor === "" ? "" : `&after=${cursor}`}`,
+          `/analytics/generations?limit=4&${filter}${cursor === "" ? "" : `&${name}=${cursor}`}`,
         );
         found.push(...listAt(body, "data").map((row) => textAt(row, "id")));
         cursor = at(body, "next_cursor");

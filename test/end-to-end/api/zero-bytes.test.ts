@@ -77,6 +77,7 @@ describe.each(engines)("a zero byte on %s", (_, freshUrl) => {
     ["GET", "/security/audit?cursor=%00", "cursor"],
     ["GET", "/security/audit?actor=%00", "actor"],
     ["GET", "/analytics/generations?after=%00", "after"],
+    ["GET", "/analytics/generations?cursor=%00", "cursor"],
     ["POST", "/referrals/accept", "referral_code", { referral_code: "a\0" }],
     ["POST", "/keys", "name", { name: "a\0" }],
     ["POST", "/organizations", "name", { name: "a\0" }],
