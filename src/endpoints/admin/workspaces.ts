@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkAddress } from "../../access/ip-allowlist.ts";
-import { balanceOf } from "../../billing/ledger/account-book.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
+import { shownBalances } from "../credits/credits.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   forOperators,
@@ -55,9 +55,7 @@ async function adminWorkspace(
     owner_user_id: workspace.ownerUserId ?? null,
     organization_id: workspace.organizationId ?? null,
     created_at: new Date(workspace.createdAtMs).toISOString(),
-    balance: usdSixDecimals(balanceOf(account)),
-    monthly_balance: usdSixDecimals(account.monthlyNano),
-    topup_balance: usdSixDecimals(account.topupNano),
+    ...shownBalances(account),
     used: usdSixDecimals(account.usedNano),
   };
 }

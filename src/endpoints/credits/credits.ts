@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { balanceOf } from "../../billing/ledger/account-book.ts";
+import { balanceOf, type WorkspaceAccount } from "../../billing/ledger/account-book.ts";
 import type { StatementCursor, StatementEntry } from "../../billing/credits/statement.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
+import { sumSixDecimals, usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 
@@ -43,6 +43,16 @@ const creditsSchema = lazily(() =>
 
 const balanceHeader = brandHeader("Credits-Balance");
 
+/** Returns a workspace's balance and its two parts, which add up to it, in USD. */
+export function shownBalances({ monthlyNano, topupNano }: WorkspaceAccount): {
+  balance: number;
+  monthly_balance: number;
+  topup_balance: number;
+} {
+  const { sum, first, second } = sumSixDecimals(monthlyNano, topupNano);
+  return { balance: sum, monthly_balance: first, topup_balance: second };
+}
+
 /** Returns the workspace's credits. */
 export const credits = defineEndpoint({
   method: "GET",
@@ -59,13 +69,11 @@ export const credits = defineEndpoint({
     await ledger.refresh(workspace.id);
     const account = ledger.book.workspace(workspace.id);
     const today = Math.floor(clock.nowMs() / dayMs);
-    const balance = usdSixDecimals(balanceOf(account));
+    const balances = shownBalances(account);
     const used = usdSixDecimals(account.usedNano);
     return context.json(
       {
-        balance,
-        monthly_balance: usdSixDecimals(account.monthlyNano),
-        topup_balance: usdSixDecimals(account.topupNano),
+        ...balances,
         used,
         today_cost: usdSixDecimals(account.day === today ? account.dayNano : 0n),
         currency: "usd",
@@ -74,7 +82,7 @@ export const credits = defineEndpoint({
           total_usage: used,
         },
       },
-      { headers: { [balanceHeader]: String(balance), "cache-control": "no-store" } },
+      { headers: { [balanceHeader]: String(balances.balance), "cache-control": "no-store" } },
     );
   },
 });

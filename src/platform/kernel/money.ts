@@ -59,9 +59,23 @@ export const usdText = (nano: NanoUsd): string =>
     .toFixed(9)
     .replace(/\.?0+$/, "");
 
+const microFromNano = (nano: NanoUsd): bigint => (nano >= 0n ? nano + 500n : nano - 500n) / 1000n;
+
 /** Converts nano-USD to USD, rounded to the six decimals of balances. */
-export const usdSixDecimals = (nano: NanoUsd): number =>
-  Number((nano >= 0n ? nano + 500n : nano - 500n) / 1000n) / 1e6;
+export const usdSixDecimals = (nano: NanoUsd): number => Number(microFromNano(nano)) / 1e6;
+
+/**
+ * Converts a sum of two amounts, in nano-USD, to USD. The second part is the remainder, so that the
+ * parts add up to the sum with the six decimals that are shown.
+ */
+export function sumSixDecimals(
+  firstNano: NanoUsd,
+  secondNano: NanoUsd,
+): { sum: number; first: number; second: number } {
+  const sum = microFromNano(firstNano + secondNano);
+  const first = microFromNano(firstNano);
+  return { sum: Number(sum) / 1e6, first: Number(first) / 1e6, second: Number(sum - first) / 1e6 };
+}
 
 /** Formats pico-USD per token as the shortest decimal text of USD per million tokens. */
 export function usdPerMillionText(pico: PicoUsd): string {

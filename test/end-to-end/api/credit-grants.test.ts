@@ -1,18 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 describe.each(engines)("granted credits on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
+  // On a clock of their own, no month ends between two questions.
+  const clock = new FakeClock();
   beforeAll(async () => {
-    workspaces = await startTwoWorkspaces(freshUrl, {
-      plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } },
-    });
+    workspaces = await startTwoWorkspaces(
+      freshUrl,
+      { plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } } },
+      { clock },
+    );
   }, 60_000);
   afterAll(() => workspaces.stop());
 
-  const grant = (body: unknown): Promise<Response> => workspaces.own("POST", "/admin/grants", body);
+  const grant = (body: unknown): Promise<Response> => {
+    clock.advance(1);
+    return workspaces.own("POST", "/admin/grants", body);
+  };
   const credits = async (ask = workspaces.stranger): Promise<unknown> =>
     (await ask("GET", "/credits")).json();
 
@@ -74,6 +82,22 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
       action: "POST /admin/grants",
       target: `ws_strange ${textAt(second, "id")}`,
     });
+  });
+
+  test("the parts of a balance add up to it with the six decimals that are shown", async () => {
+    const before = await credits(workspaces.own);
+    for (const bucket of ["monthly", "topup"])
+      await grant({ workspace_id: "ws_own", amount: 0.000_000_4, bucket });
+    const micros = (shown: unknown, part: string): number =>
+      Math.round(numberAt(shown, part) * 1e6);
+    const listed = listAt(await (await workspaces.own("GET", "/admin/workspaces")).json(), "data");
+    const record = listed.find((each) => at(each, "id") === "ws_own");
+    for (const shown of [await credits(workspaces.own), record]) {
+      expect(micros(shown, "balance")).toBe(micros(before, "balance") + 1);
+      expect(micros(shown, "monthly_balance") + micros(shown, "topup_balance")).toBe(
+        micros(shown, "balance"),
+      );
+    }
   });
 
   test("referral credits are monthly: spent before top-ups and reported as monthly", async () => {
