@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { acme, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
@@ -28,7 +29,9 @@ let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   const models = Object.entries(prices).map(([id, pricing]) => ({ id, pricing }));
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models })] });
+  // On a clock of their own, all charges are of one day.
+  const clock = new FakeClock();
+  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models })] }, { clock });
 });
 afterAll(async () => {
   await gateway.stop();
