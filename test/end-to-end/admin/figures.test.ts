@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SmokeAnswer } from "../../../src/insights/health/smoke-tests.ts";
 import { acme } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { at, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import { engines } from "../api/two-workspaces.ts";
@@ -41,7 +42,7 @@ describe.each(engines)("service figures for operators, on %s", (_, freshUrl) => 
     scene = await startOperatorScene(
       await freshUrl(),
       { providers: [acme(`http://127.0.0.1:${server.port}/v1`)] },
-      { smoke },
+      { smoke, clock: middayClock() },
     );
   }, 60_000);
   afterAll(async () => {

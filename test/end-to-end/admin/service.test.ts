@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acme } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import { engines } from "../api/two-workspaces.ts";
@@ -38,10 +39,14 @@ describe.each(engines)("service administration for operators, on %s", (_, freshU
   const upstream = startUpstream();
   let scene: OperatorScene;
   beforeAll(async () => {
-    scene = await startOperatorScene(await freshUrl(), {
-      providers: [acme(upstream.url, { budget_usd_per_day: 5 })],
-      plans: { pro: { perMinute: 7, monthlyCreditsNanoUsd: 20_000_000_000n } },
-    });
+    scene = await startOperatorScene(
+      await freshUrl(),
+      {
+        providers: [acme(upstream.url, { budget_usd_per_day: 5 })],
+        plans: { pro: { perMinute: 7, monthlyCreditsNanoUsd: 20_000_000_000n } },
+      },
+      { clock: middayClock() },
+    );
   }, 60_000);
   afterAll(async () => {
     await scene.stop();

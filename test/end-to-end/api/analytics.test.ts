@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { hourMs } from "../../../src/platform/kernel/clock.ts";
 import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
@@ -25,21 +26,22 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;
   let secondKey: string;
+  const clock = middayClock();
+  const today = new Date(clock.nowMs()).toISOString().slice(0, 10);
 
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     upstream.script((request) => chatAnswer(request, { usage }));
-    stage = await startTwoWorkspaces(freshUrl, {
-      providers: ["one", "two"].map((id) =>
-        provider({
-          id,
-          base_url: upstream.baseUrl,
-          dialect: "openai-chat",
-          api_key: "k",
-          models: [{ id: `acme/${id}`, pricing }],
-        }),
-      ),
-    });
+    const providers = ["one", "two"].map((id) =>
+      provider({
+        id,
+        base_url: upstream.baseUrl,
+        dialect: "openai-chat",
+        api_key: "k",
+        models: [{ id: `acme/${id}`, pricing }],
+      }),
+    );
+    stage = await startTwoWorkspaces(freshUrl, { providers }, { clock });
     secondKey = textAt(await (await stage.own("POST", "/keys", { name: "second" })).json(), "key");
     const ask = async (secret: string, model: string): Promise<void> => {
       await (await stage.as(secret)("POST", "/chat/completions", chatRequest({ model }))).text();
@@ -70,11 +72,10 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
 
   test("reports exact usage totals for the workspace", async () => {
     const body = await bodyOf("/analytics/usage");
-    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`;
     expect(body).toMatchObject({ object: "list", interval: "day" });
     expect(listAt(body, "data")).toEqual([
       {
-        bucket: today,
+        bucket: `${today}T00:00:00.000Z`,
         requests: 5,
         errors: 1,
         tokens: 480,
@@ -113,9 +114,9 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
       const body = await bodyOf(`/analytics/usage?time_zone=${zone}&group_by=model`);
       const [row] = listAt(body, "data");
       const bucket = new Date(textAt(row, "bucket"));
-      const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" });
-      expect([at(body, "time_zone"), clock.format(bucket)]).toEqual([zone, "00:00"]);
-      expect(Date.now() - bucket.getTime()).toBeLessThan(25 * hourMs);
+      const times = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" });
+      expect([at(body, "time_zone"), times.format(bucket)]).toEqual([zone, "00:00"]);
+      expect(clock.nowMs() - bucket.getTime()).toBeLessThan(25 * hourMs);
       const requests = listAt(body, "data").map((each) => Number(at(each, "requests")));
       expect(requests.reduce((sum, count) => sum + count, 0)).toBe(5);
       const [activity] = listAt(await bodyOf(`/analytics/activity?time_zone=${zone}`), "data");
@@ -151,7 +152,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
       "reasoning_tokens",
       "cost",
     ]);
-    expect(textAt(rows, "0.date")).toBe(new Date().toISOString().slice(0, 10));
+    expect(textAt(rows, "0.date")).toBe(today);
   });
 
   test("pages generations newest first without gaps or repeats", async () => {
@@ -183,7 +184,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
       tokens_prompt: 100,
       total_cost: cost,
     });
-    const hourAgo = new Date(Date.now() - hourMs).toISOString();
+    const hourAgo = new Date(clock.nowMs() - hourMs).toISOString();
     expect(listAt(await bodyOf(`/analytics/generations?to=${hourAgo}`), "data")).toEqual([]);
     expect(listAt(await bodyOf(`/analytics/generations?from=${hourAgo}`), "data")).toHaveLength(5);
   });

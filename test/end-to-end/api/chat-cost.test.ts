@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { FakeClock } from "../../support/fake-clock.ts";
 import { acme, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { usageFixtures } from "../../support/upstream/openai-chat-fixtures.ts";
@@ -29,9 +29,10 @@ let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   const models = Object.entries(prices).map(([id, pricing]) => ({ id, pricing }));
-  // On a clock of their own, all charges are of one day.
-  const clock = new FakeClock();
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models })] }, { clock });
+  gateway = await startGateway(
+    { providers: [acme(upstream.baseUrl, { models })] },
+    { clock: middayClock() },
+  );
 });
 afterAll(async () => {
   await gateway.stop();

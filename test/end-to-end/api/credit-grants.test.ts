@@ -1,26 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FakeClock } from "../../support/fake-clock.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 describe.each(engines)("granted credits on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
-  // On a clock of their own, no month ends between two questions.
-  const clock = new FakeClock();
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(
       freshUrl,
       { plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } } },
-      { clock },
+      { clock: middayClock() },
     );
   }, 60_000);
   afterAll(() => workspaces.stop());
 
-  const grant = (body: unknown): Promise<Response> => {
-    clock.advance(1);
-    return workspaces.own("POST", "/admin/grants", body);
-  };
+  const grant = (body: unknown): Promise<Response> => workspaces.own("POST", "/admin/grants", body);
   const credits = async (ask = workspaces.stranger): Promise<unknown> =>
     (await ask("GET", "/credits")).json();
 

@@ -6,6 +6,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
@@ -22,6 +23,7 @@ const priced = (id: string, price: string, more: Record<string, unknown> = {}) =
 
 let upstream: FaultUpstream;
 let gateway: TestGateway;
+const clock = middayClock();
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway(
@@ -55,7 +57,7 @@ beforeAll(async () => {
         "service/auto": { members: ["acme/small", "acme/large"], quality: ["acme/large"] },
       },
     },
-    { random: () => 0 },
+    { random: () => 0, clock },
   );
   // The first is refused by acme and served by backup, the second is served by acme; backup then
   // has a failure of its own.
@@ -267,7 +269,7 @@ test("privacy has each provider's policy with the model's overrides, and null if
 });
 
 describe("uptime", () => {
-  const today = (): string => new Date().toISOString().slice(0, 10);
+  const today = new Date(clock.nowMs()).toISOString().slice(0, 10);
 
   test("has 90 days per provider and counts only failures that are the provider's fault", async () => {
     const body: unknown = await (await anonymously("/models/acme/large/uptime")).json();
@@ -275,10 +277,10 @@ describe("uptime", () => {
     const entries = listAt(body, "data");
     expect(entries.map((entry) => listAt(entry, "buckets").length)).toEqual([90, 90, 90]);
     const of = (id: string) => entries.find((entry) => at(entry, "provider") === id);
-    expect(listAt(of("acme"), "buckets").at(-1)).toMatchObject({ date: today(), failures: 1 });
+    expect(listAt(of("acme"), "buckets").at(-1)).toMatchObject({ date: today, failures: 1 });
     expect(of("backup")).toMatchObject({ uptime: 1 });
     expect(listAt(of("backup"), "buckets").at(-1)).toEqual({
-      date: today(),
+      date: today,
       attempts: 1,
       failures: 0,
       uptime: 1,

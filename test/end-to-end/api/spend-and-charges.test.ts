@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acme, testLlmKey } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json } from "../../support/upstream/steps.ts";
@@ -22,14 +23,18 @@ describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     upstream = await startFaultUpstream();
-    workspaces = await startTwoWorkspaces(freshUrl, {
-      bootstrap: bootstrapWith({ creditsNanoUsd: 1_000_000_000n }),
-      plans: { enterprise: { monthlyCreditsNanoUsd: monthlyNano } },
-      providers: [
-        acme(upstream.baseUrl, { models }),
-        acme(upstream.baseUrl, { id: "backup", name: "Backup", models: models.slice(0, 1) }),
-      ],
-    });
+    workspaces = await startTwoWorkspaces(
+      freshUrl,
+      {
+        bootstrap: bootstrapWith({ creditsNanoUsd: 1_000_000_000n }),
+        plans: { enterprise: { monthlyCreditsNanoUsd: monthlyNano } },
+        providers: [
+          acme(upstream.baseUrl, { models }),
+          acme(upstream.baseUrl, { id: "backup", name: "Backup", models: models.slice(0, 1) }),
+        ],
+      },
+      { clock: middayClock() },
+    );
   }, 60_000);
   afterAll(async () => {
     await workspaces.stop();

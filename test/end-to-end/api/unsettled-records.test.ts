@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json, type Script } from "../../support/upstream/steps.ts";
@@ -26,15 +27,14 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
         api_key: "k",
         models,
       });
-    stage = await startTwoWorkspaces(freshUrl, {
-      providers: [
-        at("one", [
-          { id: "acme/large", pricing },
-          { id: "acme/embed", surface: "embeddings", pricing },
-        ]),
-        at("two", [{ id: "acme/large", pricing }]),
-      ],
-    });
+    const providers = [
+      at("one", [
+        { id: "acme/large", pricing },
+        { id: "acme/embed", surface: "embeddings", pricing },
+      ]),
+      at("two", [{ id: "acme/large", pricing }]),
+    ];
+    stage = await startTwoWorkspaces(freshUrl, { providers }, { clock: middayClock() });
   }, 60_000);
   afterAll(async () => {
     await stage.stop();

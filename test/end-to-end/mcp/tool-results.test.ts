@@ -5,6 +5,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { seedStorage } from "../api/seed-storage.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { at, listAt, textAt } from "../api/at.ts";
@@ -13,10 +14,8 @@ import { callTool } from "./mcp-client.ts";
 let gateway: TestGateway;
 describe.each(engines)("tools on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
-    gateway = await startGateway({
-      ...(await seedStorage({ workspaces: [] }, await freshUrl())).settings,
-      sandbox: true,
-    });
+    const { settings } = await seedStorage({ workspaces: [] }, await freshUrl());
+    gateway = await startGateway({ ...settings, sandbox: true }, { clock: middayClock() });
     await asked("POST", "/presets", {
       slug: "careful",
       name: "Careful",
