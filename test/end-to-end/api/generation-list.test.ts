@@ -5,6 +5,7 @@ import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { recordInSeries, settledUnit } from "../../support/generation-records.ts";
+import { middayClock } from "../../support/midday-clock.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -45,20 +46,19 @@ describe.each(engines)("the list of generations on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     upstream.script((request) => chatAnswer(request, { usage }));
-    stage = await startTwoWorkspaces(freshUrl, {
-      providers: ["one", "two"].map((id) =>
-        provider({
-          id,
-          base_url: upstream.baseUrl,
-          dialect: "openai-chat",
-          api_key: "k",
-          models: [
-            { id: "acme/both", pricing },
-            { id: `acme/${id}`, pricing: id === "two" ? dear : pricing },
-          ],
-        }),
-      ),
-    });
+    const providers = ["one", "two"].map((id) =>
+      provider({
+        id,
+        base_url: upstream.baseUrl,
+        dialect: "openai-chat",
+        api_key: "k",
+        models: [
+          { id: "acme/both", pricing },
+          { id: `acme/${id}`, pricing: id === "two" ? dear : pricing },
+        ],
+      }),
+    );
+    stage = await startTwoWorkspaces(freshUrl, { providers }, { clock: middayClock() });
     const made: unknown = await (
       await stage.own("POST", "/keys", { name: '=second, "quoted"' })
     ).json();
