@@ -17,7 +17,7 @@ export const pageParameters = {
     .describe("Maximum number of entries on a page. Default: all."),
   cursor: z
     .string()
-    .max(200)
+    .max(2_000)
     .optional()
     .describe("The `next_cursor` of the previous page, with the same filters and order."),
 };
@@ -56,31 +56,86 @@ export const unknownCursor = (): GatewayError =>
     { param: "cursor" },
   );
 
+type Rank = number | string;
+
+/** The order of a list: by the ranks of its rows. */
+export interface ListOrder<Row> {
+  rankOf(row: Row): Rank;
+  /** Compares two ranks of this list; negative if the first one is earlier in it. */
+  compare(one: Rank, other: Rank): number;
+}
+
+/** Compares ranks for lists whose lowest one is first. */
+export const ascending = (one: Rank, other: Rank): number =>
+  one < other ? -1 : Number(one > other);
+
+/** Compares ranks for lists whose highest one is first. */
+export const descending = (one: Rank, other: Rank): number => ascending(other, one);
+
+/** Returns a text that sorts by a time in milliseconds, and by an id within one millisecond. */
+export const timeRank = (atMs: number, id: string): string =>
+  `${String(atMs).padStart(15, "0")} ${id}`;
+
+const cursorPattern = z.tuple([z.string(), z.union([z.string(), z.number()])]);
+
+/** Returns a cursor: the id and the rank of the last row of a page. */
+const cursorOf = (id: string, rank: Rank): string =>
+  Buffer.from(JSON.stringify([id, rank])).toString("base64url");
+
+/** Returns the id and the rank that a cursor names. Throws `bad_request`. */
+function readCursor(cursor: string): [id: string, rank: Rank] {
+  const text = Buffer.from(cursor, "base64url").toString();
+  try {
+    return cursorPattern.parse(JSON.parse(text));
+  } catch {
+    throw unknownCursor();
+  }
+}
+
+/**
+ * Returns the number of rows up to the one that a cursor names. If that row was removed since, or
+ * no longer meets the filters, those are the rows before its place. Throws `bad_request` for a
+ * cursor of another order.
+ */
+function rowsBefore<Row>(
+  rows: readonly Row[],
+  cursor: string,
+  { idOf, order }: { idOf: (row: Row) => string; order: ListOrder<Row> },
+): number {
+  const [id, rank] = readCursor(cursor);
+  const at = rows.findIndex((row) => idOf(row) === id);
+  if (at >= 0) return at + 1;
+  if (rows.some((row) => typeof order.rankOf(row) !== typeof rank)) throw unknownCursor();
+  const next = rows.findIndex((row) => order.compare(order.rankOf(row), rank) >= 0);
+  return next < 0 ? rows.length : next;
+}
+
 /**
  * Returns the rows after the one that the cursor names, and the cursor of the next page. Throws
- * `bad_request` where the cursor names no row.
+ * `bad_request` where the cursor is none of this list.
  */
 export function pageOf<Row>(
   rows: readonly Row[],
   { limit, cursor }: PageQuery,
-  idOf: (row: Row) => string,
+  parts: { idOf: (row: Row) => string; order: ListOrder<Row> },
 ): Page<Row> {
-  const at = cursor === undefined ? -1 : rows.findIndex((row) => idOf(row) === cursor);
-  if (cursor !== undefined && at < 0) throw unknownCursor();
-  if (limit === undefined) return { data: rows.slice(at + 1), place: {} };
-  return cutPage(rows.slice(at + 1, at + 2 + Number(limit)), Number(limit), idOf);
+  const start = cursor === undefined ? 0 : rowsBefore(rows, cursor, parts);
+  if (limit === undefined) return { data: rows.slice(start), place: {} };
+  return cutPage(rows.slice(start, start + 1 + Number(limit)), Number(limit), (row) =>
+    cursorOf(parts.idOf(row), parts.order.rankOf(row)),
+  );
 }
 
 /** Returns a page of rows, given one more row than the page holds if there is a next page. */
 export function cutPage<Row>(
   rows: readonly Row[],
   limit: number,
-  idOf: (row: Row) => string,
+  cursorOfRow: (row: Row) => string,
 ): Page<Row> {
   const data = rows.slice(0, limit);
   const last = data.at(-1);
   const more = rows.length > limit && last !== undefined;
-  return { data, place: { has_more: more, next_cursor: more ? idOf(last) : null } };
+  return { data, place: { has_more: more, next_cursor: more ? cursorOfRow(last) : null } };
 }
 
 /** The largest body, in bytes, of a route of the account plane. */

@@ -19,6 +19,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
+  descending,
   emailField,
   nameField,
   neverCached,
@@ -27,6 +28,7 @@ import {
   pageOf,
   pageQuery,
   placeFields,
+  timeRank,
 } from "./account-fields.ts";
 
 const limitMaxUsd = 1_000_000;
@@ -306,7 +308,10 @@ export const listBudgets = defineEndpoint({
     const { data, place } = pageOf(
       await deps.budgets.editor.list(workspaceOf(context).id),
       checkBody(pageQuery, Object.fromEntries(context.query)),
-      ({ id }) => id,
+      {
+        idOf: ({ id }) => id,
+        order: { rankOf: ({ createdAtMs, id }) => timeRank(createdAtMs, id), compare: descending },
+      },
     );
     return context.json({
       object: "list",

@@ -17,6 +17,7 @@ import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
+  ascending,
   atMost,
   emailField,
   forSessions,
@@ -26,6 +27,7 @@ import {
   pageOf,
   pageQuery,
   placeFields,
+  timeRank,
 } from "./account-fields.ts";
 import {
   invitationObject,
@@ -164,7 +166,13 @@ export const listMembers = defineEndpoint({
     const { data, place } = pageOf(
       await people.organizations.members(id),
       checkBody(pageQuery, Object.fromEntries(context.query)),
-      ({ userId }) => userId,
+      {
+        idOf: ({ userId }) => userId,
+        order: {
+          rankOf: ({ joinedAtMs, userId }) => timeRank(joinedAtMs, userId),
+          compare: ascending,
+        },
+      },
     );
     return context.json({ object: "list", data: data.map(memberObject), ...place });
   },

@@ -18,11 +18,13 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
+  descending,
   nameField,
   plainText,
   pageOf,
   pageQuery,
   placeFields,
+  timeRank,
 } from "./account-fields.ts";
 
 const fields = z.looseObject({});
@@ -321,7 +323,10 @@ export const listPresets = defineEndpoint({
     const { data, place } = pageOf(
       deps.presets.presetsOf(workspaceIdOf(context)),
       checkBody(pageQuery, Object.fromEntries(context.query)),
-      ({ slug }) => slug,
+      {
+        idOf: ({ slug }) => slug,
+        order: { rankOf: ({ createdAtMs, id }) => timeRank(createdAtMs, id), compare: descending },
+      },
     );
     return context.json({
       object: "list",

@@ -11,6 +11,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
+  descending,
   momentField,
   momentMs,
   nameField,
@@ -19,6 +20,8 @@ import {
   pageOf,
   pageParameters,
   placeFields,
+  timeRank,
+  type ListOrder,
 } from "../account/account-fields.ts";
 import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
 import {
@@ -180,14 +183,17 @@ const listQuery = z.object({
 type ListQuery = z.infer<typeof listQuery>;
 type KeyObject = AnswerOf<typeof llmKeyObjectSchema>;
 
-const later = (one: string | null, other: string | null): number =>
-  (other ?? "").localeCompare(one ?? "", "en");
-
-const orders: Record<(typeof keySorts)[number], (one: KeyObject, other: KeyObject) => number> = {
-  created: () => 0,
-  last_used: (one, other) => later(one.last_used_at, other.last_used_at),
-  spend: (one, other) => other.real_usage_monthly - one.real_usage_monthly,
-  name: (one, other) => one.name.localeCompare(other.name, "en"),
+const orders: Record<(typeof keySorts)[number], ListOrder<KeyObject>> = {
+  created: {
+    rankOf: (key) => timeRank(Date.parse(key.created_at), key.id),
+    compare: descending,
+  },
+  last_used: { rankOf: (key) => key.last_used_at ?? "", compare: descending },
+  spend: { rankOf: (key) => key.real_usage_monthly, compare: descending },
+  name: {
+    rankOf: ({ name }) => name,
+    compare: (one, other) => String(one).localeCompare(String(other), "en"),
+  },
 };
 
 function isWanted(
@@ -232,10 +238,11 @@ export const listKeys = defineEndpoint({
     const keys = (await deps.llmKeys.list(workspace.id, { includeDisabled })).filter((key) =>
       isWanted(key, query),
     );
-    const sorted = (await keyObjects(deps, { workspace, keys })).sort(
-      orders[query.sort ?? "created"],
+    const order = orders[query.sort ?? "created"];
+    const sorted = (await keyObjects(deps, { workspace, keys })).sort((one, other) =>
+      order.compare(order.rankOf(one), order.rankOf(other)),
     );
-    const { data, place } = pageOf(sorted, query, ({ id }) => id);
+    const { data, place } = pageOf(sorted, query, { idOf: ({ id }) => id, order });
     return context.json({ object: "list", data, ...place });
   },
 });

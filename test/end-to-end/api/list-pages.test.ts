@@ -83,6 +83,44 @@ describe.each(engines)("paged lists on %s", (_, freshUrl) => {
     }
   });
 
+  test.each([
+    ["/keys", "hash", "/keys"],
+    ["/keys?sort=name", "hash", "/keys"],
+    ["/keys?sort=spend", "hash", "/keys"],
+    ["/keys?sort=last_used", "hash", "/keys"],
+    ["/presets", "slug", "/presets"],
+    ["/budgets", "id", "/budgets"],
+    ["/organizations/{id}/members", "user_id", "/organizations/{id}/members"],
+  ] as const)("%s: entries can be removed while they are paged", async (path, id, one) => {
+    const { owner } = people;
+    if (one === "/keys")
+      for (const name of ["b", "a", "d", "c", "e"]) await owner.json("POST", "/keys", { name });
+    const query = (more: string): string => `${path.includes("?") ? "&" : "?"}${more}`;
+    const rows = async (more = ""): Promise<unknown> =>
+      owner.json("GET", pathOf(path) + (more === "" ? "" : query(more)));
+    const whole = listAt(await rows(), "data").map((row) => textAt(row, id));
+    const seen: string[] = [];
+    for (let cursor = ""; ; ) {
+      const page = await rows(`limit=2${cursor}`);
+      const ids = listAt(page, "data").map((row) => textAt(row, id));
+      seen.push(...ids);
+      for (const each of ids) await owner.api("DELETE", `${pathOf(one)}/${each}`);
+      if (at(page, "has_more") !== true) break;
+      cursor = `&cursor=${textAt(page, "next_cursor")}`;
+    }
+    expect(seen).toEqual(whole);
+  });
+
+  test("a cursor of another order returns 400 where its entry was removed", async () => {
+    const { owner } = people;
+    for (const name of ["x", "y", "z"]) await owner.json("POST", "/keys", { name });
+    const page = await owner.json("GET", "/keys?sort=name&limit=1");
+    await owner.api("DELETE", `/keys/${textAt(page, "data.0.hash")}`);
+    const cursor = textAt(page, "next_cursor");
+    const refused = await errorOf(await owner.api("GET", `/keys?sort=spend&cursor=${cursor}`));
+    expect([refused.status, refused.param]).toEqual([400, "cursor"]);
+  });
+
   test("a cursor from another workspace returns 400", async () => {
     const [order] = listAt(await people.owner.json("GET", "/credits/top-ups"), "data");
     const [invoice] = listAt(await people.owner.json("GET", "/credits/invoices"), "data");
