@@ -173,6 +173,8 @@ describe.each(payers)("%s", (_, reason, sceneName, secretOf) => {
     expect(answer).toMatchObject(shape);
     expect(at(answer, "error.metadata")).toMatchObject({ reason, fault: "client", held_usd: 0 });
     expect(Number(at(answer, "error.metadata.worst_case_usd"))).toBeGreaterThan(leftUsd);
+    const hasOutput = path !== "/embeddings" && path !== "/rerank";
+    expect(String(at(answer, "error.message")).includes("affords")).toBe(hasOutput);
     // Nothing that is held stands in the way, so that coming again would not help.
     expect([response.headers.get("retry-after"), response.headers.get("x-should-retry")]).toEqual([
       null,

@@ -309,12 +309,13 @@ function unaffordable(
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
   const held =
     heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
-  const less =
-    expected.maxOutputTokens === 0 ? "send less at once" : "lower the limit on output tokens";
+  const hasOutput = expected.maxOutputTokens !== 0;
+  const less = hasOutput ? "lower the limit on output tokens" : "send less at once";
+  const affords = hasOutput ? `, which affords ${tokens} output tokens` : "";
   const ways = [...(waits ? ["try again when those have ended"] : []), less, way].join(", ");
   const message =
-    `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}, ` +
-    `which affords ${tokens} output tokens. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
+    `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}` +
+    `${affords}. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
   return new GatewayError("insufficient_balance", message, {
     metadata: {
       reason: told.reason,
