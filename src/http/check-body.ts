@@ -1,5 +1,10 @@
 import { z, type ZodType } from "zod";
-import { closestName, knownKeys, problemText } from "../platform/kernel/schema-problems.ts";
+import {
+  closestName,
+  knownKeys,
+  problemIn,
+  problemText,
+} from "../platform/kernel/schema-problems.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 
 /** Returns the path of a field as callers write it, such as `messages[2].content`. */
@@ -65,17 +70,19 @@ export function refuseUnknownParameters(schema: ZodType | undefined, query: URLS
   }
 }
 
-/**
- * Returns whether a message is Zod's own for unknown keys, which does not say what would be
- * accepted.
- */
-const isDefaultText = (message: string): boolean => message.startsWith("Unrecognized key");
+/** Returns whether a message is Zod's own, which does not say what would be accepted. */
+const isDefaultText = (message: string): boolean =>
+  message.startsWith("Unrecognized key") || message === "Invalid input";
 
 /**
  * Returns the problem and its place. An unknown field is reported with the field that was most
  * likely meant.
  */
 function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; message: string } {
+  if (issue.code === "invalid_union" && isDefaultText(issue.message)) {
+    const { path, message } = problemIn(issue);
+    return { param: fieldPath(path), message };
+  }
   if (issue.code !== "unrecognized_keys")
     return { param: fieldPath(issue.path), message: issue.message };
   const name = issue.keys[0] ?? "";

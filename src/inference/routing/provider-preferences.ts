@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { problemText } from "../../platform/kernel/schema-problems.ts";
+import { problemIn, problemText } from "../../platform/kernel/schema-problems.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
 import type { Cutoff } from "./health-windows.ts";
@@ -154,45 +154,13 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
   };
 }
 
-type Issue = z.core.$ZodIssue;
-
-/** A field and its problem. */
-interface Problem {
-  path: readonly PropertyKey[];
-  message: string;
-  /**
-   * Whether the value has another type than the alternative takes, such as text in place of a
-   * number.
-   */
-  isOtherKind?: boolean;
-}
-
 /** Checks a request's `provider` object. Throws `bad_request` that names the field. */
 function checkPreferences(value: unknown): ProviderPreferences {
   const result = providerPreferencesSchema.safeParse(value, { error: problemText });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const { path, message } =
-    issue === undefined ? { path: [], message: "not valid" } : problemOf(issue);
+    issue === undefined ? { path: [], message: "not valid" } : problemIn(issue);
   const param = `provider${path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("")}`;
   throw new GatewayError("bad_request", `${param}: ${message}`, { param });
-}
-
-/**
- * Returns the problem of the union's alternative that the value resembles, or of all of them where
- * it resembles none.
- */
-function problemOf(issue: Issue): Problem {
-  const { path } = issue;
-  if (issue.code === "unrecognized_keys")
-    return { path: [...path, issue.keys[0] ?? ""], message: "there is no such field" };
-  if (issue.code !== "invalid_union")
-    return { path, message: issue.message, isOtherKind: issue.code === "invalid_type" };
-  const inner = issue.errors.flat().map(problemOf);
-  const resembled =
-    inner.find((problem) => problem.path.length > 0) ??
-    inner.find(({ isOtherKind }) => isOtherKind !== true);
-  if (resembled !== undefined)
-    return { path: [...path, ...resembled.path], message: resembled.message };
-  return { path, message: inner.map(({ message }) => message).join(", or ") };
 }

@@ -88,6 +88,36 @@ export function problemText(issue: Issue): string | undefined {
   }
 }
 
+/** A field and its problem. */
+interface Problem {
+  path: readonly PropertyKey[];
+  message: string;
+  /**
+   * Whether the value has another type than the alternative takes, such as text in place of a
+   * number.
+   */
+  isOtherKind?: boolean;
+}
+
+/**
+ * Returns the problem of the union's alternative that the value resembles, or of all of them where
+ * it resembles none.
+ */
+export function problemIn(issue: z.core.$ZodIssue): Problem {
+  const { path } = issue;
+  if (issue.code === "unrecognized_keys")
+    return { path: [...path, issue.keys[0] ?? ""], message: "there is no such field" };
+  if (issue.code !== "invalid_union")
+    return { path, message: issue.message, isOtherKind: issue.code === "invalid_type" };
+  const inner = issue.errors.flat().map(problemIn);
+  const resembled =
+    inner.find((problem) => problem.path.length > 0) ??
+    inner.find(({ isOtherKind }) => isOtherKind !== true);
+  if (resembled !== undefined)
+    return { path: [...path, ...resembled.path], message: resembled.message };
+  return { path, message: inner.map(({ message }) => message).join(", or ") };
+}
+
 /** Returns the keys that a schema knows at a path, looking through wrappers on the way. */
 export function knownKeys(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let level = alternatives(schema);

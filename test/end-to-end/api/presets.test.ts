@@ -149,6 +149,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     [{ provider: "acme" }, "provider"],
     [{ provider: { only: "acme" } }, "provider.only"],
     [{ provider: { zdr: "yes" } }, "provider.zdr"],
+    [{ provider: { sort: { by: "price", partition: "all" } } }, "provider.sort.partition"],
     [{ reasoning: "high" }, "reasoning"],
     [{ reasoning: { max_tokens: -1 } }, "reasoning.max_tokens"],
     [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage"],
@@ -166,6 +167,15 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
       expect(await show(slug)).toMatchObject({ name: "p", config: { top_k: 5 } });
     },
   );
+
+  test.each([
+    ["sort", "dear", "price, throughput, latency"],
+    ["preferred_max_latency", { p50: "fast" }, "must be a number"],
+  ])("an invalid provider.%s is refused with what is accepted", async (field, value, accepted) => {
+    const config = { provider: { [field]: value } };
+    const { message } = await errorOf(await create({ slug: freshSlug(), name: "p", config }));
+    expect(message).toContain(accepted);
+  });
 
   test("unknown fields and nulls of a configuration are left out", async () => {
     const slug = await make({
