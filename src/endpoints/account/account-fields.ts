@@ -94,8 +94,8 @@ function readCursor(cursor: string): [id: string, rank: Rank] {
 
 /**
  * Returns the number of rows up to the one that a cursor names. If that row was removed since, or
- * no longer meets the filters, those are the rows before its place. Throws `bad_request` for a
- * cursor of another order.
+ * no longer meets the filters, those are the rows before its place; rows of the same rank are
+ * listed again rather than left out. Throws `bad_request` for a cursor of another order.
  */
 function rowsBefore<Row>(
   rows: readonly Row[],
