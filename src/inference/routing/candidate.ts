@@ -68,6 +68,8 @@ export interface RoutingRequest {
 /** A request's preferences among providers, with those of its suffix and headers merged in. */
 export interface ProviderFilter {
   order?: readonly string[] | undefined;
+  /** Whether the providers that `order` does not name are backups that the caller rules out. */
+  onlyOrdered?: boolean | undefined;
   only?: readonly string[] | undefined;
   ignore?: readonly string[] | undefined;
   /** Providers that the caller's workspace or key excludes from all its requests. */

@@ -71,6 +71,12 @@ export const routeRules: readonly RouteRule[] = [
       preferences.only?.some((name) => namesProvider(name, row)) ?? true,
   ),
   rule(
+    "order",
+    (filter) => filter.onlyOrdered === true,
+    ({ row }, { preferences }) =>
+      preferences.order?.some((name) => namesProvider(name, row)) ?? true,
+  ),
+  rule(
     "ignore",
     (filter) => filter.ignore !== undefined,
     ({ row }, { preferences }) => !preferences.ignore?.some((name) => namesProvider(name, row)),

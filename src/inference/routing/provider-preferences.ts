@@ -129,10 +129,14 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
   const sort = sortOf(preferences) ?? suffixSort;
   const partition =
     typeof preferences.sort === "object" ? (preferences.sort?.partition ?? "model") : "model";
+  const order = forcedProviders ?? preferences.order ?? undefined;
+  const allowFallbacks = preferences.allow_fallbacks ?? true;
   return {
-    allowFallbacks: preferences.allow_fallbacks ?? true,
+    allowFallbacks,
     partition,
-    order: forcedProviders ?? preferences.order ?? undefined,
+    order,
+    // A provider beside an order is one of the backups that `allow_fallbacks: false` rules out.
+    onlyOrdered: !allowFallbacks && order !== undefined && order.length > 0,
     only: forcedProviders ?? preferences.only ?? undefined,
     ignore: preferences.ignore ?? undefined,
     sort,

@@ -46,6 +46,10 @@ only an unknown provider                       | only: [nobody]                 
 ignore                                         | ignore: [cheap]                              | middle, dear
 no fallbacks: only the top candidate           | allow_fallbacks: false                       | cheap
 no fallbacks with an order                     | order: [dear]; allow_fallbacks: false        | dear
+no fallbacks: the order's first that serves    | order: [nobody, dear]                        | dear
+                                               | allow_fallbacks: false                       |
+no fallbacks: nobody beside the order          | order: [nobody]; allow_fallbacks: false      | nobody: order
+an empty order rules nobody out                | order: []; allow_fallbacks: false            | cheap
 a header forces a backend                      | header names dear                            | dear
 a header's order overrides the provider object | header names dear then cheap; only: [middle] | dear, cheap
 max_price excludes                             | max_price: {prompt: "2"}                     | cheap, middle
