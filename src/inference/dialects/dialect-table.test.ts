@@ -58,7 +58,12 @@ describe("a canonical request in each dialect", () => {
         ...canonical,
       };
       const encode = () =>
-        dialect.encodeRequest(request, { upstreamModel: "m", stream: false, providerId: "acme" });
+        dialect.encodeRequest(request, {
+          upstreamModel: "m",
+          stream: false,
+          providerId: "acme",
+          reasons: true,
+        });
       const refused = refuses?.[id];
       if (refused !== undefined) {
         expect(encode).toThrow(

@@ -178,6 +178,8 @@ export interface EncodeRequestOptions {
   providerId: string;
   /** The model's own limit of output tokens, for dialects that have to state one. */
   maxCompletionTokens?: number;
+  /** Whether the catalog says that the model reasons. Absent means that it says nothing. */
+  reasons?: boolean;
   deviations?: DialectDeviations;
 }
 

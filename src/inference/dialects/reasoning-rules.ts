@@ -39,6 +39,10 @@ function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): Reason
   return budgetTokens === undefined ? reasoning : { ...reasoning, effort: "high" };
 }
 
+/** Returns whether the catalog says that the model reasons at a route. */
+export const reasonsAt = ({ model, route }: Pick<TargetRoute, "model" | "route">): boolean =>
+  (route.reasoning ?? model.reasoning) !== undefined || route.reasoningFeature === true;
+
 /**
  * Returns whether a route is sent the response format (rule 6). One whose list of parameters lacks
  * it is tried last, and without it. A route without a list of its own permits it.

@@ -43,7 +43,12 @@ import {
   lowerCap,
   withoutConversation,
 } from "../dialects/passthrough.ts";
-import { reasoningFor, takesFormat, undeclaredFormat } from "../dialects/reasoning-rules.ts";
+import {
+  reasoningFor,
+  reasonsAt,
+  takesFormat,
+  undeclaredFormat,
+} from "../dialects/reasoning-rules.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 
@@ -145,6 +150,7 @@ function translate(
     stream: canonical.stream,
     providerId: route.provider.id,
     ...(largest !== undefined && { maxCompletionTokens: largest }),
+    reasons: reasonsAt({ model, route }),
     deviations: route.provider.deviations,
   });
   const decoding: DecodeContext = {

@@ -38,7 +38,6 @@ const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> =>
     model: "large-v2",
     max_output_tokens: 300,
     store: false,
-    include: ["reasoning.encrypted_content"],
     ...(streamed && { stream: true }),
   },
   "google-generate": { generationConfig: { maxOutputTokens: 300 } },

@@ -2,17 +2,18 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectDeviations, EncodedRequest } from "../dialect.ts";
+import type { DialectDeviations, EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */
 const encode = (
   fields: Partial<CanonicalRequest>,
   deviations: DialectDeviations = {},
+  options: Partial<EncodeRequestOptions> = {},
 ): EncodedRequest =>
   encodeRequest(
     { dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields },
-    { upstreamModel: "large-v2", stream: false, providerId: "acme", deviations },
+    { upstreamModel: "large-v2", stream: false, providerId: "acme", deviations, ...options },
   );
 const input = (messages: Message[], deviations: DialectDeviations = {}): unknown =>
   encode({ messages }, deviations).body.input;
@@ -31,12 +32,28 @@ const wireCall = (id: string): JsonObject => ({
   arguments: "{}",
 });
 
-test("a request stores nothing and asks for encrypted reasoning", () => {
-  expect(encode({}).body).toEqual({
-    model: "large-v2",
-    input: [],
-    store: false,
-    include: ["reasoning.encrypted_content"],
+test("a request stores nothing", () => {
+  expect(encode({}).body).toEqual({ model: "large-v2", input: [], store: false });
+});
+
+// OpenAI answers 400 where it is asked for the encrypted reasoning of a model that has none.
+describe("encrypted reasoning is asked for", () => {
+  const seals = ["reasoning.encrypted_content"];
+
+  test.each<[name: string, request: Partial<CanonicalRequest>, reasons: boolean]>([
+    ["of a model that reasons", {}, true],
+    ["with an effort", { reasoning: { effort: "low" } }, false],
+    ["with a budget", { reasoning: { budgetTokens: 2_000 } }, false],
+  ])("%s", (_, request, reasons) => {
+    expect(encode(request, {}, { reasons }).body).toHaveProperty("include", seals);
+  });
+
+  test.each<[name: string, request: Partial<CanonicalRequest>]>([
+    ["not of another model", {}],
+    ["not if reasoning is off", { reasoning: { effort: "none" } }],
+    ["not if it is only hidden", { reasoning: { exclude: true } }],
+  ])("%s", (_, request) => {
+    expect(encode(request).body).not.toHaveProperty("include");
   });
 });
 

@@ -27,7 +27,8 @@ export const maxOutputTokensMin = 16;
 
 /**
  * Encodes a Responses request for an upstream; see `UpstreamDialect.encodeRequest`. The upstream
- * stores nothing, and is asked for its sealed reasoning, so that the next turn can return it.
+ * stores nothing, and is asked for the sealed reasoning of a model that reasons, so that the next
+ * turn can return it.
  */
 export function encodeRequest(
   request: CanonicalRequest,
@@ -135,11 +136,25 @@ function encodeReasoning(state: EncodeState): JsonObject | undefined {
   return Object.keys(fields).length === 0 ? undefined : fields;
 }
 
-const encodeInclude = ({ request }: EncodeState, further: JsonValue | undefined): JsonValue => [
-  includedSeals,
-  ...(request.logProbabilities === undefined ? [] : [includedProbabilities]),
-  ...(asArray(further) ?? []),
-];
+/** Encodes `include`; undefined where the upstream is asked for nothing further. */
+function encodeInclude(state: EncodeState, further: JsonValue | undefined): JsonValue | undefined {
+  const include = [
+    ...(asksForSeals(state) ? [includedSeals] : []),
+    ...(state.request.logProbabilities === undefined ? [] : [includedProbabilities]),
+    ...(asArray(further) ?? []),
+  ];
+  return include.length === 0 ? undefined : include;
+}
+
+/**
+ * Returns whether the upstream is asked for its sealed reasoning: where the model reasons as far as
+ * the catalog or the request tells. Of other models, OpenAI answers 400 "Encrypted content is not
+ * supported with this model".
+ */
+function asksForSeals({ request: { reasoning }, options }: EncodeState): boolean {
+  const effort = reasoning && flatEffort(reasoning);
+  return options.reasons === true || (effort !== undefined && effort !== "none");
+}
 
 function encodeText({ request }: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
   const { output, verbosity } = request;

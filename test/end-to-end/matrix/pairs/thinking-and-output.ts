@@ -30,6 +30,7 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
       "openai-responses": {
         input: [{ type: "message", role: "user", content: "Why?" }],
         reasoning: { effort: "medium" },
+        include: ["reasoning.encrypted_content"],
       },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
@@ -88,6 +89,7 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
       "openai-responses": {
         input: [{ type: "message", role: "user", content: "Why?" }],
         reasoning: { effort: "high" },
+        include: ["reasoning.encrypted_content"],
       },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],

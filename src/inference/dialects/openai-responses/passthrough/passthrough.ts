@@ -13,7 +13,13 @@ import {
   type TargetRoute,
 } from "../../passthrough.ts";
 import { wantsMetadataInLastEvent } from "../../gateway-facts.ts";
-import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
+import {
+  clampEffort,
+  flatEffort,
+  reasonsAt,
+  takesFormat,
+  undeclaredFormat,
+} from "../../reasoning-rules.ts";
 import { badRequest } from "../../wire-fields.ts";
 import { includedSeals } from "../decode-request.ts";
 import { readResponse } from "./passthrough-answer.ts";
@@ -72,9 +78,8 @@ export function requestText(
   const fitted = fittedCap(asked, { field: "max_output_tokens", route, outputCap });
   if (fitted.cap !== undefined && fitted.cap !== asked)
     edits.set("max_output_tokens", String(fitted.cap));
-  const declared = route.reasoning ?? model.reasoning;
-  editReasoning(request, { edits, declared });
-  if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);
+  editReasoning(request, { edits, declared: route.reasoning ?? model.reasoning });
+  if (reasonsAt({ model, route })) askForSeals(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = stripFormat(request, { edits, route });
