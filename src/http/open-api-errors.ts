@@ -56,7 +56,7 @@ const anyMetadata: Json = {
   upstream_attempts: {
     type: "array",
     items: upstreamAttempt,
-    description: "All attempts, if there was more than one.",
+    description: "All attempts, if every provider that was tried failed.",
   },
   left_out: {
     type: "array",

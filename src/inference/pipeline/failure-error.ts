@@ -151,7 +151,9 @@ export function errorOfAttempts(
       ...(failure.upstreamStatus === null ? {} : { upstream_status: failure.upstreamStatus }),
       ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
       ...(failure.upstreamError === null ? {} : { upstream_error: failure.upstreamError }),
-      ...(attempts.length > 1
+      // A failure that goes to the next candidate ends a request only when no candidate is left. The
+      // contract sends readers of such an error to its attempts, and one attempt is a list too.
+      ...(attempts.length > 1 || failure.failover
         ? {
             upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
               backend: attempt.provider,

@@ -208,7 +208,10 @@ describe.each([[false], [true]])("a request above the context window, stream: %p
 test("allow_fallbacks: false limits the request to one candidate, whatever models it names", async () => {
   upstream.enqueue(failed(500));
   const error = await errorOf(await send({ provider: { allow_fallbacks: false } }));
-  expect(error.metadata).toMatchObject({ upstream_backend: "one" });
+  expect(error.metadata).toMatchObject({
+    upstream_backend: "one",
+    upstream_attempts: [{ backend: "one", model: "acme/first", status: 500 }],
+  });
 });
 
 test.each([

@@ -162,7 +162,7 @@ for (const [path, row] of Object.entries(surfaces)) {
 
     test.each(Object.entries(faults))(
       "%s at the only provider: the error reports it, and nothing is charged",
-      async (_, { script, code, status }) => {
+      async (_, { script, code, status, final }) => {
         scene.acme.script(script);
         const before = (await settledRows(scene.gateway)).length;
         const reply = await ask(path, { "x-service-provider": "acme" });
@@ -171,6 +171,9 @@ for (const [path, row] of Object.entries(surfaces)) {
           at(reply.body, "error.metadata.fault"),
           at(reply.body, "error.metadata.upstream_backend"),
         ]).toEqual(["upstream", "acme"]);
+        const attempts = at(reply.body, "error.metadata.upstream_attempts");
+        if (final === true) expect(attempts).toBeUndefined();
+        else expect(attempts).toMatchObject([{ backend: "acme" }]);
         expect((await settledRows(scene.gateway)).length).toBe(before);
       },
     );
