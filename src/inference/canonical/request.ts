@@ -108,8 +108,8 @@ export interface CanonicalRequest {
 /** Something of a request that the upstream's dialect cannot express. */
 export interface Loss {
   /**
-   * The lost field, in snake_case with the position in the canonical message list, such as `top_k`,
-   * `tools[0].strict` or `messages[2].content[1].detail`.
+   * The lost field, in snake_case, such as `top_k` or `tools[0].strict`; of a conversation, the path
+   * at which the client wrote it, such as `messages[2].content[1].detail`.
    */
   field: string;
   /** The reason, as a phrase for the caller, such as `openai-chat has no such field`. */

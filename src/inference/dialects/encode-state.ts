@@ -1,4 +1,6 @@
-import type { CacheMarker, OpaquePart } from "../canonical/message.ts";
+import type { CacheMarker, Message, OpaquePart } from "../canonical/message.ts";
+import { writtenPath } from "../canonical/written-places.ts";
+import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId, Extensions } from "../canonical/dialect-id.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
@@ -8,8 +10,8 @@ import type {
   ClientDialect,
   ResponseContext,
 } from "./dialect.ts";
-import { memberPath } from "./wire-fields.ts";
-import { ToolNamer } from "./tools.ts";
+import { memberPath, unsupportedContent } from "./wire-fields.ts";
+import { repairToolTurns, ToolNamer } from "./tools.ts";
 import {
   responseParts,
   type CanonicalResponse,
@@ -39,6 +41,7 @@ export class EncodeState {
   readonly sameDialect: boolean;
   readonly namer: ToolNamer;
   private lossByField: Map<string, Loss> | undefined;
+  private repaired: readonly Message[] | undefined;
 
   constructor(request: CanonicalRequest, options: EncodeRequestOptions, dialect: EncodedDialect) {
     this.request = request;
@@ -52,14 +55,28 @@ export class EncodeState {
     });
   }
 
+  /** The conversation that is encoded, with every tool call answered once. */
+  get conversation(): readonly Message[] {
+    this.repaired ??= repairToolTurns(this.request.messages);
+    return this.repaired;
+  }
+
   get losses(): Loss[] {
     return this.lossByField === undefined ? [] : [...this.lossByField.values()];
   }
 
-  /** Declares something as lost; the same field is declared once. */
-  lose(field: string, reason: string): void {
+  /**
+   * Declares something as lost, at a path in the canonical request; the same field is declared once.
+   */
+  lose(path: string, reason: string): void {
+    const field = this.written(path);
     this.lossByField ??= new Map();
     if (!this.lossByField.has(field)) this.lossByField.set(field, { field, reason });
+  }
+
+  /** Returns a path in the canonical request as the client wrote it. */
+  written(path: string): string {
+    return writtenPath(path, { sent: this.request.messages, encoded: this.conversation });
   }
 
   /**
@@ -122,6 +139,11 @@ export class EncodePlace {
   /** Declares this place as lost. */
   lose(reason: string): void {
     this.state.lose(this.path, reason);
+  }
+
+  /** Builds the refusal of what stands here, which must not be dropped silently. */
+  unsupported(problem: string): GatewayError {
+    return unsupportedContent(this.state.written(this.path), problem);
   }
 
   /**

@@ -71,7 +71,7 @@ export function refuseOtherAnswers(request: CanonicalRequest): void {
     );
   if (logProbabilities !== undefined) {
     throw unsupportedContent(
-      "logprobs",
+      request.dialect === "openai-responses" ? "top_logprobs" : "logprobs",
       "asks for log probabilities, which this model's provider does not tell; leave it out.",
     );
   }

@@ -43,6 +43,10 @@ const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> =>
   "google-generate": { generationConfig: { maxOutputTokens: 300 } },
 });
 
+/** Returns a path into a conversation as a client wrote it: Responses has it under `input`. */
+const inDialect = (path: string, { client }: Pair): string =>
+  client.name === "openai-responses" ? path.replace(/^messages/, "input") : path;
+
 /** Who asks whom, and how. */
 interface Asking {
   pair: Pair;
@@ -109,11 +113,16 @@ describe.each(askedCases.map((row) => [row.what, row] as const))("request: %s", 
         ]);
       } else if (refused !== undefined) {
         expect([reply.status, got]).toEqual([400, undefined]);
-        expect(reply.body.error).toMatchObject({ code: "unsupported_content", param: refused });
+        expect(reply.body.error).toMatchObject({
+          code: "unsupported_content",
+          param: inDialect(refused, pair),
+        });
       } else {
         expect(got).toEqual(expectedRequest(row, { pair, streamed }));
         const losses = row.losses?.[name] ?? row.losses?.[upstream] ?? [];
-        expect(reply.headers.get("x-service-translation-loss") ?? "").toBe(losses.join(", "));
+        expect(reply.headers.get("x-service-translation-loss") ?? "").toBe(
+          losses.map((path) => inDialect(path, pair)).join(", "),
+        );
       }
     }
   });

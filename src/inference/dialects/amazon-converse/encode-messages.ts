@@ -22,7 +22,7 @@ import {
 } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../encode-state.ts";
-import { repairToolTurns, argumentsObject, legalName, wrapInput } from "../tools.ts";
+import { argumentsObject, legalName, wrapInput } from "../tools.ts";
 import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
 
 const toolUseIdLengthMax = 64;
@@ -32,7 +32,7 @@ export function encodeMessages(state: EncodeState): {
   system: JsonObject[];
   messages: JsonObject[];
 } {
-  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const { leading, rest } = splitLeadingSystem(state.conversation);
   const system = leading.flatMap((message, index) =>
     encodeSystem(message, state.at(`messages[${index}]`)),
   );
@@ -263,8 +263,7 @@ function imageFormat(source: MediaSource, place: EncodePlace): string {
       : undefined;
   const format = seen ?? (named === "jpg" ? "jpeg" : named);
   if (imageFormats.some(([known]) => known === format)) return format;
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the unsupported image type ${named || "of no name"}; send a JPEG, PNG, GIF or WebP.`,
   );
 }
@@ -278,8 +277,7 @@ function mediaSource(source: MediaSource, place: EncodePlace): JsonObject {
   if (source.type === "base64") return { bytes: source.data };
   const address = source.type === "url" ? source.url : source.fileId;
   if (address.startsWith("s3://")) return { s3Location: { uri: address } };
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     "names an address or an upload that this model's provider cannot read; send the bytes as base64.",
   );
 }
@@ -306,8 +304,7 @@ class BlockEncoder {
         return [encodeAudio(part, place), ...cachePoint(part.cache)];
       case "opaque":
         if (part.dialect === this.state.dialect) return [part.value];
-        throw unsupportedContent(
-          place.path,
+        throw place.unsupported(
           `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
         );
     }
@@ -382,8 +379,7 @@ function documentFormat(
   const mediaType = source.mediaType ?? "text/plain";
   const format = documentFormats[mediaType] ?? (mediaType.startsWith("text/") ? "txt" : undefined);
   if (format !== undefined) return format;
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the unsupported document type ${mediaType}; send a PDF, an Office document or text.`,
   );
 }

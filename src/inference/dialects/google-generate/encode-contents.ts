@@ -19,7 +19,7 @@ import {
 } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
 import { isBillingLine } from "../encode-state.ts";
-import { repairToolTurns, argumentsObject } from "../tools.ts";
+import { argumentsObject } from "../tools.ts";
 import { unsupportedContent } from "../wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 
@@ -29,7 +29,7 @@ import type { GeminiPlace, GeminiState } from "./encode-state.ts";
  * conversation.
  */
 export function encodeContents(state: GeminiState): JsonObject {
-  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const { leading, rest } = splitLeadingSystem(state.conversation);
   const instructions = leading.flatMap((message, index) =>
     systemParts(message, state.at(`messages[${index}]`)),
   );
@@ -313,8 +313,7 @@ function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
       return [encodeAudio(part)];
     case "opaque":
       if (part.dialect === "google-generate") return [part.value];
-      throw unsupportedContent(
-        place.path,
+      throw place.unsupported(
         `has the type ${JSON.stringify(part.value.type)}, which Gemini does not know.`,
       );
   }
@@ -337,8 +336,7 @@ function encodeMedia(source: MediaSource, place: GeminiPlace): JsonObject {
     return { inlineData: { mimeType: source.mediaType, data: source.data } };
   const uri = source.type === "url" ? source.url : source.fileId;
   if (/^(?:https?|gs):\/\//i.test(uri)) return fileData(uri);
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     "names an upload or an address that Gemini cannot read; send the bytes as base64, or an https address.",
   );
 }

@@ -298,7 +298,7 @@ describe("a request of Codex to a chat upstream", () => {
       { role: "user", content: "a" },
       { role: "user", content: "b" },
     ]);
-    expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[0]"]);
+    expect(losses.map((loss) => loss.field)).toEqual(["input[1]"]);
   });
 
   test("does not send reasoning encrypted by one provider to another (bifrost PR#5892)", () => {

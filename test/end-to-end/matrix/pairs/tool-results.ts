@@ -318,8 +318,11 @@ export const toolResultCases: readonly AskedCase[] = [
       },
     },
     losses: {
-      "openai-chat": ["messages[2].content[1]"],
+      "openai-chat": ["messages[2].content[0].content[1]"],
       "google-generate": ["messages[2].content[1]"],
+      "anthropic-messages -> google-generate": ["messages[2].content[0].content[1]"],
+      "openai-responses -> openai-chat": ["input[2].output[1]"],
+      "openai-responses -> google-generate": ["input[2].output[1]"],
     },
   },
 ];

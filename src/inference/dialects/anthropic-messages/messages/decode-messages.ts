@@ -10,6 +10,7 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../../canonical/message.ts";
+import { decodeEach, writtenAt } from "../../../canonical/written-places.ts";
 import { openProvenance, type ReasoningPart } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { asObject, badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
@@ -41,7 +42,7 @@ export const decodeMessages = (body: RequestFields): Message[] => [
 
 function decodeSystem(body: RequestFields): SystemMessage[] {
   const parts = decodeTexts(body, "system");
-  return parts.length === 0 ? [] : [{ role: "system", parts }];
+  return parts.length === 0 ? [] : [writtenAt("system", { role: "system", parts })];
 }
 
 function decodeMessage(message: RequestFields): Message[] {
@@ -52,9 +53,15 @@ function decodeMessage(message: RequestFields): Message[] {
     case "user":
       return decodeUser(message, shared);
     case "assistant":
-      return [{ role, parts: contentBlocks(message).map(decodeAssistantBlock), ...shared }];
+      return [
+        writtenAt(message.path, {
+          role,
+          parts: decodeEach(contentBlocks(message), decodeAssistantBlock),
+          ...shared,
+        }),
+      ];
     case "system":
-      return [decodeLaterSystem(message)];
+      return [writtenAt(message.path, decodeLaterSystem(message))];
     default:
       throw badRequest(message.pathOf("role"), "must be one of user, assistant, system.");
   }
@@ -75,7 +82,10 @@ function decodeLaterSystem(message: RequestFields): SystemMessage {
   };
   return {
     role: "system",
-    parts: blocks.filter((block) => block.object.type === "text").map(decodeText),
+    parts: decodeEach(
+      blocks.filter((block) => block.object.type === "text"),
+      decodeText,
+    ),
     ...(Object.keys(fields).length > 0 && {
       extensions: { dialect: "anthropic-messages", fields },
     }),
@@ -91,19 +101,21 @@ function decodeUser(
   shared: Pick<UserMessage, "extensions"> | undefined,
 ): Message[] {
   const blocks = contentBlocks(message);
-  const results = blocks
-    .filter((block) => block.object.type === "tool_result")
-    .map(decodeToolResult);
+  const results = decodeEach(
+    blocks.filter((block) => block.object.type === "tool_result"),
+    decodeToolResult,
+  );
   const rest = blocks.filter((block) => block.object.type !== "tool_result");
   if (results.length > 0 && rest.length === 0) return results;
-  return [...results, { role: "user", parts: rest.map(decodeUserBlock), ...shared }];
+  const user: UserMessage = { role: "user", parts: decodeEach(rest, decodeUserBlock), ...shared };
+  return [...results, writtenAt(message.path, user)];
 }
 
 const decodeToolResult = (block: RequestFields): ToolMessage =>
   withoutUndefined<ToolMessage>({
     role: "tool",
     toolCallId: block.requiredString("tool_use_id"),
-    parts: contentBlocks(block).map(decodeUserBlock),
+    parts: decodeEach(contentBlocks(block), decodeUserBlock),
     isError: block.boolean("is_error"),
     cache: decodeCache(block.object),
     extensions: extensionsOf(block, knownResultFields),
@@ -194,7 +206,7 @@ function contentBlocks(fields: RequestFields, key = "content"): RequestFields[] 
 
 /** Decodes blocks of instructions, which are text alone. */
 function decodeTexts(fields: RequestFields, key: string): TextPart[] {
-  return contentBlocks(fields, key).map((block) => {
+  return decodeEach(contentBlocks(fields, key), (block) => {
     const type = block.requiredString("type");
     if (type !== "text")
       throw badRequest(block.pathOf("type"), `must be "text" here, not "${type}".`);

@@ -21,7 +21,7 @@ import {
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import type { EncodePlace, EncodeState } from "../../encode-state.ts";
-import { repairToolTurns, argumentsObject, wrapInput } from "../../tools.ts";
+import { argumentsObject, wrapInput } from "../../tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
 import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
 
@@ -30,7 +30,7 @@ export function encodeMessages(state: EncodeState): {
   system: JsonValue | undefined;
   messages: JsonObject[];
 } {
-  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const { leading, rest } = splitLeadingSystem(state.conversation);
   const system = leading.flatMap((message, index) =>
     encodeSystem(message, state.at(`messages[${index}]`)),
   );
@@ -276,8 +276,7 @@ function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
     case "document":
       return [encodeDocument(part, place)];
     case "audio":
-      throw unsupportedContent(
-        place.path,
+      throw place.unsupported(
         "is sound, which this model's provider does not take; send its transcript.",
       );
     case "opaque":
@@ -336,8 +335,7 @@ function mediaSource(source: MediaSource, { place, data }: SourceWriter): JsonOb
       return data(source, place);
     case "file":
       if (place.state.sameDialect) return { type: "file", file_id: source.fileId };
-      throw unsupportedContent(
-        place.path,
+      throw place.unsupported(
         "names an uploaded file, which this model's provider cannot read; send its bytes or address.",
       );
   }
@@ -364,8 +362,7 @@ function imageBytes(
     ? mediaType
     : (seen ?? imageTypes.find(([known]) => known === mediaType)?.[0]);
   if (type === undefined) {
-    throw unsupportedContent(
-      place.path,
+    throw place.unsupported(
       `has the unsupported image type ${mediaType}; send a JPEG, PNG, GIF or WebP.`,
     );
   }
@@ -421,8 +418,7 @@ function documentBytes(
       data: Buffer.from(data, "base64").toString("utf8"),
     };
   }
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the unsupported document type ${mediaType}; send a PDF or plain text.`,
   );
 }
@@ -433,8 +429,7 @@ function documentBytes(
  */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "anthropic-messages") return part.value;
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );
 }

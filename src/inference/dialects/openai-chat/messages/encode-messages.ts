@@ -21,13 +21,13 @@ import {
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
-import { repairToolTurns, wrapInput } from "../../tools.ts";
-import { unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
+import { wrapInput } from "../../tools.ts";
+import { withoutUndefined } from "../../wire-fields.ts";
 import { encodeDetails, joinTexts, reasoningText, signatureField } from "../answer-fields.ts";
 
 /** Encodes the conversation: tool results directly after their calls, with text alone in them. */
 export function encodeMessages(state: EncodeState): JsonObject[] {
-  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const { leading, rest } = splitLeadingSystem(state.conversation);
   const wire = state.sameDialect
     ? leading.map((message, index) => encodeSystem(message, state.at(`messages[${index}]`)))
     : encodeLeadingSystem(leading, state);
@@ -373,8 +373,7 @@ function encodeText({ text, cache, extensions }: TextPart, place: EncodePlace): 
 function encodeImage(part: ImagePart, place: EncodePlace): JsonObject {
   const { source, detail } = part;
   if (source.type === "file") {
-    throw unsupportedContent(
-      place.path,
+    throw place.unsupported(
       "names an uploaded image, which this model's provider cannot read; send the image's bytes or address.",
     );
   }
@@ -431,8 +430,7 @@ function fileFields(part: DocumentPart, place: EncodePlace): JsonObject {
   if (source.type === "file" && place.state.sameDialect)
     return { file_id: source.fileId, ...named };
   if (source.type === "url" && place.state.sameDialect) return { file_data: source.url, ...named };
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     "is a document that this model's provider cannot fetch; send its bytes as base64.",
   );
 }
@@ -443,8 +441,7 @@ function fileFields(part: DocumentPart, place: EncodePlace): JsonObject {
  */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-chat") return part.value;
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );
 }

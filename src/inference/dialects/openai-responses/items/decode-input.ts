@@ -12,6 +12,7 @@ import type {
 } from "../../../canonical/message.ts";
 import type { Extensions } from "../../../canonical/dialect-id.ts";
 import type { JsonValue } from "../../../canonical/json.ts";
+import { decodeEach, writtenAt } from "../../../canonical/written-places.ts";
 import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/request.ts";
 import {
   mediaSource,
@@ -48,12 +49,15 @@ export function decodeInput(body: RequestFields): DecodedInput {
   const decoder = new InputDecoder();
   const instructions = body.string("instructions");
   if (instructions)
-    decoder.messages.push({ role: "system", parts: [{ type: "text", text: instructions }] });
+    decoder.addAt("instructions", {
+      role: "system",
+      parts: [writtenAt("instructions", { type: "text", text: instructions })],
+    });
   const { input } = body.object;
   if (typeof input === "string") {
-    decoder.messages.push({
+    decoder.addAt("input", {
       role: "user",
-      parts: input === "" ? [] : [{ type: "text", text: input }],
+      parts: input === "" ? [] : [writtenAt("input", { type: "text", text: input })],
     });
   } else {
     for (const item of body.nestedList("input") ?? []) decoder.add(item);
@@ -105,6 +109,11 @@ class InputDecoder {
     }
   }
 
+  /** Adds a message that the client wrote at a path. */
+  addAt(path: string, message: Message): void {
+    this.messages.push(writtenAt(path, message));
+  }
+
   finish(): Message[] {
     this.closeTurn();
     return this.messages;
@@ -121,17 +130,17 @@ class InputDecoder {
     const shared = extensions && { extensions };
     switch (role) {
       case "user":
-        this.messages.push({
+        this.addAt(item.path, {
           role,
-          parts: contentParts(item, "content").map(decodeUserPart),
+          parts: decodeEach(contentParts(item, "content"), decodeUserPart),
           ...shared,
         });
         break;
       case "system":
-        this.messages.push({ role, parts: decodeInstructions(item), ...shared });
+        this.addAt(item.path, { role, parts: decodeInstructions(item), ...shared });
         break;
       case "developer":
-        this.messages.push({
+        this.addAt(item.path, {
           role: "system",
           developer: true,
           parts: decodeInstructions(item),
@@ -149,7 +158,7 @@ class InputDecoder {
    */
   private addAssistantMessage(item: RequestFields): void {
     const phase = item.string("phase");
-    const parts = contentParts(item, "content").map(decodeAssistantPart);
+    const parts = decodeEach(contentParts(item, "content"), decodeAssistantPart);
     parts.forEach((part, index) => {
       if (part.type !== "text") return;
       if (phase !== undefined) part.phase = phase;
@@ -163,30 +172,30 @@ class InputDecoder {
   private addCall(item: RequestFields, kind: ToolKind): void {
     const id = item.requiredString("call_id");
     const { signature, provenance } = this.signatures.get(id) ?? {};
-    this.turn.push(
-      withoutUndefined<ToolCallPart>({
-        type: "tool-call",
-        kind,
-        id,
-        name: item.requiredString("name"),
-        arguments:
-          kind === "custom" ? (item.string("input") ?? "") : argumentsText(item.object.arguments),
-        namespace: item.string("namespace"),
-        signature,
-        provenance,
-        itemId: item.string("id"),
-        extensions: item.unknown("openai-responses", knownCallFields),
-      }),
-    );
+    const call = withoutUndefined<ToolCallPart>({
+      type: "tool-call",
+      kind,
+      id,
+      name: item.requiredString("name"),
+      arguments:
+        kind === "custom" ? (item.string("input") ?? "") : argumentsText(item.object.arguments),
+      namespace: item.string("namespace"),
+      signature,
+      provenance,
+      itemId: item.string("id"),
+      extensions: item.unknown("openai-responses", knownCallFields),
+    });
+    this.turn.push(writtenAt(item.path, call));
   }
 
   private addResult(item: RequestFields, kind: ToolKind): void {
     this.closeTurn();
-    this.messages.push(
+    this.addAt(
+      item.path,
       withoutUndefined<ToolMessage>({
         role: "tool",
         toolCallId: item.requiredString("call_id"),
-        parts: contentParts(item, "output").map(decodeResultPart),
+        parts: decodeEach(contentParts(item, "output"), decodeResultPart),
         kind: kind === "custom" ? kind : undefined,
         extensions: item.unknown("openai-responses", knownOutputFields),
       }),
@@ -196,7 +205,7 @@ class InputDecoder {
   private addReasoning(item: RequestFields): void {
     const thought = decodeReasoningItem(item.object);
     if ("callId" in thought) this.signatures.set(thought.callId, thought);
-    else this.turn.push(thought);
+    else this.turn.push(writtenAt(item.path, thought));
   }
 
   private addTools(item: RequestFields): void {
@@ -205,7 +214,8 @@ class InputDecoder {
 
   /** Keeps items that no other dialect has: calls that the provider ran, with their results. */
   private addOpaque(item: RequestFields): void {
-    this.turn.push({ type: "opaque", dialect: "openai-responses", value: item.object });
+    const part = { type: "opaque", dialect: "openai-responses", value: item.object } as const;
+    this.turn.push(writtenAt(item.path, part));
   }
 
   private closeTurn(): void {
@@ -264,7 +274,7 @@ const isText = (type: string): boolean =>
 
 /** Decodes the content of instructions, which is text alone. */
 function decodeInstructions(message: RequestFields): TextPart[] {
-  return contentParts(message, "content").map((part) => {
+  return decodeEach(contentParts(message, "content"), (part) => {
     const type = part.requiredString("type");
     if (!isText(type))
       throw badRequest(part.pathOf("type"), `must be "input_text" here, not "${type}".`);

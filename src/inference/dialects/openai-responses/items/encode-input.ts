@@ -18,8 +18,8 @@ import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reaso
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
-import { repairToolTurns, wrapInput } from "../../tools.ts";
-import { unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
+import { wrapInput } from "../../tools.ts";
+import { withoutUndefined } from "../../wire-fields.ts";
 import { encodeAnnotation, summaryParts } from "../answer-fields.ts";
 
 /** `instructions` and `input` of a request. */
@@ -33,7 +33,7 @@ interface EncodedInput {
  * calls.
  */
 export function encodeInput(state: EncodeState): EncodedInput {
-  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const { leading, rest } = splitLeadingSystem(state.conversation);
   const head = state.sameDialect ? ownHead(leading, state) : translatedHead(leading, state);
   const items = rest.flatMap((message, index) =>
     encodeMessage(message, state.at(`messages[${leading.length + index}]`)),
@@ -356,8 +356,7 @@ function imageFields({ source, detail }: ImagePart, place: EncodePlace): JsonObj
 /** Encodes an uploaded file, which only its provider has. */
 function fileId(source: Extract<MediaSource, { type: "file" }>, place: EncodePlace): JsonObject {
   if (place.state.sameDialect) return { file_id: source.fileId };
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     "names an uploaded file, which this model's provider cannot read; send its bytes or address.",
   );
 }
@@ -412,8 +411,7 @@ function documentFields(
  */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-responses") return part.value;
-  throw unsupportedContent(
-    place.path,
+  throw place.unsupported(
     `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );
 }
