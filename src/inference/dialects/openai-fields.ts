@@ -7,7 +7,9 @@ import type {
   PromptCaching,
   Sampling,
 } from "../canonical/request.ts";
+import type { EncodeState } from "./encode-state.ts";
 import { decodeGateway, decodePromptCaching } from "./gateway-facts.ts";
+import { requiresAll } from "./tools.ts";
 import {
   asArray,
   asNumber,
@@ -19,6 +21,28 @@ import {
   CountReader,
 } from "./wire-fields.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
+
+/** A schema with its strictness, and the path at which it is lost. */
+interface Strictness {
+  schema: JsonObject | undefined;
+  strict: boolean | undefined;
+  path: string;
+}
+
+/**
+ * Returns `strict` for OpenAI, which answers 400 to a strict schema with optional properties.
+ * Anthropic enforces those as well, so what a Messages client sent is not strict here.
+ * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ */
+export function openaiStrict(
+  state: EncodeState,
+  { schema, strict, path }: Strictness,
+): boolean | undefined {
+  const enforces = state.request.dialect !== "anthropic-messages" || requiresAll(schema ?? {});
+  if (strict !== true || enforces) return strict;
+  state.lose(path, "OpenAI enforces no schema with optional properties");
+  return false;
+}
 
 /** Returns the object, or undefined when it is empty. */
 export const filled = <T extends object>(fields: T): T | undefined =>

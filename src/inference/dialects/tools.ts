@@ -47,6 +47,23 @@ const closedValue = (value: JsonValue): JsonValue => {
   return object === undefined ? value : closedSchema(object);
 };
 
+/** Returns whether every object of a schema requires all its properties. */
+export function requiresAll(schema: JsonObject): boolean {
+  const required = asArray(schema.required) ?? [];
+  const properties = Object.keys(asObject(schema.properties) ?? {});
+  return properties.every((name) => required.includes(name)) && within(schema).every(requiresAll);
+}
+
+/** Returns the schemas directly within a schema. */
+const within = (schema: JsonObject): JsonObject[] =>
+  [
+    schema.items,
+    ...schemaLists.flatMap((key) => asArray(schema[key]) ?? []),
+    ...schemaMaps.flatMap((key) => Object.values(asObject(schema[key]) ?? {})),
+  ]
+    .map(asObject)
+    .filter((value) => value !== undefined);
+
 /**
  * Returns the schema of a tool's arguments as an object with properties, which servers require even
  * where there are none.

@@ -12,7 +12,7 @@ import type {
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
-import { cachingFields, furtherSampling } from "../openai-fields.ts";
+import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
@@ -87,10 +87,11 @@ function encodeSampling(state: EncodeState): JsonObject {
   };
 }
 
-function encodeOutput({ request }: EncodeState): JsonObject {
+function encodeOutput(state: EncodeState): JsonObject {
+  const { request } = state;
   const { webSearch } = request;
   return {
-    response_format: request.output && encodeFormat(request.output),
+    response_format: request.output && encodeFormat(request.output, state),
     verbosity: request.verbosity,
     modalities: request.modalities,
     audio: request.audio,
@@ -109,10 +110,12 @@ function encodeOutput({ request }: EncodeState): JsonObject {
   };
 }
 
-function encodeFormat(format: OutputFormat): JsonObject {
+function encodeFormat(format: OutputFormat, state: EncodeState): JsonObject {
   if (format.type === "text") return { type: "text" };
   if (format.type === "json") return { type: "json_object" };
-  const { name = "response", description, schema, strict } = format;
+  const { name = "response", description, schema } = format;
+  const path = "response_format.strict";
+  const strict = openaiStrict(state, { schema, strict: format.strict, path });
   return {
     type: "json_schema",
     json_schema: withoutUndefined<JsonObject>({ name, description, schema, strict }),
@@ -239,7 +242,11 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
       name: place.state.namer.wireName({ ...tool, kind: "function" }),
       description: tool.description,
       parameters: objectSchema(tool.parameters),
-      strict: tool.strict,
+      strict: openaiStrict(place.state, {
+        schema: tool.parameters,
+        strict: tool.strict,
+        path: `${place.path}.strict`,
+      }),
     }),
     ...place.state.cacheFields(tool.cache),
     ...place.extensionFields(tool.extensions),

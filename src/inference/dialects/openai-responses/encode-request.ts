@@ -13,7 +13,7 @@ import type {
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
-import { cachingFields, furtherSampling } from "../openai-fields.ts";
+import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { asArray, asObject, unsupportedContent, joined, withoutUndefined } from "../wire-fields.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
@@ -156,21 +156,23 @@ function asksForSeals({ request: { reasoning }, options }: EncodeState): boolean
   return options.reasons === true || (effort !== undefined && effort !== "none");
 }
 
-function encodeText({ request }: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
-  const { output, verbosity } = request;
+function encodeText(state: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
+  const { output, verbosity } = state.request;
   if (own === undefined && output === undefined && verbosity === undefined) return undefined;
   const fields = withoutUndefined<JsonObject>({
     ...asObject(own),
-    ...(output && { format: encodeFormat(output) }),
+    ...(output && { format: encodeFormat(output, state) }),
     verbosity,
   });
   return Object.keys(fields).length === 0 ? undefined : fields;
 }
 
-function encodeFormat(format: OutputFormat): JsonObject {
+function encodeFormat(format: OutputFormat, state: EncodeState): JsonObject {
   if (format.type === "text") return { type: "text" };
   if (format.type === "json") return { type: "json_object" };
-  const { name = "response", description, schema, strict } = format;
+  const { name = "response", description, schema } = format;
+  const path = "response_format.strict";
+  const strict = openaiStrict(state, { schema, strict: format.strict, path });
   return withoutUndefined<JsonObject>({ type: "json_schema", name, description, schema, strict });
 }
 
@@ -271,15 +273,17 @@ const isDeferred = (tool: FunctionTool | CustomTool, state: EncodeState): true |
 
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
+  const { parameters: schema } = tool;
+  const strict = openaiStrict(state, { schema, strict: tool.strict, path: `${place.path}.strict` });
   if (tool.inputExamples !== undefined)
     place.at(".input_examples").lose("Responses tools have no such field");
   return withoutUndefined<JsonObject>({
     type: "function",
     name: state.namer.wireName({ kind: "function", name: tool.name }),
     description: tool.description,
-    parameters: state.sameDialect ? (tool.parameters ?? null) : objectSchema(tool.parameters),
+    parameters: state.sameDialect ? (schema ?? null) : objectSchema(schema),
     // An absent `strict` means true in Responses, and false in other dialects.
-    strict: tool.strict ?? (state.sameDialect ? undefined : false),
+    strict: strict ?? (state.sameDialect ? undefined : false),
     defer_loading: isDeferred(tool, state),
     ...state.cacheFields(tool.cache),
     ...place.extensionFields(tool.extensions),
