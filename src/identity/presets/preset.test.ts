@@ -163,6 +163,22 @@ test.each(table)("sets the fields of each dialect for %j", (config, chat, messag
   expect(changed("openai-responses", config)).toEqual(responses);
 });
 
+// Anthropic answers 400 unless the budget is below the output cap, and to a budget below 1,024.
+test.each([
+  [5_000, 2_048],
+  [2_000, 1_600],
+  [1_200, 1_024],
+  [1_024, undefined],
+  [100, undefined],
+])("on Messages, an output cap of %d leaves a budget of %p", (maxTokens, budget) => {
+  const thinking =
+    budget === undefined ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
+  const reasoning = { max_tokens: 2_048 };
+  const cap = { max_tokens: maxTokens };
+  expect(changed("anthropic-messages", { reasoning }, cap)).toEqual(thinking);
+  expect(changed("anthropic-messages", { reasoning, ...cap })).toEqual({ ...cap, ...thinking });
+});
+
 describe("request values take precedence over the preset", () => {
   const everything: PresetConfig = {
     models: ["x"],

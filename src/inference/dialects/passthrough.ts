@@ -222,7 +222,7 @@ export interface Passthrough {
 export type PassThrough = (request: OriginalRequest, route: TargetRoute) => Passthrough;
 
 /** Anthropic's smallest reasoning budget, below which no budget is lowered. */
-const budgetTokensMin = 1_024;
+export const budgetTokensMin = 1_024;
 
 /**
  * Returns a reasoning budget below a cap that includes it: lowered with the cap, to four fifths of

@@ -9,6 +9,7 @@ import {
   type PresetFields,
   type PresetSettings,
 } from "../dialect.ts";
+import { budgetTokensMin, budgetWithin } from "../passthrough.ts";
 import { asObject } from "../wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
@@ -57,12 +58,27 @@ function thinking(config: PresetSettings, body: JsonFields): JsonFields {
       ? {}
       : { format: { type: "json_schema", schema } }),
   };
-  const budget = wish === undefined || wish.off ? undefined : wish.budgetTokens;
+  const budget = wish === undefined || wish.off ? undefined : fittedBudget(config, body, wish);
   return {
     ...(wish?.off ? { thinking: { type: "disabled" } } : {}),
     ...(budget === undefined ? {} : { thinking: { type: "enabled", budget_tokens: budget } }),
     ...(Object.keys(output).length === 0 ? {} : { output_config: { ...own, ...output } }),
   };
+}
+
+/**
+ * Returns a preset's reasoning budget below the output cap, which Anthropic requires; undefined
+ * where the cap leaves no room for reasoning.
+ */
+function fittedBudget(
+  config: PresetSettings,
+  { max_tokens: asked }: JsonFields,
+  { budgetTokens: budget }: { budgetTokens?: number | undefined },
+): number | undefined {
+  const cap = asked ?? outputBound(config);
+  if (budget === undefined || typeof cap !== "number" || budget < cap) return budget;
+  const fitted = budgetWithin(cap, budget);
+  return fitted < budgetTokensMin ? undefined : fitted;
 }
 
 const isSystemMessage = (message: unknown): boolean => asObject(message)?.["role"] === "system";
