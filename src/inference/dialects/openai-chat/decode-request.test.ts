@@ -128,6 +128,8 @@ describe("equivalent forms are decoded alike:", () => {
       effort: "none",
     });
     expect(decode({ reasoning: {} }).reasoning).toBeUndefined();
+    expect(decode({ include_reasoning: false }).reasoning).toEqual({ exclude: true });
+    expect(decode({ include_reasoning: true }).reasoning).toBeUndefined();
   });
 
   test("arguments", () => {

@@ -19,7 +19,7 @@ import {
 } from "../openai-fields.ts";
 import { asArray, badRequest, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
-import { chatRequestFields, checkChatRequest } from "./request-schema.ts";
+import { chatRequestFields, checkChatRequest, hidesReasoning } from "./request-schema.ts";
 
 /** Decodes a chat completion request; see `ClientDialect.decodeRequest`. */
 export function decodeRequest(value: unknown): CanonicalRequest {
@@ -89,7 +89,7 @@ function decodeReasoningRequest(body: RequestFields): ReasoningRequest {
     budgetTokens: nested?.number("max_tokens"),
     enabled: flat === undefined ? enabled : undefined,
     summary: nested?.string("summary"),
-    exclude: nested?.boolean("exclude"),
+    exclude: nested?.boolean("exclude") ?? (hidesReasoning(body.object) || undefined),
   });
 }
 

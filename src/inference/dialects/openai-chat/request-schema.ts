@@ -288,8 +288,27 @@ export const chatRequestSchema = z.looseObject({
 /** Checks a chat request; see `requestCheck`. */
 export const checkChatRequest = requestCheck(chatRequestSchema);
 
+/**
+ * Fields of OpenRouter that the gateway grants itself: `usage.include`, which has no effect there
+ * either, and the older form of `reasoning.exclude`.
+ */
+export const openRouterGrants = ["usage", "include_reasoning"] as const;
+
 /** Request fields that the canonical form names; all others are kept as extensions. */
-export const chatRequestFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
+export const chatRequestFields: ReadonlySet<string> = new Set([
+  ...Object.keys(chatRequestSchema.shape),
+  ...openRouterGrants,
+]);
 
 /** Request fields for the gateway, which are removed from every body that is sent upstream. */
 export const chatGatewayFields = gatewayFieldNames;
+
+/** Fields by which OpenRouter itself works on a request or an answer. */
+export const openRouterExtras = ["route", "transforms", "plugins"] as const;
+
+/** Returns whether a request asks not to see reasoning, in either of its two forms. */
+export const hidesReasoning = ({
+  reasoning,
+  include_reasoning: included,
+}: Readonly<Record<string, unknown>>): boolean =>
+  ((Object(reasoning) as { exclude?: unknown }).exclude ?? included === false) === true;

@@ -468,6 +468,19 @@ describe("reasoning.exclude removes reasoning", () => {
     ).toMatchObject([{ message: { content: [{ type: "text", text: "So." }] } }]);
   });
 
+  test.each<[asked: Fields, isHidden: boolean]>([
+    [{ include_reasoning: false }, true],
+    [{ include_reasoning: true }, false],
+    [{ include_reasoning: false, reasoning: { exclude: false } }, false],
+    [{ include_reasoning: false, reasoning: { effort: "low" } }, true],
+  ])("as %j asks", (fields, isHidden) => {
+    const answer = whole(
+      { choices: [{ index: 0, message: { ...text, ...thoughts }, finish_reason: "stop" }] },
+      fields,
+    );
+    expect(JSON.stringify(answer.choices).includes("Hm.")).toBe(!isHidden);
+  });
+
   test("from every event of a stream", async () => {
     const thinking = (word: string): Fields => ({
       choices: [{ index: 0, delta: { reasoning_content: word }, finish_reason: null }],

@@ -15,6 +15,7 @@ import {
   hasFinished,
   reasoningFields,
 } from "../answer-fields.ts";
+import { hidesReasoning } from "../request-schema.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
 import { DeclaredNames, type ToolNames } from "../call-name.ts";
 import {
@@ -201,10 +202,10 @@ interface WholeShape extends AnswerShape {
 /** Returns the form that a chat request asks for. */
 export function answerShapeOf({ body }: Pick<OriginalRequest, "body">): AnswerShape {
   // Not the whole body, which a stream would keep in memory.
-  const { tools, functions, function_call: functionCall, reasoning } = body;
+  const { tools, functions, function_call: functionCall } = body;
   return {
     legacyFunctions: Array.isArray(functions) || (functionCall ?? undefined) !== undefined,
-    hidesReasoning: fieldsOf(reasoning)?.exclude === true,
+    hidesReasoning: hidesReasoning(body),
     toolNames: () => [...namesIn(tools), ...namesIn(functions)],
   };
 }

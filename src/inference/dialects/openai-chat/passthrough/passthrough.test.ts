@@ -58,6 +58,25 @@ describe("the reasoning object", () => {
   });
 });
 
+// OpenAI answers 400 "Unrecognized request argument supplied: usage".
+describe("fields of OpenRouter", () => {
+  const granted = { usage: { include: true }, include_reasoning: true };
+  const extras = { route: "fallback", transforms: ["middle-out"], plugins: [{ id: "web" }] };
+
+  test("are removed for other providers; those without a counterpart are named as lost", () => {
+    expect(sent({ ...granted, ...extras, x_foo: 1 })).toEqual([
+      { x_foo: 1 },
+      ["route", "transforms", "plugins"],
+    ]);
+    expect(sent({ plugins: null })).toEqual([{}, []]);
+  });
+
+  test("are sent unchanged to OpenRouter", () => {
+    const members = { ...granted, ...extras };
+    expect(sent(members, { deviations: { reasoningObject: true } })).toEqual([members, []]);
+  });
+});
+
 describe("response_format (reasoning rule 6)", () => {
   const format = { response_format: { type: "json_object" } };
 

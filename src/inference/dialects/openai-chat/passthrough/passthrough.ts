@@ -16,7 +16,7 @@ import {
 import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
 import { answerShapeOf, readCompletion } from "./passthrough-answer.ts";
 import { ChatRelay } from "./passthrough-stream.ts";
-import { chatGatewayFields } from "../request-schema.ts";
+import { chatGatewayFields, openRouterExtras, openRouterGrants } from "../request-schema.ts";
 
 /**
  * Passes requests of chat clients to chat upstreams: the original bytes, with only those members
@@ -60,7 +60,10 @@ function requestText(
   for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
   const declared = route.reasoning ?? model.reasoning;
   if (deviations.reasoningObject === true) clampEfforts(request, { edits, declared });
-  else flattenReasoning(request, { edits, declared, losses });
+  else {
+    flattenReasoning(request, { edits, declared, losses });
+    removeOpenRouterFields(request, { edits, losses });
+  }
   if (body["stream"] === true && !deviations.noStreamOptions) {
     const options = body["stream_options"];
     const asked =
@@ -118,6 +121,22 @@ function clampFlat(
   const clamped = clampEffort(effort, declared);
   if (clamped !== effort)
     edits.set("reasoning_effort", clamped === undefined ? undefined : JSON.stringify(clamped));
+}
+
+/**
+ * Removes the fields that clients of OpenRouter send and other providers refuse, as OpenAI does with
+ * 400. The gateway itself reports usage and hides reasoning.
+ */
+function removeOpenRouterFields(
+  { body }: OriginalRequest,
+  { edits, losses }: { edits: Edits; losses: Loss[] },
+): void {
+  for (const field of [...openRouterGrants, ...openRouterExtras]) {
+    if (!(field in body)) continue;
+    edits.set(field, undefined);
+    if ((openRouterExtras as readonly string[]).includes(field) && body[field] !== null)
+      losses.push({ field, reason: "a field of OpenRouter" });
+  }
 }
 
 /**
