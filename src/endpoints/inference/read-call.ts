@@ -312,7 +312,7 @@ export function originOf(
     admission: counted?.admission,
     startedMs,
     signalOf: () => request.signal,
-    wantsBalance: headers.get(balanceHeader) === "true",
+    wantsBalance: headers.get(balanceHeader)?.trim().toLowerCase() === "true",
     forcedProviders: forcedProviders(headers),
     sessionId: sessionIdOf(body, headers),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,

@@ -110,14 +110,17 @@ for (const stream of [false, true]) {
   });
 }
 
-test("whole: the charge and the balance after it are present on request", async () => {
-  const response = await chat({}, { "x-service-balance-after-debit": "true" });
-  expect(response.headers.get("x-service-credits-charged")).toBe("0.000016");
-  const after = (await gateway.get("/credits")).headers.get("x-service-credits-balance");
-  expect(response.headers.get("x-service-credits-balance-after-debit")).toBe(after);
-  const before = Number(response.headers.get("x-service-credits-balance-at-admission"));
-  expect(before - Number(after)).toBeCloseTo(0.000016, 9);
-});
+test.each(["true", "True"])(
+  "whole: %s asks for the charge and the balance after it",
+  async (value) => {
+    const response = await chat({}, { "x-service-balance-after-debit": value });
+    expect(response.headers.get("x-service-credits-charged")).toBe("0.000016");
+    const after = (await gateway.get("/credits")).headers.get("x-service-credits-balance");
+    expect(response.headers.get("x-service-credits-balance-after-debit")).toBe(after);
+    const before = Number(response.headers.get("x-service-credits-balance-at-admission"));
+    expect(before - Number(after)).toBeCloseTo(0.000016, 9);
+  },
+);
 
 test("whole: a charge below a millionth of a dollar is written without an exponent", async () => {
   const response = await chat({ model: "acme/penny" }, { "x-service-balance-after-debit": "true" });
