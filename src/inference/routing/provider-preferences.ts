@@ -8,9 +8,10 @@ import type { Cutoff } from "./health-windows.ts";
 const slugs = z.array(z.string().min(1));
 const decimalText = z.union([z.string(), z.number()]);
 const amount = z.number().nonnegative();
+const cutoff = amount.nullish();
 const cutoffs = z.union([
   amount,
-  z.strictObject({ p50: amount, p75: amount, p90: amount, p99: amount }).partial(),
+  z.strictObject({ p50: cutoff, p75: cutoff, p90: cutoff, p99: cutoff }),
 ]);
 const measures = ["price", "throughput", "latency", "cost", "ttft", "tps"] as const;
 
@@ -96,7 +97,7 @@ function cutoffsOf(written: WrittenCutoffs | null | undefined, unit: number): Cu
   if (typeof written === "number") return [{ share: 0.5, bound: written * unit }];
   return percentiles.flatMap(([name, share]) => {
     const bound = written[name];
-    return bound === undefined ? [] : [{ share, bound: bound * unit }];
+    return bound === undefined || bound === null ? [] : [{ share, bound: bound * unit }];
   });
 }
 

@@ -67,6 +67,8 @@ a number applies to the median                 | cheap begins in 0.1 0.1 9 s    
                                                | preferred_max_latency: 1                     |
 an object: every cutoff must be met            | cheap begins in 0.1 0.1 9 s                  | middle, dear, cheap
                                                | preferred_max_latency: {p50: 1, p90: 1}      |
+null is no cutoff                              | cheap begins in 0.1 0.1 9 s                  | cheap, middle, dear
+                                               | preferred_max_latency: {p50: 1, p90: null}   |
 p75 of three samples is the third              | cheap begins in 0.1 0.1 9 s                  | middle, dear, cheap
                                                | preferred_max_latency: {p75: 1}              |
 p99                                            | cheap begins in 0.1 0.1 9 s                  | cheap, middle, dear
