@@ -45,6 +45,10 @@ const fallbackFields = lazily(() => ({
     .describe("How the fallback was chosen."),
 }));
 
+const providerField = lazily(() =>
+  z.string().optional().describe("The id of the provider that answered."),
+);
+
 /** A whole answer in the chat dialect. */
 export const chatCompletionSchema = lazily(() =>
   z
@@ -72,6 +76,7 @@ export const chatCompletionSchema = lazily(() =>
         }),
       ),
       usage: chatUsageSchema(),
+      provider: providerField(),
       ...fallbackFields(),
       system_fingerprint: z
         .string()
@@ -118,6 +123,7 @@ export const chatChunkSchema = lazily(() =>
         .partial({ cost: true })
         .nullish()
         .describe("Present on the last chunk before `[DONE]`."),
+      provider: providerField(),
       ...fallbackFields(),
     })
     .meta({ id: "ChatCompletionChunk" }),

@@ -28,6 +28,8 @@ export interface ResponseContext {
   id?: string;
   /** The model's public name; absent means the upstream's. */
   model?: string;
+  /** The slug of the provider that answers, for dialects whose answers name it (chat). */
+  providerId?: string;
   /** The estimated input tokens, for dialects that report them before the upstream does. */
   inputTokens?: number;
   /**

@@ -161,6 +161,7 @@ function translate(
   const answering: ResponseContext = {
     request: asked,
     requestBody: withoutConversation(request.body),
+    providerId: route.provider.id,
     nowSeconds: request.nowSeconds,
     metadataInLastEvent: wantsMetadataInLastEvent(request),
   };

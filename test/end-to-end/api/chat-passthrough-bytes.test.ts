@@ -138,7 +138,7 @@ describe("responses are relayed byte for byte, except for id, model, cost and re
       messages: [{ role: "user", content: "x" }],
     });
     const id = `chatcmpl-${response.headers.get("x-service-trace-id")}`;
-    const shown = `${members(id, "acme/large")},${choices},"usage":${usage},"cost":0.000016},"system_fingerprint":null`;
+    const shown = `${members(id, "acme/large")},${choices},"usage":${usage},"cost":0.000016},"system_fingerprint":null,"provider":"acme"`;
     expect(await response.text()).toBe(`{${shown}}`);
   });
 

@@ -88,6 +88,13 @@ export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
   metadata: { type: "upstream_error" },
 });
 
+/**
+ * The member that names the provider, as OpenRouter does. Clients of OpenRouter read it, and
+ * Pydantic AI (2.68) refuses whole answers without it. A name that an upstream gateway gives is
+ * kept, because it is closer to who answered.
+ */
+export const providerMember = "provider";
+
 /** Message fields that carry reasoning, from any server. */
 export const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"] as const;
 

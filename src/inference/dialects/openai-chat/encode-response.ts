@@ -15,6 +15,7 @@ import {
   errorOfFinish,
   joinTexts,
   needsDetails,
+  providerMember,
   reasoningText,
   signatureField,
 } from "./answer-fields.ts";
@@ -39,6 +40,7 @@ export function encodeResponse(
   // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be
   // missing.
   body.system_fingerprint = response.systemFingerprint ?? null;
+  if (context.providerId !== undefined) body[providerMember] = context.providerId;
   const broken = response.choices.find(({ finish }) => finish.reason === "error");
   if (broken !== undefined) body.error = errorOfFinish(broken.finish);
   if (extensions?.dialect === "openai-chat") Object.assign(body, extensions.fields);

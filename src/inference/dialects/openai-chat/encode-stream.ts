@@ -21,6 +21,7 @@ import {
   encodeFinish,
   encodeLogProbabilities,
   messageSeparator,
+  providerMember,
   signatureField,
 } from "./answer-fields.ts";
 import { errorFrame } from "./errors.ts";
@@ -105,10 +106,12 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private end(gateway: GatewayFacts | undefined): string[] {
     this.ended = true;
+    const { providerId } = this.context;
     const finishes = [...this.choices.values()].flatMap((choice) => choice.finish());
     const frames = finishes.map(this.entryFrame);
     const members = {
       ...(this.usage && { usage: encodeUsage(this.usage, gateway) }),
+      ...(providerId !== undefined && { [providerMember]: providerId }),
       ...gatewayFields(gateway),
     };
     if (Object.keys(members).length > 0)

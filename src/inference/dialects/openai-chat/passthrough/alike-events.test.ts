@@ -190,6 +190,7 @@ test.each([
       windowTokens: 1_000,
       fallback: undefined,
       shape: { legacyFunctions: false, hidesReasoning: false, toolNames: () => [] },
+      providerId: "acme",
       nowSeconds: () => 1_000,
       settle: () => Promise.reject(new Error("nothing is settled here")),
       metadataText: () => "",

@@ -28,10 +28,31 @@ const rendered = (changes: Record<string, unknown>): unknown => {
   const text = JSON.stringify({ ...usual, ...changes });
   const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, {
     shape,
+    providerId: "acme",
     nowSeconds: () => 1_000,
   });
   return JSON.parse(answer?.render(shownAnswer) ?? "null");
 };
+
+describe("the provider of a whole answer is its last member, where the upstream names none:", () => {
+  test.each<[what: string, changes: Record<string, unknown>, provider: string]>([
+    ["as usual", {}, "acme"],
+    ["with a member to correct", { object: undefined }, "acme"],
+    ["named by an upstream gateway", { provider: "Azure" }, "Azure"],
+  ])("%s", (_, changes, provider) => {
+    expect(rendered(changes)).toMatchObject({ provider, model: "acme/large" });
+  });
+
+  test("also where text follows the answer", () => {
+    const text = `${JSON.stringify({ ...usual, system_fingerprint: null })} \n`;
+    const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, {
+      shape,
+      providerId: "acme",
+      nowSeconds: () => 1_000,
+    });
+    expect(answer?.render(shownAnswer)).toEndWith(',"provider":"acme"}');
+  });
+});
 
 describe("object and created (contract: chat completions, response)", () => {
   const whole = {

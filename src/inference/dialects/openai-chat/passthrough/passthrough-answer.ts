@@ -13,6 +13,7 @@ import {
   encodeFinish,
   errorOfFinish,
   hasFinished,
+  providerMember,
   reasoningFields,
 } from "../answer-fields.ts";
 import { hidesReasoning } from "../request-schema.ts";
@@ -43,6 +44,7 @@ interface CompletionBody {
   object?: unknown;
   created?: unknown;
   system_fingerprint?: unknown;
+  provider?: unknown;
   error?: unknown;
   choices?: unknown;
   usage?: unknown;
@@ -58,11 +60,19 @@ const lengthOf = (value: unknown): number => {
 const toolLength = (value: unknown): number =>
   Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0;
 
+/** The request and the route that a completion answers. */
+interface CompletionOptions {
+  shape: AnswerShape;
+  /** The provider's slug. */
+  providerId: string;
+  nowSeconds: () => number;
+}
+
 /** Reads what settlement needs from a completion; undefined when the text is none. */
 export function readCompletion(
   text: string,
   body: CompletionBody,
-  { shape, nowSeconds }: { shape: AnswerShape; nowSeconds: () => number },
+  { shape, providerId, nowSeconds }: CompletionOptions,
 ): WholeAnswer | undefined {
   const choices = body.choices;
   if (!Array.isArray(choices)) return undefined;
@@ -92,8 +102,11 @@ export function readCompletion(
     hasContent: answered || isCut || isRefused(finish) || (reasoning > 0 && !isQuietEnd(finish)),
     spentOnReasoning:
       !answered && isCut && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
-    render: (shown) =>
-      renderCompletion(text, shown, lackingMembers(body, { choices, finish, shape, nowSeconds })),
+    render: (shown) => {
+      const lacking = lackingMembers(body, { choices, finish, shape, nowSeconds });
+      const rendered = renderCompletion(text, shown, lacking);
+      return body.provider === undefined ? withProvider(rendered, providerId) : rendered;
+    },
   };
 }
 
@@ -181,6 +194,12 @@ function renderUnusual(
   for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback))
     edits.set(key, value);
   return editScanned(text, members, edits);
+}
+
+/** Returns the answer with the provider as its last member, which it does not have yet. */
+function withProvider(text: string, providerId: string): string {
+  const end = text.lastIndexOf("}");
+  return `${text.slice(0, end)},"${providerMember}":${JSON.stringify(providerId)}}`;
 }
 
 /** The parts of a request that determine the form of its answer. */

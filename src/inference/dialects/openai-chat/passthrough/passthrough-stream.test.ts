@@ -148,30 +148,35 @@ describe("the usage chunk has the charge, and the metadata if it has no content:
   const priced =
     '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.000016}';
   const metadata = '"service_metadata":{"timings":{}}';
+  const named = '"provider":"acme"';
   const start = '"id":"up","object":"chat.completion.chunk","created":7,"model":"large"';
   test.each([
-    ["as usual", `{${start},"choices":[],${usage}}`, `"choices":[],${priced},${metadata}}`],
+    [
+      "as usual",
+      `{${start},"choices":[],${usage}}`,
+      `"choices":[],${priced},${named},${metadata}}`,
+    ],
     [
       "with spaces",
       `{ ${start}, "choices": [], ${usage} }`,
-      `"choices": [], ${priced},${metadata} }`,
+      `"choices": [], ${priced},${named},${metadata} }`,
     ],
-    ["without choices", `{${start},${usage}}`, `${priced},"choices":[],${metadata}}`],
-    ["with usage first", `{${usage},${start},"choices":[]}`, `"choices":[],${metadata}}`],
+    ["without choices", `{${start},${usage}}`, `${priced},"choices":[],${named},${metadata}}`],
+    ["with usage first", `{${usage},${start},"choices":[]}`, `"choices":[],${named},${metadata}}`],
     [
       "with metadata",
       `{${start},"choices":[],"service_metadata":1,${usage}}`,
-      `"choices":[],${metadata},${priced}}`,
+      `"choices":[],${metadata},${priced},${named}}`,
     ],
     [
       "with escapes",
       `{${start},"choices":[],${usage},"a":"\\n"}`,
-      `"choices":[],${priced},"a":"\\n",${metadata}}`,
+      `"choices":[],${priced},"a":"\\n",${named},${metadata}}`,
     ],
     [
       "with usage twice",
       `{${start},"choices":[],${usage},${usage}}`,
-      `"choices":[],${priced},${priced},${metadata}}`,
+      `"choices":[],${priced},${priced},${named},${metadata}}`,
     ],
   ])("%s", async (_, chunk, told) => {
     const saying = `data: {${start},"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n`;
@@ -180,6 +185,15 @@ describe("the usage chunk has the charge, and the metadata if it has no content:
     ]);
     expect(text.split("\n\n")[1]).toEndWith(told);
     expect(text).toContain(priced);
+  });
+
+  test("beside it, a provider that the upstream names is kept", async () => {
+    const saying = `{${start},"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`;
+    const chunk = `{${start},"provider":"Azure","choices":[],${usage}}`;
+    const { text } = await relayIn(adapter, [
+      Buffer.from(`data: ${saying}\n\ndata: ${chunk}\n\ndata: [DONE]\n\n`),
+    ]);
+    expect(text.match(/"provider":"[^"]*"/g)).toEqual(['"provider":"Azure"']);
   });
 });
 

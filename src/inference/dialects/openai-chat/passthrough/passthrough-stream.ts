@@ -25,7 +25,7 @@ import {
 } from "../../passthrough.ts";
 import { fallbackMembers, type ModelFallback } from "../../gateway-facts.ts";
 import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-events.ts";
-import { decodeFinish } from "../answer-fields.ts";
+import { decodeFinish, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";
 import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
 import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage.ts";
@@ -34,6 +34,8 @@ import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage
 interface ChatRelayOptions extends RelayOptions {
   traceId: string;
   shape: AnswerShape;
+  /** The provider's slug. */
+  providerId: string;
   nowSeconds(): number;
 }
 
@@ -151,10 +153,14 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     this.assertContent();
     const { chargedNano } = await this.options.settle();
     this.meter.costShown = true;
-    const priced = pricedText(text, { metered: this.meter.metered(), chargedNano });
-    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) return priced;
+    const charged = pricedText(text, { metered: this.meter.metered(), chargedNano });
+    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) return charged;
     this.meter.metadataShown = true;
     const metadata = this.options.metadataText();
+    const priced =
+      chunk.provider === undefined
+        ? withMember(charged, providerMember, JSON.stringify(this.options.providerId))
+        : charged;
     if (!Array.isArray(chunk.choices))
       return editMembers(
         priced,
@@ -210,14 +216,15 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   }
 
   /**
-   * Returns the members of the final frame: the metadata, and the charge where no chunk of the
-   * upstream carried it.
+   * Returns the members of the final frame: the provider and the metadata, and the charge where no
+   * chunk of the upstream carried it.
    */
   private closingMembers(chargedNano: bigint): string {
     const usage = this.meter.costShown
       ? ""
       : `,"usage":${pricedUsageText({ original: undefined, metered: this.meter.metered(), chargedNano })}`;
-    return `${usage},"${brand.metadataKey}":${this.options.metadataText()}`;
+    const provider = `,"${providerMember}":${JSON.stringify(this.options.providerId)}`;
+    return `${usage}${provider},"${brand.metadataKey}":${this.options.metadataText()}`;
   }
 
   /** Returns a frame that the upstream did not send. */
@@ -273,6 +280,7 @@ export interface ChatChunk {
   usage?: unknown;
   object?: unknown;
   system_fingerprint?: unknown;
+  provider?: unknown;
   x_groq?: { usage?: unknown };
   error?: { message?: unknown; code?: unknown; type?: unknown } | string | null;
 }

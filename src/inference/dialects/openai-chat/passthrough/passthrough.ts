@@ -26,12 +26,13 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
   const { text, parts, losses } = requestText(request, route);
   const shape = answerShapeOf(request);
   const { traceId, nowSeconds } = request;
+  const { id: providerId } = route.route.provider;
   return {
     requestText: text,
     requestParts: parts,
     losses,
-    readWhole: (answer, body) => readCompletion(answer, body, { shape, nowSeconds }),
-    createRelay: (options) => new ChatRelay({ ...options, traceId, shape, nowSeconds }),
+    readWhole: (answer, body) => readCompletion(answer, body, { shape, providerId, nowSeconds }),
+    createRelay: (options) => new ChatRelay({ ...options, traceId, shape, providerId, nowSeconds }),
   };
 }
 
