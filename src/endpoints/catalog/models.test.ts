@@ -25,17 +25,22 @@ const list = (query: string) => anthropicModelList(models, new URLSearchParams(q
 const ids = (query: string) =>
   (list(query)["data"] as { id: string }[]).map(({ id }) => id).join(" ");
 
+const entry = (id: string, createdAt: string) => ({
+  type: "model",
+  id,
+  display_name: id.toUpperCase(),
+  created_at: createdAt,
+  lifecycle: "active",
+  max_input_tokens: 1,
+  max_tokens: null,
+});
+
 test("the list has Anthropic's format, newest first", () => {
   expect(list("")).toEqual({
     data: [
-      { type: "model", id: "a/new", display_name: "A/NEW", created_at: "1970-01-02T00:00:00.000Z" },
-      {
-        type: "model",
-        id: "a/middle",
-        display_name: "A/MIDDLE",
-        created_at: "1970-01-01T01:00:00.000Z",
-      },
-      { type: "model", id: "a/old", display_name: "A/OLD", created_at: "1970-01-01T00:00:00.000Z" },
+      entry("a/new", "1970-01-02T00:00:00.000Z"),
+      entry("a/middle", "1970-01-01T01:00:00.000Z"),
+      entry("a/old", "1970-01-01T00:00:00.000Z"),
     ],
     has_more: false,
     first_id: "a/new",

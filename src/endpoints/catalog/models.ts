@@ -7,6 +7,7 @@ import {
   parseModelListQuery,
 } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
+import { strictestCap } from "../../inference/catalog/model-object.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -345,12 +346,19 @@ function pageSizeOf(query: URLSearchParams): number {
   });
 }
 
-/** Returns a model in the form of Anthropic's clients. */
-const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel) => ({
+/**
+ * Returns a model in the form of Anthropic's clients, with the limits that are known. The newest
+ * clients require `lifecycle`; a model that nobody serves any more is not in the catalog.
+ * Source: Anthropic's SDK for Python 2.14, `ModelInfo`.
+ */
+const anthropicModelEntry = (model: CatalogModel) => ({
   type: "model",
-  id,
-  display_name: displayName,
-  created_at: new Date(addedAtMs).toISOString(),
+  id: model.id,
+  display_name: model.displayName,
+  created_at: new Date(model.addedAtMs).toISOString(),
+  lifecycle: "active",
+  max_input_tokens: model.contextLength > 0 ? model.contextLength : null,
+  max_tokens: strictestCap(model.routes),
 });
 
 /**

@@ -54,6 +54,7 @@ export const moderations = defineEndpoint<Dependencies>({
           flagged: z.boolean(),
           categories: byCategory(z.boolean()),
           category_scores: byCategory(z.number()),
+          category_applied_input_types: byCategory(z.array(z.literal("text"))),
           guard_categories: z.array(z.string()),
         }),
       ),

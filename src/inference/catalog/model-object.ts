@@ -329,7 +329,7 @@ function upstreamObject(route: UpstreamRoute, reached: boolean): UpstreamObject 
 }
 
 /** Returns the lowest cap that any route declares, null when none does. */
-function strictestCap(routes: readonly UpstreamRoute[]): number | null {
+export function strictestCap(routes: readonly UpstreamRoute[]): number | null {
   const caps = routes.flatMap(({ maxCompletionTokens }) => maxCompletionTokens ?? []);
   return caps.length === 0 ? null : Math.min(...caps);
 }

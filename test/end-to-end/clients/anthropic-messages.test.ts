@@ -37,7 +37,12 @@ describe("connecting to the gateway", () => {
   test("models are listed in Anthropic's format", async () => {
     const models = await Array.fromAsync(anthropic().models.list());
     expect(models.map(({ id }) => id)).toContain(native);
-    expect(models[0]).toMatchObject({ type: "model", display_name: expect.any(String) });
+    expect(models[0]).toMatchObject({
+      type: "model",
+      display_name: expect.any(String),
+      lifecycle: "active",
+      max_input_tokens: 262_144,
+    });
   });
 });
 

@@ -66,6 +66,7 @@ describe("a guard model called through chat", () => {
           flagged: true,
           categories: { violence: true, hate: false },
           category_scores: { violence: 1, hate: 0 },
+          category_applied_input_types: { violence: ["text"], hate: ["text"] },
           guard_categories: ["S1"],
         },
         { flagged: false, categories: { violence: false }, guard_categories: [] },

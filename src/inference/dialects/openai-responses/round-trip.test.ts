@@ -300,6 +300,9 @@ function comparable(response: CanonicalResponse): unknown {
       ];
     }),
     logProbabilities: said === "" ? undefined : choice?.logProbabilities,
-    usage: usage && { ...usage, usage: { cacheReadTokens: 0, reasoningTokens: 0, ...usage.usage } },
+    usage: usage && {
+      ...usage,
+      usage: { cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, ...usage.usage },
+    },
   };
 }

@@ -9,7 +9,7 @@ import { withoutUndefined } from "../wire-fields.ts";
 
 /**
  * Encodes `usage` of a response: totals that are computed from their details, and the charge. The
- * two details that clients read without checking are always numbers.
+ * three details that OpenAI's clients read without checking are always numbers.
  */
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const input = totalInputTokens(usage);
@@ -18,7 +18,7 @@ export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {})
     input_tokens: input,
     input_tokens_details: withoutUndefined<JsonObject>({
       cached_tokens: usage.cacheReadTokens ?? 0,
-      cache_write_tokens: totalCacheWrites(usage),
+      cache_write_tokens: totalCacheWrites(usage) ?? 0,
       audio_tokens: usage.inputAudioTokens,
       image_tokens: usage.inputImageTokens,
     }),

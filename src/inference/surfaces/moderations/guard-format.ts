@@ -76,6 +76,8 @@ export function resultOf({ flagged, labels, categories: found }: Verdict): objec
     flagged,
     categories: by((is) => is),
     category_scores: by(Number),
+    // OpenAI's clients expect it of every result; guard models judge nothing but text.
+    category_applied_input_types: by(() => ["text"]),
     guard_categories: labels,
   };
 }
