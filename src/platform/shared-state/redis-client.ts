@@ -23,10 +23,12 @@ const maxBackoffMs = 1_000;
 export const refusedLogin = /(^|because )(NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /**
- * Refusals that pass without intervention: the server is loading its data, is no longer a primary,
- * has too few replicas, or is out of memory.
+ * Refusals that say nothing about the command and that end with their cause: the server is loading
+ * its data, is no longer a primary, has too few replicas, is out of memory, cannot write its data to
+ * disk (`MISCONF`), or has run another client's script for seconds (`BUSY`).
  */
-export const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM|ANOTHERRUN)\b/;
+export const passingRefusal =
+  /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|ANOTHERRUN)\b/;
 
 /**
  * Creates a client that never waits for an unavailable server: commands fail at once, and the

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
+import { rmSync } from "node:fs";
 import { freshRedis, hasRedis, redisMissing, startRedis } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedState } from "./shared-state.ts";
@@ -27,14 +28,24 @@ describe.skipIf(!hasRedis)(`shared state (on Valkey)${redisMissing}`, () => {
 const refusals = [
   ["NOREPLICAS", "min-replicas-to-write", "1", "0"],
   ["OOM", "maxmemory", "1", "0"],
+  ["MISCONF", "stop-writes-on-bgsave-error", "yes", "no"],
 ] as const;
+
+/** Makes a server fail to save a snapshot, because its directory is gone. */
+async function failToSave(admin: Redis): Promise<void> {
+  const [, directory] = (await admin.config("GET", "dir")) as [string, string];
+  rmSync(directory, { recursive: true });
+  await admin.bgsave();
+  while (!/^rdb_last_bgsave_status:err/m.test(await admin.info("persistence")));
+}
 
 describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissing}`, () => {
   test.each(refusals)(
     "with %s causes a warning at the start, is unavailable later, and recovers by itself",
     async (code, setting, refusing, taking) => {
-      const server = await startRedis({ [setting]: refusing });
+      const server = await startRedis({ [setting]: refusing, save: "3600 1" });
       const admin = new Redis(server.url);
+      if (code === "MISCONF") await failToSave(admin);
       const set = (value: string) => admin.config("SET", setting, value);
       const warnings: { reason?: string; message: string }[] = [];
       const warn = (fields: object, message: string): void =>
