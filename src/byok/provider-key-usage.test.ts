@@ -3,7 +3,7 @@ import { until } from "../../test/end-to-end/nodes/support/until.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { freshRedis, hasRedis } from "../../test/support/redis.ts";
 import { silentLogger } from "../../test/support/silent-logger.ts";
-import { dayMs } from "../platform/kernel/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import {
@@ -171,4 +171,33 @@ describe.each(engines)("quotas of provider keys over two gateways (on %s)", (_, 
     await shares[1]?.readAgain();
     expect([there.usedOf(own().key), there.leftFor(own())]).toEqual([5n, 3n]);
   });
+});
+
+test("the stored usage is read again where the connection is lost during a read", async () => {
+  const clock = new FakeClock();
+  const usage = new ProviderKeyUsage(clock);
+  let stored = 1n;
+  const { promise: slowRead, resolve: endSlowRead } = Promise.withResolvers<void>();
+  const shared = new SharedKeyUsage({
+    usage,
+    clock,
+    channel: inMemory()(),
+    nodeId: "node",
+    async reload(of) {
+      const spendNano = stored;
+      await slowRead;
+      of.forgetUsed();
+      of.restore("byok_1", { hour: Math.floor(clock.nowMs() / hourMs), spendNano, poolNano: 0n });
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const reading = shared.readAgain();
+  // Another gateway spends while this one does not listen.
+  stored = 5n;
+  await shared.readAgain();
+  endSlowRead();
+  await reading;
+  expect(usage.usedOf(own().key)).toBe(5n);
 });

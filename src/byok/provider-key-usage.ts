@@ -309,6 +309,8 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
    * otherwise.
    */
   private meanwhile: UsedOfKey[] | undefined;
+  /** Whether announcements may have been missed since the read in progress began. */
+  private isOutdated = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: SharedKeyUsageOptions) {
@@ -365,7 +367,11 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
    * on its way there.
    */
   async readAgain(): Promise<void> {
-    if (this.meanwhile !== undefined) return;
+    if (this.meanwhile !== undefined) {
+      this.isOutdated = true;
+      return;
+    }
+    this.isOutdated = false;
     this.meanwhile = [];
     try {
       await this.options.reload(this.options.usage);
@@ -376,6 +382,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
     } finally {
       this.meanwhile = undefined;
     }
+    if (this.isOutdated) await this.readAgain();
   }
 
   private hearUsed(message: string): void {
