@@ -270,7 +270,7 @@ export class JobStore {
     };
   }
 
-  /** Returns a job in progress to the queue, without its events. */
+  /** Returns a job in progress to the queue, without its events. Does nothing for any other job. */
   async requeue(id: string): Promise<void> {
     await this.database.transaction().execute((transaction) => putBack(transaction, id));
     this.leases?.release(leaseOf(id));
@@ -346,13 +346,15 @@ export class JobStore {
 const leaseOf = (id: string): string => `response:${id}`;
 
 async function putBack(database: Kysely<ResponseTables>, id: string): Promise<void> {
-  await database.deleteFrom("stored_response_events").where("response_id", "=", id).execute();
-  await database
+  const { numUpdatedRows } = await database
     .updateTable("stored_responses")
     .set({ status: "queued" })
     .where("id", "=", id)
     .where("status", "=", "in_progress")
-    .execute();
+    .executeTakeFirstOrThrow();
+  // A response that has ended in the meantime keeps its events, which clients may still replay.
+  if (numUpdatedRows === 0n) return;
+  await database.deleteFrom("stored_response_events").where("response_id", "=", id).execute();
 }
 
 async function appendEvents(

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import {
   engines,
   queuedJob,
+  recordOf,
   responseId,
   storesOn,
 } from "../../../test/support/stored-responses.ts";
@@ -39,5 +40,22 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
       { keyId: "key_a" },
       undefined,
     ]);
+  });
+
+  test("keep the events of a response that ends before it is returned to the queue", async () => {
+    const { responses, jobs } = stores.current();
+    const id = responseId(1);
+    await responses.insert(queuedJob(id));
+    await jobs.take(id);
+    const ended = { sequenceNumber: 0, name: "response.completed", data: "{}" };
+    await jobs.settle(id, {
+      status: "completed",
+      record: recordOf(id),
+      completedAtMs: 2_000,
+      events: [ended],
+    });
+    await jobs.requeue(id);
+    expect((await responses.find("ws_a", id))?.status).toBe("completed");
+    expect(await jobs.eventsAfter(id, -1)).toEqual([ended]);
   });
 });
