@@ -17,39 +17,39 @@ interface PlacedEvent {
   part?: unknown;
 }
 
-/** The text that an event belongs to: the type of its part, and the kind of item that has it. */
-interface Words {
+/** A kind of text: the type of item that contains it, and its part before it is filled. */
+interface TextKind {
   item: "message" | "reasoning";
   part: JsonObject;
 }
 
-const outputText: Words = {
+const outputText: TextKind = {
   item: "message",
   part: { type: "output_text", text: "", annotations: [], logprobs: [] },
 };
-const refusal: Words = { item: "message", part: { type: "refusal", refusal: "" } };
-const thought: Words = { item: "reasoning", part: { type: "reasoning_text", text: "" } };
-const summary: Words = { item: "reasoning", part: { type: "summary_text", text: "" } };
+const refusal: TextKind = { item: "message", part: { type: "refusal", refusal: "" } };
+const reasoningText: TextKind = { item: "reasoning", part: { type: "reasoning_text", text: "" } };
+const summaryText: TextKind = { item: "reasoning", part: { type: "summary_text", text: "" } };
 
-/** The words that an event is about, by its type. */
-const wordsOfEvent: ReadonlyMap<string, Words> = new Map([
+/** The kind of text that an event adds to or ends, by the event's type. */
+const kindByEvent: ReadonlyMap<string, TextKind> = new Map([
   ["response.output_text.delta", outputText],
   ["response.output_text.done", outputText],
   ["response.output_text.annotation.added", outputText],
   ["response.refusal.delta", refusal],
   ["response.refusal.done", refusal],
-  ["response.reasoning_text.delta", thought],
-  ["response.reasoning_text.done", thought],
-  ["response.reasoning_summary_text.delta", summary],
-  ["response.reasoning_summary_text.done", summary],
+  ["response.reasoning_text.delta", reasoningText],
+  ["response.reasoning_text.done", reasoningText],
+  ["response.reasoning_summary_text.delta", summaryText],
+  ["response.reasoning_summary_text.done", summaryText],
 ]);
 
-/** The words of a part that is added or done, by the type of the part. */
-const wordsOfPart: ReadonlyMap<string, Words> = new Map(
-  [outputText, refusal, thought, summary].map((words) => [String(words.part.type), words]),
+/** The kind of text that a part contains, by the part's type. */
+const kindByPart: ReadonlyMap<string, TextKind> = new Map(
+  [outputText, refusal, reasoningText, summaryText].map((kind) => [String(kind.part.type), kind]),
 );
 
-/** The members of an item that are filled by later events, before they are. */
+/** The members of an item that later events fill, as they are at its start. */
 const unfilled: Readonly<Record<string, JsonObject>> = {
   message: { content: [] },
   reasoning: { summary: [] },
@@ -58,8 +58,9 @@ const unfilled: Readonly<Record<string, JsonObject>> = {
 };
 
 /**
- * Knows which items and parts of a stream have begun. Clients throw at words whose item or part
- * was never added, which some servers that imitate OpenAI's leave out.
+ * Tracks which items and parts of a stream have begun, and finds the starts that are missing.
+ * OpenAI's clients throw at text whose item or part was never added, and some servers that imitate
+ * OpenAI's leave these events out.
  */
 export class StreamStarts {
   private readonly items = new Set<number>();
@@ -71,89 +72,96 @@ export class StreamStarts {
   }
 
   /**
-   * Returns the starts of an item and of a part that must precede an event and are missing. The
-   * start of a call cannot be known before the call is done.
+   * Returns the starts of an item and of a part that have to precede an event and are missing. A
+   * call has none before it is done, since only then its name is known.
    */
   before(type: string, event: PlacedEvent): MissingEvent[] {
     const index = event.output_index;
     if (typeof index !== "number") return [];
-    const words = wordsOf(type, event);
-    const item = this.items.has(index) ? undefined : this.itemOf(type, { event, index, words });
+    const kind = kindOf(type, event);
+    const item = this.items.has(index) ? undefined : this.itemOf(type, { event, index, kind });
     const missing: MissingEvent[] =
       item === undefined
         ? []
         : [{ type: "response.output_item.added", fields: { output_index: index, item } }];
     if (item !== undefined) this.items.add(index);
-    if (words === undefined || type.endsWith("_part.added")) return missing;
-    return [...missing, ...this.partOf(event, { index, words })];
+    if (kind === undefined || type.endsWith("_part.added")) return missing;
+    return [...missing, ...this.partOf(event, { index, kind })];
   }
 
-  /** Notes what an event begins. */
+  /** Records the item or the parts that an event begins. */
   note(type: string, event: PlacedEvent): void {
     const index = event.output_index;
     if (typeof index !== "number") return;
     if (type === "response.output_item.added") {
       this.items.add(index);
-      const { content, summary: thoughts } = asObject(event.item as JsonObject) ?? {};
+      const { content, summary } = asObject(event.item as JsonObject) ?? {};
       for (const place of (asArray(content) ?? []).keys()) this.parts.add(`${index}/c${place}`);
-      for (const place of (asArray(thoughts) ?? []).keys()) this.parts.add(`${index}/s${place}`);
-    } else if (type.endsWith("_part.added")) this.parts.add(partKey(event, index));
+      for (const place of (asArray(summary) ?? []).keys()) this.parts.add(`${index}/s${place}`);
+    } else if (type.endsWith("_part.added"))
+      this.parts.add(partKey(event, { index, isSummary: type === summaryPartAdded }));
   }
 
   private itemOf(
     type: string,
-    { event, index, words }: { event: PlacedEvent; index: number; words: Words | undefined },
+    { event, index, kind }: { event: PlacedEvent; index: number; kind: TextKind | undefined },
   ): JsonObject | undefined {
     if (type === "response.output_item.done") {
       const item = asObject(event.item as JsonObject);
-      const kind = asString(item?.type) ?? "";
-      if (item === undefined || !Object.hasOwn(unfilled, kind)) return undefined;
-      return { ...item, status: "in_progress", ...unfilled[kind] };
+      const itemType = asString(item?.type) ?? "";
+      if (item === undefined || !Object.hasOwn(unfilled, itemType)) return undefined;
+      return { ...item, status: "in_progress", ...unfilled[itemType] };
     }
-    if (words === undefined) return undefined;
-    const prefix = words.item === "message" ? "msg" : "rs";
+    if (kind === undefined) return undefined;
+    const prefix = kind.item === "message" ? "msg" : "rs";
     return {
       id: asString(event.item_id as string) ?? `${prefix}_${this.responseId}_${index}`,
-      type: words.item,
+      type: kind.item,
       status: "in_progress",
-      ...(words.item === "message" && { role: "assistant" }),
-      ...unfilled[words.item],
+      ...(kind.item === "message" && { role: "assistant" }),
+      ...unfilled[kind.item],
     };
   }
 
   private partOf(
     event: PlacedEvent,
-    { index, words }: { index: number; words: Words },
+    { index, kind }: { index: number; kind: TextKind },
   ): MissingEvent[] {
-    const key = partKey(event, index, words);
+    const isSummary = kind === summaryText;
+    const key = partKey(event, { index, isSummary });
     if (this.parts.has(key)) return [];
     this.parts.add(key);
-    const isSummary = words === summary;
     const place = asNumber((isSummary ? event.summary_index : event.content_index) as number) ?? 0;
     const itemId = asString(event.item_id as string);
     return [
       {
-        type: isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added",
+        type: isSummary ? summaryPartAdded : "response.content_part.added",
         fields: {
           ...(itemId !== undefined && { item_id: itemId }),
           output_index: index,
           [isSummary ? "summary_index" : "content_index"]: place,
-          part: words.part,
+          part: kind.part,
         },
       },
     ];
   }
 }
 
-function wordsOf(type: string, { part }: PlacedEvent): Words | undefined {
+const summaryPartAdded = "response.reasoning_summary_part.added";
+
+/** Returns the kind of text that an event is about; undefined where it is about none. */
+function kindOf(type: string, { part }: PlacedEvent): TextKind | undefined {
   const isOfPart = type.endsWith("_part.added") || type.endsWith("_part.done");
   return isOfPart
-    ? wordsOfPart.get(asString(asObject(part as JsonObject)?.type) ?? "")
-    : wordsOfEvent.get(type);
+    ? kindByPart.get(asString(asObject(part as JsonObject)?.type) ?? "")
+    : kindByEvent.get(type);
 }
 
-function partKey(event: PlacedEvent, index: number, words?: Words): string {
-  const isSummary = words === summary || (words === undefined && event.summary_index !== undefined);
+/** Returns the name of an event's part: its item, and its place in `content` or `summary`. */
+function partKey(
+  event: PlacedEvent,
+  { index, isSummary }: { index: number; isSummary: boolean },
+): string {
   return isSummary
     ? `${index}/s${asNumber(event.summary_index as number) ?? 0}`
     : `${index}/c${asNumber(event.content_index as number) ?? 0}`;
