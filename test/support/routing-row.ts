@@ -18,7 +18,7 @@ import {
   type ChatSurface,
 } from "./planned-body.ts";
 import { readCatalog, readRoute, thousands, type RoutingRow } from "./routing-table.ts";
-import { spellBody, type Wanted } from "./spelled-body.ts";
+import { spellBody, type Wanted } from "./surface-body.ts";
 
 /** The plan of a row, in the words of the table's last columns. */
 export interface RoutingOutcome {

@@ -36,7 +36,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "test/support/later-release.ts": "test/end-to-end/nodes/two-releases.test.ts",
   "test/support/property-seed.ts": "bunfig.toml",
   "test/support/shifted-clock.ts": "test/chaos/parts.ts",
-  "test/support/modules-on-signal.ts": "test/end-to-end/process/what-a-start-loads.test.ts",
+  "test/support/modules-on-signal.ts": "test/end-to-end/process/modules-at-start.test.ts",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",
 };
 

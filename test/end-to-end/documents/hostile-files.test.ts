@@ -6,7 +6,7 @@ import { drawPage } from "../../support/documents/draw-page.ts";
 import { encodePicture } from "../../support/documents/encode-picture.ts";
 import type { HostileFile } from "../../support/documents/hostile/hostile-file.ts";
 import { hostileFiles } from "../../support/documents/hostile/hostile-files.ts";
-import { spoiledFiles } from "../../support/documents/hostile/spoiled-files.ts";
+import { spoiledFiles } from "../../support/documents/hostile/damaged-files.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 
 /**
