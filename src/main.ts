@@ -147,7 +147,7 @@ async function start(): Promise<void> {
     // The kernel's table does not say which process has a connection, so the first process reports
     // all.
     connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
-    bodyBytes: () => server.bodies.heldBytes,
+    bodyBytes: () => server.bodyMemory.heldBytes,
   });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);

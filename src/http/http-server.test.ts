@@ -274,7 +274,7 @@ describe("request bodies", () => {
     serve(echo, memoryBytes);
     const sent = Array.from({ length: 20 }, () => client().write(post(bytes) + "x".repeat(bytes)));
     for (const each of sent) expect(await each.untilOver()).toStartWith("HTTP/1.1 503");
-    expect(server.bodies.heldBytes).toBe(0);
+    expect(server.bodyMemory.heldBytes).toBe(0);
   });
 
   test("that are refused and incomplete keep their connection open only for a moment", async () => {
@@ -294,7 +294,7 @@ describe("request bodies", () => {
   test("that stall give way to others after ten seconds where memory is short", async () => {
     serve(echo, 2_400_000);
     const stalled = [client(), client()].map((each) => each.write(`${post(1_000_000)}x`));
-    await until(() => server.bodies.heldBytes === 2_000_000);
+    await until(() => server.bodyMemory.heldBytes === 2_000_000);
     const send = (): Promise<string> =>
       client()
         .write(post(1_000_000) + "x".repeat(1_000_000))
@@ -310,7 +310,7 @@ describe("request bodies", () => {
   test("that stall keep their connection where memory is left", async () => {
     serve(echo, 2_400_000);
     const stalled = client().write(`${post(1_000_000)}x`);
-    await until(() => server.bodies.heldBytes === 1_000_000);
+    await until(() => server.bodyMemory.heldBytes === 1_000_000);
     clock.advance(20_000);
     expect(
       await client()
@@ -323,7 +323,7 @@ describe("request bodies", () => {
   test("above the total memory limit are refused, and each response frees its memory", async () => {
     serve(echo, 600_000);
     const first = client().write(post(500_000) + "x".repeat(499_999));
-    while (server.bodies.heldBytes < 499_999)
+    while (server.bodyMemory.heldBytes < 499_999)
       await client().write(get("/page", "connection: close\r\n")).untilOver();
     expect(
       await client()
@@ -331,7 +331,7 @@ describe("request bodies", () => {
         .untilOver(),
     ).toStartWith("HTTP/1.1 503 ");
     expect(await first.write("x").untilOver()).toEndWith("<500000>");
-    expect(server.bodies.heldBytes).toBe(0);
+    expect(server.bodyMemory.heldBytes).toBe(0);
     expect(
       await client()
         .write(post(500_000) + "x".repeat(500_000))

@@ -8,7 +8,7 @@ import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest, Reply, type Answer } from "./request-context.ts";
-import { BodyRoom } from "./read-body.ts";
+import { BodyMemory } from "./read-body.ts";
 
 /**
  * Handles one request, without a promise where nothing has to be waited for. Anything it throws is
@@ -62,10 +62,10 @@ const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 
 /** The API on `Bun.serve`: what it serves, how long connections may be silent, and how it ends. */
 export class HttpServer {
-  readonly bodies: BodyRoom;
+  readonly bodyMemory: BodyMemory;
   readonly server: Server<undefined>;
   private readonly streams: FrameStreams;
-  private readonly tellError: (error: unknown) => void;
+  private readonly onError: (error: unknown) => void;
   private readonly sweeper: ReturnType<typeof setInterval>;
   private readonly filesMax = openFilesMax();
   private closing = false;
@@ -83,8 +83,8 @@ export class HttpServer {
     clock = systemClock,
   }: HttpServerOptions) {
     this.streams = new FrameStreams(clock);
-    this.bodies = new BodyRoom(bodyMemoryBytes, clock);
-    this.tellError = onError;
+    this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
+    this.onError = onError;
     this.server = Bun.serve({
       hostname: host,
       port,
@@ -143,7 +143,7 @@ export class HttpServer {
     try {
       return this.send(request, await handler(request));
     } catch (error) {
-      request.hold.release();
+      request.memory.release();
       request.setIdleSeconds(strangerIdleSeconds);
       return this.failed(error);
     }
@@ -167,7 +167,7 @@ export class HttpServer {
     return this.streams.stream(source, {
       onEnd: () => this.ended(request, keptIdleSeconds),
       onBroken: (error) => {
-        this.tellError(error);
+        this.onError(error);
         this.ended(request, 1);
       },
       onUnread: () => this.ended(request, 1),
@@ -175,12 +175,12 @@ export class HttpServer {
   }
 
   private ended(request: ServedRequest, idleSeconds: number): void {
-    request.hold.release();
+    request.memory.release();
     request.setIdleSeconds(idleSeconds);
   }
 
   private failed(error: unknown): Response {
-    this.tellError(error);
+    this.onError(error);
     const envelope = encodeContractError(
       new GatewayError("internal_server_error", "The gateway failed on this request."),
       { traceId: "" },

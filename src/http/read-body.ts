@@ -79,7 +79,7 @@ interface Reading {
   json?: boolean;
 }
 
-type RequestOfBody = HttpRequest & Partial<Pick<ServedRequest, "hold" | "closes">>;
+type RequestOfBody = HttpRequest & Partial<Pick<ServedRequest, "memory" | "closes">>;
 
 const tooLarge = (limitBytes: number): GatewayError =>
   new GatewayError(
@@ -137,7 +137,7 @@ export async function readBodyText(
   const declared = declaredLengthOf(request);
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
   const whole = wholeLength(declared);
-  if (whole !== undefined && unfoldingOf(request) === undefined) {
+  if (whole !== undefined && decompressorOf(request) === undefined) {
     const text = await readWhole(request, whole, () => request.text());
     if (json && whole > smallBytesMax)
       assertWithinBounds(new JsonScanner(jsonBounds).pushText(text));
@@ -156,28 +156,28 @@ export async function readBodyBytes(
   limitBytes: number,
   { json = false } = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const unfolding = unfoldingOf(request);
+  const decompressor = decompressorOf(request);
   const declared = declaredLengthOf(request);
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
   const whole = wholeLength(declared);
-  const reading = { limitBytes, json: json && unfolding === undefined };
+  const reading = { limitBytes, json: json && decompressor === undefined };
   const bytes =
     whole === undefined
       ? await readPieces(request, reading)
       : new Uint8Array(await readWhole(request, whole, () => request.arrayBuffer()));
   if (reading.json && whole !== undefined && whole > smallBytesMax)
     assertWithinBounds(new JsonScanner(jsonBounds).push(bytes));
-  if (unfolding === undefined) return bytes;
-  const hold = holdOf(request);
+  if (decompressor === undefined) return bytes;
+  const memory = memoryOf(request);
   try {
-    return await unfoldBody(bytes, { unfolding, limitBytes, json, hold });
+    return await decompressBody(bytes, { decompressor, limitBytes, json, memory });
   } catch (error) {
-    hold?.release();
+    memory?.release();
     throw error;
   }
 }
 
-const holdOf = (request: RequestOfBody): ServedRequest["hold"] | undefined => request.hold;
+const memoryOf = (request: RequestOfBody): ServedRequest["memory"] | undefined => request.memory;
 
 /** Marks the rest of the body as unread, so that the connection has to be closed. */
 function leaveUnread(request: RequestOfBody): void {
@@ -225,7 +225,7 @@ export class BodyPace {
 function inTime<Part>(
   request: HttpRequest,
   part: Promise<Part>,
-  { dueMs, gives }: { dueMs: number; gives?: BodyHold | undefined },
+  { dueMs, gives }: { dueMs: number; gives?: BodyMemoryShare | undefined },
 ): Promise<Part> {
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -264,14 +264,14 @@ function readWhole<Body>(
   read: () => Promise<Body>,
 ): Promise<Body> {
   try {
-    holdRoom(request, length);
+    reserveMemory(request, length);
   } catch (error) {
     return refuseAfterDrain(request, error);
   }
   const dueMs = systemClock.livedMs() + graceMs + earnedMs(length);
   return inTime(request, read(), {
     dueMs,
-    gives: length > smallBytesMax ? holdOf(request) : undefined,
+    gives: length > smallBytesMax ? memoryOf(request) : undefined,
   });
 }
 
@@ -282,9 +282,9 @@ async function refuseAfterDrain(request: HttpRequest, error: unknown): Promise<n
   throw error;
 }
 
-function holdRoom(request: RequestOfBody, bytes: number): void {
+function reserveMemory(request: RequestOfBody, bytes: number): void {
   try {
-    holdOf(request)?.add(bytes);
+    memoryOf(request)?.add(bytes);
   } catch (error) {
     leaveUnread(request);
     throw error;
@@ -309,16 +309,16 @@ async function readPieces(
       size += value.byteLength;
       pace.came(value.byteLength, systemClock.livedMs());
       if (size > limitBytes) throw tooLarge(limitBytes);
-      holdRoom(request, value.byteLength);
+      reserveMemory(request, value.byteLength);
       assertWithinBounds(scanner?.push(value));
       pieces.push(value);
       if (value.byteLength < smallPieceBytes) await nextTurn();
     }
   } catch (error) {
     leaveUnread(request);
-    // Frees the room for other requests at once.
+    // Frees the memory for other requests at once.
     pieces.length = 0;
-    holdOf(request)?.release();
+    memoryOf(request)?.release();
     const isRefused = error instanceof GatewayError && !unanswerable.has(error.code);
     await drain(reader, isRefused ? drainMs : 0);
     throw error;
@@ -388,13 +388,13 @@ export function parseJsonObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-type Unfolding = (options: { chunkSize: number }) => Transform;
+type Decompressor = (options: { chunkSize: number }) => Transform;
 
 /**
  * The accepted content codings of a body (RFC 9110, 8.4.1; zstd is RFC 8878), decompressed off the
  * event loop.
  */
-const unfoldings: Readonly<Record<string, Unfolding>> = {
+const decompressors: Readonly<Record<string, Decompressor>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
@@ -406,13 +406,13 @@ const unfoldings: Readonly<Record<string, Unfolding>> = {
  * Returns how a request's body is decompressed; undefined where it is not compressed. Throws
  * `GatewayError` for an unknown coding.
  */
-function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | undefined {
+function decompressorOf({ headers }: Pick<HttpRequest, "headers">): Decompressor | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding === null) return undefined;
   const coding = encoding.trim().toLowerCase();
   if (coding === "identity" || coding === "") return undefined;
-  const unfolding = Object.hasOwn(unfoldings, coding) ? unfoldings[coding] : undefined;
-  if (unfolding !== undefined) return unfolding;
+  const decompressor = Object.hasOwn(decompressors, coding) ? decompressors[coding] : undefined;
+  if (decompressor !== undefined) return decompressor;
   const message = `The body is sent with content-encoding ${encoding}. Send it as gzip, deflate, br or zstd, or uncompressed.`;
   throw new GatewayError("bad_request", message);
 }
@@ -420,27 +420,27 @@ function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | und
 /**
  * Decompresses the body piece by piece: 30 KB may expand to hundreds of megabytes, and what is
  * refused must be refused before it takes memory. Throws `GatewayError` where the body is damaged,
- * or exceeds the limit, a bound of JSON or the room for bodies.
+ * or exceeds the limit, a bound of JSON or the memory for bodies.
  */
-async function unfoldBody(
+async function decompressBody(
   bytes: Uint8Array<ArrayBuffer>,
   {
-    unfolding,
+    decompressor,
     limitBytes,
     json = false,
-    hold,
-  }: Reading & { unfolding: Unfolding; hold: ServedRequest["hold"] | undefined },
+    memory,
+  }: Reading & { decompressor: Decompressor; memory: ServedRequest["memory"] | undefined },
 ): Promise<Uint8Array<ArrayBuffer>> {
   const scanner = json ? new JsonScanner(jsonBounds) : undefined;
   const pieces: Uint8Array[] = [];
   let size = 0;
-  const unfolded = unfolding({ chunkSize: sliceBytes });
-  unfolded.end(bytes);
+  const decompressed = decompressor({ chunkSize: sliceBytes });
+  decompressed.end(bytes);
   try {
-    for await (const piece of unfolded as AsyncIterable<Uint8Array>) {
+    for await (const piece of decompressed as AsyncIterable<Uint8Array>) {
       size += piece.byteLength;
       if (size > limitBytes) throw tooLarge(limitBytes);
-      hold?.add(piece.byteLength);
+      memory?.add(piece.byteLength);
       assertWithinBounds(scanner?.push(piece));
       pieces.push(piece);
     }
@@ -453,10 +453,10 @@ async function unfoldBody(
   return Buffer.concat(pieces);
 }
 
-/** Seconds after which a request that found no room may be sent again. */
+/** Seconds after which a request that found no memory may be sent again. */
 const retryAfterSeconds = 2;
 
-const noRoom = ({ bytesMax }: BodyRoom): GatewayError => {
+const noMemory = ({ bytesMax }: BodyMemory): GatewayError => {
   const message =
     "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
   return new GatewayError("service_unavailable", message, {
@@ -479,7 +479,7 @@ interface AwaitedBody extends Passing {
  * have been awaited in one piece for more than `graceMs` give way, oldest first: it cannot be told
  * how much of them has come, and a client that stalls would hold the memory for over a minute.
  */
-export class BodyRoom {
+export class BodyMemory {
   heldBytes = 0;
   readonly bytesMax: number;
   private readonly clock: Clock;
@@ -494,20 +494,20 @@ export class BodyRoom {
   add(bytes: number): void {
     while (this.heldBytes + bytes > this.bytesMax) {
       const slow = this.slowest();
-      if (slow === undefined) throw noRoom(this);
+      if (slow === undefined) throw noMemory(this);
       slow.giveWay();
     }
     this.heldBytes += bytes;
   }
 
-  /** Notes that a hold's body is awaited. `refuse` is called with the reason if it gives way. */
-  awaitWhole(hold: BodyHold, refuse: (error: GatewayError) => void): AwaitedBody {
+  /** Notes that a share's body is awaited. `refuse` is called with the reason if it gives way. */
+  awaitWhole(share: BodyMemoryShare, refuse: (error: GatewayError) => void): AwaitedBody {
     const body: AwaitedBody = {
       place: -1,
       sinceMs: this.clock.livedMs(),
       giveWay: () => {
-        hold.release();
-        refuse(noRoom(this));
+        share.release();
+        refuse(noMemory(this));
       },
       end: () => this.awaited.delete(body),
     };
@@ -526,35 +526,35 @@ export class BodyRoom {
   }
 }
 
-/** One request's share of the room for bodies. */
-export class BodyHold {
-  private readonly room: BodyRoom;
+/** One request's share of the memory for bodies. */
+export class BodyMemoryShare {
+  private readonly all: BodyMemory;
   private bytes = 0;
   private released = false;
 
-  constructor(room: BodyRoom) {
-    this.room = room;
+  constructor(all: BodyMemory) {
+    this.all = all;
   }
 
   /**
    * Adds bytes of the body. Throws `service_unavailable` where all bodies together would exceed the
-   * room.
+   * memory.
    */
   add(bytes: number): void {
     if (this.released) return;
-    this.room.add(bytes);
+    this.all.add(bytes);
     this.bytes += bytes;
   }
 
   /** Notes that the body is awaited in one piece, and may have to give way to others. */
   awaitWhole(refuse: (error: GatewayError) => void): AwaitedBody {
-    return this.room.awaitWhole(this, refuse);
+    return this.all.awaitWhole(this, refuse);
   }
 
   /** Gives back everything that was added. */
   release(): void {
     this.released = true;
-    this.room.heldBytes -= this.bytes;
+    this.all.heldBytes -= this.bytes;
     this.bytes = 0;
   }
 }

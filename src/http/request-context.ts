@@ -4,7 +4,7 @@ import { AnswerHeaders } from "./answer-headers.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { BlockList, isIP } from "node:net";
 import type { BunRequest, Server } from "bun";
-import { BodyHold, type BodyRoom } from "./read-body.ts";
+import { BodyMemoryShare, type BodyMemory } from "./read-body.ts";
 
 /**
  * Request headers by name, in any case. The values of a repeated name are joined (RFC 9110, 5.3).
@@ -40,7 +40,7 @@ type PlatformRequest = Omit<Request, "clone">;
 /** The parts of the receiving server that a request needs. */
 interface RequestServer {
   readonly server: Server<undefined>;
-  readonly bodies: BodyRoom;
+  readonly bodyMemory: BodyMemory;
 }
 
 /** A request that arrived over a connection of this server; it wraps the platform's own request. */
@@ -48,7 +48,7 @@ export class ServedRequest implements HttpRequest {
   /** The path parameters of the route, decoded. */
   readonly params: Readonly<Record<string, string>>;
   /** The memory that its body takes; released when the answer is complete. */
-  readonly hold: BodyHold;
+  readonly memory: BodyMemoryShare;
   /** Whether the connection ends with the answer, because the rest of the body is not read. */
   closes = false;
   private readonly request: PlatformRequest;
@@ -58,14 +58,14 @@ export class ServedRequest implements HttpRequest {
 
   constructor(
     request: BunRequest | Request,
-    { server, bodies }: RequestServer,
+    { server, bodyMemory }: RequestServer,
     carried: PlatformRequest = request,
   ) {
     this.request = request;
     this.params = "params" in request ? request.params : noParams;
-    this.from = { server, bodies };
+    this.from = { server, bodyMemory };
     this.carried = carried;
-    this.hold = new BodyHold(bodies);
+    this.memory = new BodyMemoryShare(bodyMemory);
   }
 
   /**

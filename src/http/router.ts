@@ -182,33 +182,33 @@ function compilePath<Dependencies, Caller>(
   );
   const get = byMethod.get("GET");
   if (get !== undefined) byMethod.set("HEAD", get);
-  const shared = [...methods.values()]
+  const openMethods = [...methods.values()]
     .filter(({ endpoint }) => isOpenToOrigins(endpoint))
     .map(({ endpoint }) => endpoint.method);
-  if (shared.length > 0)
-    byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), shared));
+  if (openMethods.length > 0)
+    byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), openMethods));
   const [first] = methods.values();
   const encodeError = first?.endpoint.encodeError ?? encodeContractError;
   const allow = [...methods.keys()].join(", ");
   const refuse: RouteHandler = (request) =>
     refuseMethod(newContext(request, options), { options, encodeError, allow });
   const handle: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
-  return soundly(handle, { options, encodeError });
+  return refusingAmbiguous(handle, { options, encodeError });
 }
 
 /**
  * Matches a valid host that names no user and contains nothing that ends a host (RFC 9112, 3.2; RFC
  * 3986, 3.2.2).
  */
-const soundHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
+const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
 
 /**
  * Returns why a request is refused although the platform accepts it: another parser on the way
  * could see a different request in it.
  */
-function faultOf({ headers, url }: ServedRequest): string | undefined {
+function ambiguityOf({ headers, url }: ServedRequest): string | undefined {
   const host = headers.get("host");
-  if (host !== null && !soundHost.test(host)) return "The header host is not one host.";
+  if (host !== null && !hostPattern.test(host)) return "The header host is not one host.";
   if (headers.get("content-length")?.includes(",")) return "The header content-length came twice.";
   const expectation = headers.get("expect");
   if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
@@ -223,15 +223,15 @@ function faultOf({ headers, url }: ServedRequest): string | undefined {
  * Wraps a handler so that it receives only requests that every parser reads alike. The connection
  * of any other request is closed.
  */
-function soundly<Dependencies, Caller>(
+function refusingAmbiguous<Dependencies, Caller>(
   handle: RouteHandler,
   { options, encodeError }: { options: Compiling<Dependencies, Caller>; encodeError: ErrorEncoder },
 ): RouteHandler {
   return (request) => {
-    const fault = faultOf(request);
-    if (fault === undefined) return handle(request);
+    const ambiguity = ambiguityOf(request);
+    if (ambiguity === undefined) return handle(request);
     request.closes = true;
-    return errorResponse(new GatewayError("bad_request", fault), {
+    return errorResponse(new GatewayError("bad_request", ambiguity), {
       context: newContext(request, options),
       options,
       encodeError,
@@ -347,7 +347,7 @@ async function askInner<Dependencies, Caller>(
     options.guard.admitInner(endpoint, context, call);
     return await innerAnswer(await work(context));
   } finally {
-    request.hold.release();
+    request.memory.release();
   }
 }
 
@@ -458,7 +458,7 @@ function compileFallback<Dependencies, Caller>(
     );
     return errorResponse(error, { context, options, encodeError });
   };
-  return soundly(handle, { options, encodeError: encodeContractError });
+  return refusingAmbiguous(handle, { options, encodeError: encodeContractError });
 }
 
 /** Builds the answer to a request that was refused or failed, in its client's dialect. */
