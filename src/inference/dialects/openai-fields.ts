@@ -6,6 +6,7 @@ import type {
   OutputFormat,
   PromptCaching,
   Sampling,
+  ToolChoice,
 } from "../canonical/request.ts";
 import type { EncodeState } from "./encode-state.ts";
 import { decodeGateway, decodePromptCaching } from "./gateway-facts.ts";
@@ -16,7 +17,7 @@ import {
   asObject,
   asString,
   badRequest,
-  type RequestFields,
+  RequestFields,
   withoutUndefined,
   CountReader,
 } from "./wire-fields.ts";
@@ -79,6 +80,28 @@ export const decodeSharedFields = (body: RequestFields): Partial<CanonicalReques
     gateway: filled(decodeGateway(body)),
   });
 
+/**
+ * Decodes `tool_choice`: one of its words here, and an object by `decodeObject`, since chat and
+ * Responses write objects in different ways. Throws `GatewayError` `bad_request`.
+ */
+export function decodeToolChoice(
+  body: RequestFields,
+  decodeObject: (choice: RequestFields) => ToolChoice,
+): ToolChoice | undefined {
+  const value = body.object["tool_choice"];
+  if (value === undefined || value === null) return undefined;
+  if (value === "auto" || value === "none" || value === "required") return { type: value };
+  // Anthropic's word for `required`, which several clients send to OpenAI's routes as well.
+  if (value === "any") return { type: "required" };
+  if (typeof value === "string") {
+    throw badRequest(
+      "tool_choice",
+      'must be "none", "auto", "required" or an object that names a tool.',
+    );
+  }
+  return decodeObject(new RequestFields(value, "tool_choice"));
+}
+
 /** Decodes a schema that the answer has to follow, from where the dialect keeps its fields. */
 export const decodeSchemaOutput = (fields: RequestFields | undefined): OutputFormat =>
   withoutUndefined<Extract<OutputFormat, { type: "json-schema" }>>({
@@ -90,10 +113,10 @@ export const decodeSchemaOutput = (fields: RequestFields | undefined): OutputFor
   });
 
 /**
- * Decodes the sound of an `input_audio` part. Throws `GatewayError` `bad_request` where it is
+ * Decodes the audio of an `input_audio` part. Throws `GatewayError` `bad_request` where it is
  * missing.
  */
-export function decodeSound(
+export function decodeInputAudio(
   part: RequestFields,
 ): Pick<Extract<UserPart, { type: "audio" }>, "type" | "data" | "format"> {
   const audio = part.nested("input_audio");

@@ -15,6 +15,7 @@ import {
   decodeSchemaOutput,
   decodeSharedFields,
   decodeSharedSampling,
+  decodeToolChoice,
   filled,
 } from "../openai-fields.ts";
 import { asArray, badRequest, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
@@ -164,7 +165,7 @@ function decodeToolFields(body: RequestFields): Partial<ToolFields> {
   }
   return withoutUndefined<Partial<ToolFields>>({
     tools: body.nestedList("tools")?.map(decodeTool),
-    toolChoice: decodeToolChoice(body),
+    toolChoice: decodeToolChoice(body, decodeChoiceObject),
     parallelToolCalls: body.boolean("parallel_tool_calls"),
   });
 }
@@ -216,21 +217,6 @@ function decodeFormat(format: RequestFields | undefined): CustomTool["format"] {
     syntax: grammar.requiredString("syntax"),
     definition: grammar.requiredString("definition"),
   };
-}
-
-function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
-  const value = body.object.tool_choice;
-  if (value === undefined || value === null) return undefined;
-  if (value === "auto" || value === "none" || value === "required") return { type: value };
-  // Anthropic's word for `required`, which several clients send to chat as well.
-  if (value === "any") return { type: "required" };
-  if (typeof value === "string") {
-    throw badRequest(
-      "tool_choice",
-      'must be "none", "auto", "required" or an object that names a tool.',
-    );
-  }
-  return decodeChoiceObject(new RequestFields(value, "tool_choice"));
 }
 
 function decodeChoiceObject(choice: RequestFields): ToolChoice {

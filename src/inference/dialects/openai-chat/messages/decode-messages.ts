@@ -16,7 +16,7 @@ import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   mediaSource,
   decodeCache,
-  decodeSound,
+  decodeInputAudio,
   fileBytes,
   markerFields,
 } from "../../openai-fields.ts";
@@ -309,7 +309,7 @@ function decodeImage(part: RequestFields): ImagePart {
 
 function decodeAudio(part: RequestFields): UserPart {
   return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
-    ...decodeSound(part),
+    ...decodeInputAudio(part),
     cache: decodeCache(part),
     extensions: part.unknown("openai-chat", knownPartFields.audio),
   });

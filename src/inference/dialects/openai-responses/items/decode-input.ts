@@ -17,7 +17,7 @@ import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/request.ts
 import {
   mediaSource,
   decodeCache,
-  decodeSound,
+  decodeInputAudio,
   fileBytes,
   markerFields,
 } from "../../openai-fields.ts";
@@ -347,7 +347,7 @@ function decodeImage(part: RequestFields): ImagePart {
 
 function decodeAudio(part: RequestFields): UserPart {
   return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
-    ...decodeSound(part),
+    ...decodeInputAudio(part),
     cache: decodeCache(part),
     extensions: part.unknown("openai-responses", knownFields.audio),
   });

@@ -6,8 +6,8 @@ import type {
   Tool,
   ToolChoice,
 } from "../../../canonical/request.ts";
-import { decodeCache, markerFields } from "../../openai-fields.ts";
-import { badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+import { decodeCache, decodeToolChoice, markerFields } from "../../openai-fields.ts";
+import { badRequest, type RequestFields, withoutUndefined } from "../../wire-fields.ts";
 
 const knownFunctionFields = new Set([
   "type",
@@ -41,7 +41,7 @@ export function decodeToolFields(
   const tools = loaded.length === 0 ? named : [...(named ?? []), ...loaded];
   return withoutUndefined<Partial<ToolFields>>({
     tools,
-    toolChoice: decodeToolChoice(body),
+    toolChoice: decodeToolChoice(body, decodeChoiceObject),
     parallelToolCalls: body.boolean("parallel_tool_calls"),
   });
 }
@@ -118,19 +118,7 @@ function decodeFormat(format: RequestFields | undefined): CustomTool["format"] {
   };
 }
 
-function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
-  const value = body.object.tool_choice;
-  if (value === undefined || value === null) return undefined;
-  if (value === "auto" || value === "none" || value === "required") return { type: value };
-  // Anthropic's word for `required`, which several clients send here as well.
-  if (value === "any") return { type: "required" };
-  if (typeof value === "string") {
-    throw badRequest(
-      "tool_choice",
-      'must be "none", "auto", "required" or an object that names a tool.',
-    );
-  }
-  const choice = new RequestFields(value, "tool_choice");
+function decodeChoiceObject(choice: RequestFields): ToolChoice {
   const type = choice.requiredString("type");
   switch (type) {
     case "auto":
