@@ -100,36 +100,23 @@ export function formHtml({
   }${beside ?? ""}</div></form>`;
 }
 
-/** Returns checkboxes, of which several may be ticked. */
-export const checkboxes = ({
-  legend,
-  name,
-  options,
-}: {
+/** A group of options under one name. */
+interface Choices {
   legend: string;
   name: string;
   options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
-}): Html =>
-  html`<fieldset><legend>${legend}</legend>${options.map(
-    ({ value, label, checked, hint }) =>
-      html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
-        hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`
-      }</span></label>`,
-  )}</fieldset>`;
+}
+
+/** Returns checkboxes, of which several may be ticked. */
+export const checkboxes = (choices: Choices): Html => choicesHtml("checkbox", choices);
 
 /** Returns options of which one is chosen. */
-export const radios = ({
-  legend,
-  name,
-  options,
-}: {
-  legend: string;
-  name: string;
-  options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
-}): Html =>
+export const radios = (choices: Choices): Html => choicesHtml("radio", choices);
+
+const choicesHtml = (type: "checkbox" | "radio", { legend, name, options }: Choices): Html =>
   html`<fieldset><legend>${legend}</legend>${options.map(
     ({ value, label, checked, hint }) =>
-      html`<label class="choice"><input type="radio" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
+      html`<label class="choice"><input type="${type}" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
         hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`
       }</span></label>`,
   )}</fieldset>`;
