@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { plainLlmKey } from "../../test/support/plain-llm-key.ts";
 import type { Caller } from "../identity/keys/caller.ts";
 import { minuteMs } from "../platform/kernel/clock.ts";
 import { AnswerHeaders } from "../http/answer-headers.ts";
@@ -10,25 +11,7 @@ import { RateLimiter, RateTiers } from "./rate-limiter.ts";
 const caller: Caller = {
   kind: "llm-key",
   workspace: { id: "ws_1", name: "one", plan: "go", createdAtMs: 0 },
-  key: {
-    id: "key_1",
-    hash: "",
-    workspaceId: "ws_1",
-    name: "",
-    label: "",
-    createdAtMs: 0,
-    updatedAtMs: null,
-    expiresAtMs: null,
-    disabled: false,
-    limitNanoUsd: null,
-    limitReset: null,
-    includeByokInLimit: false,
-    rateLimitPerMinute: null,
-    tokensPerMinute: null,
-    allowedModels: null,
-    allowedEndpoints: null,
-    creatorUserId: "",
-  },
+  key: plainLlmKey(),
 };
 
 test("the go plan's five-hour window refuses paid request 3001, but no free requests", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { plainLlmKey } from "../../test/support/plain-llm-key.ts";
 import { rateWindowEngines } from "../../test/support/rate-window-engines.ts";
 import { hasRedis } from "../../test/support/redis.ts";
 import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
@@ -42,30 +43,10 @@ const rows = contract
       .map((plan) => [plan as PlanId, rateClass as RateClass, tier, Number(limit)] as const);
   });
 
-const keyOf = (changes: Partial<LlmKey> = {}): LlmKey => ({
-  id: "key_1",
-  hash: "",
-  workspaceId: "ws_1",
-  name: "",
-  label: "",
-  createdAtMs: 0,
-  updatedAtMs: null,
-  expiresAtMs: null,
-  disabled: false,
-  limitNanoUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  rateLimitPerMinute: null,
-  tokensPerMinute: null,
-  allowedModels: null,
-  allowedEndpoints: null,
-  creatorUserId: "",
-  ...changes,
-});
 const callerOn = (plan: PlanId, changes: Partial<LlmKey> = {}): Caller => ({
   kind: "llm-key",
   workspace: { id: "ws_1", name: "", plan, createdAtMs: 0 },
-  key: keyOf(changes),
+  key: plainLlmKey(changes),
 });
 
 /** What one request meets: the headers of its answer, and the refusal where there is one. */
@@ -341,7 +322,7 @@ describe.each(rateWindowEngines)("rate limits on %s", (_, newLimits) => {
     expect(await reserve({ key }, 1)).toBe(100);
     clock.advance(minuteMs + 250);
     expect(await reserve({ key }, 100)).toBeFunction();
-    expect(await reserve({ key: keyOf() }, 1_000_000)).toBeUndefined();
+    expect(await reserve({ key: plainLlmKey() }, 1_000_000)).toBeUndefined();
   });
 });
 

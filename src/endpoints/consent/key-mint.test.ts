@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { plainLlmKey } from "../../../test/support/plain-llm-key.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import { EndpointPaths } from "../../http/endpoint.ts";
@@ -29,27 +30,6 @@ const bounds = fc.record({
   allowedModels: someModels,
   rateLimitPerMinute: perMinute,
   tokensPerMinute: perMinute,
-});
-
-const keyWith = (changes: Partial<LlmKey>): LlmKey => ({
-  id: "key_parent",
-  hash: "",
-  workspaceId: "ws_1",
-  name: "parent",
-  label: "",
-  createdAtMs: 0,
-  updatedAtMs: null,
-  expiresAtMs: null,
-  disabled: false,
-  limitNanoUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  rateLimitPerMinute: null,
-  tokensPerMinute: null,
-  allowedModels: null,
-  allowedEndpoints: null,
-  creatorUserId: "usr_1",
-  ...changes,
 });
 
 const asked = fc.record(
@@ -88,7 +68,7 @@ const widerThan = (parent: LlmKey, key: NewLlmKey): string[] => [
 test("a child key never has wider limits than its parent, for any requested limits", () => {
   fc.assert(
     fc.property(bounds, asked, (own, body) => {
-      const parent = keyWith(own);
+      const parent = plainLlmKey(own);
       try {
         expect(
           widerThan(
@@ -111,7 +91,7 @@ test("a key from a code is limited by the code and by its parent at the time of 
       bounds,
       fc.option(fc.integer({ min: 0, max: 9_000 })),
       (before, after, milli) => {
-        const [then, now] = [keyWith(before), keyWith(after)];
+        const [then, now] = [plainLlmKey(before), plainLlmKey(after)];
         const limitNanoUsd = milli === null ? then.limitNanoUsd : BigInt(milli) * 1_000_000n;
         fc.pre(atMost(limitNanoUsd, then.limitNanoUsd));
         const body = {

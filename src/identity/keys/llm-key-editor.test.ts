@@ -1,31 +1,14 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { plainLlmKey } from "../../../test/support/plain-llm-key.ts";
 import { CredentialDirectory } from "./credential-directory.ts";
 import { LlmKeyEditor, LlmKeyMinter } from "./llm-key-editor.ts";
 import { createSecretHasher } from "./secret-hasher.ts";
-import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
+import type { LlmKeyStore } from "./llm-key-store.ts";
 
 const hasher = createSecretHasher(new Uint8Array(32));
 const oldSecret = "sk-svc-v1-old";
-const key: LlmKey = {
-  id: "key_1",
-  hash: hasher.hash(oldSecret),
-  workspaceId: "ws",
-  name: "k",
-  label: "l",
-  createdAtMs: 1,
-  updatedAtMs: null,
-  expiresAtMs: null,
-  disabled: false,
-  limitNanoUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  rateLimitPerMinute: null,
-  tokensPerMinute: null,
-  allowedModels: null,
-  allowedEndpoints: null,
-  creatorUserId: "usr",
-};
+const key = plainLlmKey({ hash: hasher.hash(oldSecret), workspaceId: "ws" });
 const reference = { workspaceId: "ws", hash: key.hash };
 
 let directory: CredentialDirectory;

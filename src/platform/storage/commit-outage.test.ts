@@ -1,89 +1,19 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { systemClock } from "../kernel/clock.ts";
-import {
-  type CommitUnit,
-  createUnitPacker,
-  type InsertStatement,
-  type PackedUnit,
-} from "./commit-queue.ts";
-import {
-  type BatchWriter,
-  GroupCommitQueue,
-  type GroupCommitOptions,
-  type UnitFailure,
-} from "./group-commit-queue.ts";
+import { entryUnit, nextTurn, queueOnHeldWriter } from "../../../test/support/held-writer.ts";
 import { DatabaseError, StorageUnavailableError } from "./storage-error.ts";
-
-const statement: InsertStatement = { name: "entry", table: "entries", columns: ["id"] };
-const unit = (id: string): CommitUnit => ({ inserts: [{ statement, values: [id] }], adds: [] });
-
-/** A writer whose batches end when the test says so. */
-class HeldWriter implements BatchWriter {
-  readonly batches: string[][] = [];
-  ready: PromiseWithResolvers<void> | undefined;
-  #current = Promise.withResolvers<readonly UnitFailure[]>();
-
-  whenReady(): Promise<void> | undefined {
-    return this.ready?.promise;
-  }
-
-  write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
-    this.batches.push(units.map((packed) => String((packed[2] as readonly unknown[])[0])));
-    this.#current = Promise.withResolvers();
-    return this.#current.promise;
-  }
-
-  /** What the next test write meets; undefined means that it succeeds. */
-  probeFailure: Error | undefined;
-  probeCount = 0;
-
-  probe(): Promise<void> {
-    this.probeCount += 1;
-    return this.probeFailure === undefined ? Promise.resolve() : Promise.reject(this.probeFailure);
-  }
-
-  async finish(failures: readonly UnitFailure[] = []): Promise<void> {
-    this.#current.resolve(failures);
-    await nextTurn();
-  }
-
-  /** Resolves when so many batches were sent. */
-  async sent(count: number): Promise<void> {
-    while (this.batches.length < count) await nextTurn();
-  }
-
-  /** Resolves when so many test writes were made. */
-  async probed(count: number): Promise<void> {
-    while (this.probeCount < count) await nextTurn();
-  }
-
-  async fail(error: Error): Promise<void> {
-    this.#current.reject(error);
-    await nextTurn();
-  }
-}
-
-/** Two turns of the event loop: the queue sends at the end of the first. */
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-
-function build(options: Partial<GroupCommitOptions> = {}) {
-  const writer = new HeldWriter();
-  const pack = createUnitPacker({ inserts: [statement], adds: [] });
-  return { writer, queue: new GroupCommitQueue({ pack, writer, clock: systemClock, ...options }) };
-}
 
 const away = new StorageUnavailableError("read-only");
 
 test("units that the database could not take are retried before later ones, and none are admitted", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
-  const [first, second] = [queue.commit(unit("first")), queue.commit(unit("second"))];
+  const { writer, queue } = queueOnHeldWriter({ retryMs: 1 });
+  const [first, second] = [queue.commit(entryUnit("first")), queue.commit(entryUnit("second"))];
   await nextTurn();
   expect(queue.admits()).toBe(true);
   void writer.fail(away);
   await nextTurn();
   expect([queue.stalled, queue.admits()]).toEqual([true, false]);
-  const later = queue.commit(unit("later"));
+  const later = queue.commit(entryUnit("later"));
   await writer.sent(2);
   expect(writer.batches[1]).toEqual(["first", "second", "later"]);
   await writer.finish();
@@ -92,8 +22,8 @@ test("units that the database could not take are retried before later ones, and 
 });
 
 test("units of a batch that the database took resolve at once, and only the others are retried", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
-  const [stands, waits] = [queue.commit(unit("stands")), queue.commit(unit("waits"))];
+  const { writer, queue } = queueOnHeldWriter({ retryMs: 1 });
+  const [stands, waits] = [queue.commit(entryUnit("stands")), queue.commit(entryUnit("waits"))];
   await nextTurn();
   await writer.finish([{ index: 1, error: away }]);
   await stands;
@@ -105,8 +35,8 @@ test("units of a batch that the database took resolve at once, and only the othe
 
 test("units expire during an outage; probes detect its end, then one trial per second is admitted", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1, maxWaitMs: 5_000 });
-  const lost = queue.commit(unit("lost"));
+  const { writer, queue } = queueOnHeldWriter({ clock, retryMs: 1, maxWaitMs: 5_000 });
+  const lost = queue.commit(entryUnit("lost"));
   await nextTurn();
   clock.advance(5_000);
   writer.probeFailure = away;
@@ -120,7 +50,7 @@ test("units expire during an outage; probes detect its end, then one trial per s
   expect([queue.admits(), queue.admits()]).toEqual([true, false]);
   clock.advance(1_000);
   expect([queue.admits(), queue.admits()]).toEqual([true, false]);
-  const trial = queue.commit(unit("trial"));
+  const trial = queue.commit(entryUnit("trial"));
   await nextTurn();
   await writer.finish();
   await trial;
@@ -129,13 +59,13 @@ test("units expire during an outage; probes detect its end, then one trial per s
 
 test("a failed trial closes the queue again, whatever the reason", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1 });
+  const { writer, queue } = queueOnHeldWriter({ clock, retryMs: 1 });
   writer.probeFailure = away;
   expect(await queue.takesWrites()).toBe(false);
   writer.probeFailure = undefined;
   while (!queue.admits()) await nextTurn();
   writer.probeFailure = away;
-  const trial = queue.commit(unit("trial"));
+  const trial = queue.commit(entryUnit("trial"));
   await nextTurn();
   void writer.finish([{ index: 0, error: new Error("the trigger failed") }]);
   await expect(trial).rejects.toThrow("the trigger failed");
@@ -145,10 +75,10 @@ test("a failed trial closes the queue again, whatever the reason", async () => {
 });
 
 test("eight refused units in a row are an outage, unless their errors are known", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
+  const { writer, queue } = queueOnHeldWriter({ retryMs: 1 });
   writer.probeFailure = away;
   const refuse = async (error: Error): Promise<void> => {
-    const refused = queue.commit(unit("refused"));
+    const refused = queue.commit(entryUnit("refused"));
     await nextTurn();
     void writer.finish([{ index: 0, error }]);
     await expect(refused).rejects.toThrow(error.message);
@@ -165,7 +95,7 @@ test("eight refused units in a row are an outage, unless their errors are known"
 
 test("takesWrites probes at most once a second, and a failed probe closes the queue", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1 });
+  const { writer, queue } = queueOnHeldWriter({ clock, retryMs: 1 });
   expect(await Promise.all([queue.takesWrites(), queue.takesWrites()])).toEqual([true, true]);
   clock.advance(999);
   expect(await queue.takesWrites()).toBe(true);
@@ -180,8 +110,13 @@ test("takesWrites probes at most once a second, and a failed probe closes the qu
 test("an outage is logged once with its cause, and once when it ends", async () => {
   const lines: string[] = [];
   const note = (_fields: object, message: string): void => void lines.push(message);
-  const { writer, queue } = build({ retryMs: 1, logger: { info: note, warn: note, error: note } });
-  const commits = Array.from({ length: 50 }, (_, ordinal) => queue.commit(unit(`unit-${ordinal}`)));
+  const { writer, queue } = queueOnHeldWriter({
+    retryMs: 1,
+    logger: { info: note, warn: note, error: note },
+  });
+  const commits = Array.from({ length: 50 }, (_, ordinal) =>
+    queue.commit(entryUnit(`unit-${ordinal}`)),
+  );
   for (let count = 1; count < 6; count += 1) {
     await writer.sent(count);
     void writer.fail(away);
@@ -197,8 +132,8 @@ test("an outage is logged once with its cause, and once when it ends", async () 
 });
 
 test("a suspended queue rejects every flush until the units in progress are settled", async () => {
-  const { writer, queue } = build();
-  const first = queue.commit(unit("first"));
+  const { writer, queue } = queueOnHeldWriter();
+  const first = queue.commit(entryUnit("first"));
   await writer.sent(1);
   const flushed = queue.flush();
   queue.suspend("no answer");

@@ -1,68 +1,14 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { systemClock } from "../kernel/clock.ts";
-import {
-  type CommitUnit,
-  createUnitPacker,
-  type InsertStatement,
-  type PackedUnit,
-} from "./commit-queue.ts";
-import {
-  type BatchWriter,
-  GroupCommitQueue,
-  type GroupCommitOptions,
-  type UnitFailure,
-} from "./group-commit-queue.ts";
+import { entryUnit, nextTurn, queueOnHeldWriter } from "../../../test/support/held-writer.ts";
+import type { GroupCommitQueue } from "./group-commit-queue.ts";
 import { StorageUnavailableError } from "./storage-error.ts";
 
-const statement: InsertStatement = { name: "entry", table: "entries", columns: ["id"] };
-const unit = (id: string): CommitUnit => ({ inserts: [{ statement, values: [id] }], adds: [] });
-
-/** A writer whose batches end when the test says so. */
-class HeldWriter implements BatchWriter {
-  readonly batches: string[][] = [];
-  ready: PromiseWithResolvers<void> | undefined;
-  #current = Promise.withResolvers<readonly UnitFailure[]>();
-
-  whenReady(): Promise<void> | undefined {
-    return this.ready?.promise;
-  }
-
-  write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
-    this.batches.push(units.map((packed) => String((packed[2] as readonly unknown[])[0])));
-    this.#current = Promise.withResolvers();
-    return this.#current.promise;
-  }
-
-  probe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  async finish(failures: readonly UnitFailure[] = []): Promise<void> {
-    this.#current.resolve(failures);
-    await nextTurn();
-  }
-
-  async fail(error: Error): Promise<void> {
-    this.#current.reject(error);
-    await nextTurn();
-  }
-}
-
-/** Two turns of the event loop: the queue sends at the end of the first. */
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-
-function build(options: Partial<GroupCommitOptions> = {}) {
-  const writer = new HeldWriter();
-  const pack = createUnitPacker({ inserts: [statement], adds: [] });
-  return { writer, queue: new GroupCommitQueue({ pack, writer, clock: systemClock, ...options }) };
-}
-
 test("an idle queue writes the units of one turn at once; later units form the next batch", async () => {
-  const { writer, queue } = build();
-  const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
+  const { writer, queue } = queueOnHeldWriter();
+  const commits = [queue.commit(entryUnit("a")), queue.commit(entryUnit("b"))];
   await nextTurn();
-  commits.push(queue.commit(unit("c")), queue.commit(unit("d")));
+  commits.push(queue.commit(entryUnit("c")), queue.commit(entryUnit("d")));
   await nextTurn();
   expect(writer.batches).toEqual([["a", "b"]]);
   await writer.finish();
@@ -86,14 +32,14 @@ async function commitInTurns(
 ): Promise<Promise<void>[]> {
   const commits: Promise<void>[] = [];
   for (const id of ids) {
-    commits.push(queue.commit(unit(id), { moreMayFollow: true }));
+    commits.push(queue.commit(entryUnit(id), { moreMayFollow: true }));
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   return commits;
 }
 
 test("units of consecutive turns form one batch while others are expected, until a turn adds none", async () => {
-  const { writer, queue } = build({ clock: new FakeClock() });
+  const { writer, queue } = queueOnHeldWriter({ clock: new FakeClock() });
   const commits = await commitInTurns(queue, ["a", "b", "c"]);
   expect(writer.batches).toEqual([]);
   await nextTurn();
@@ -104,7 +50,7 @@ test("units of consecutive turns form one batch while others are expected, until
 
 test("units are delayed for others by at most a millisecond", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock });
+  const { writer, queue } = queueOnHeldWriter({ clock });
   const commits = await commitInTurns(queue, ["a", "b"]);
   clock.advance(1);
   commits.push(...(await commitInTurns(queue, ["c", "d"])));
@@ -117,8 +63,11 @@ test("units are delayed for others by at most a millisecond", async () => {
 });
 
 test("a unit without moreMayFollow sends the delayed units at once", async () => {
-  const { writer, queue } = build({ clock: new FakeClock() });
-  const commits = [queue.commit(unit("a"), { moreMayFollow: true }), queue.commit(unit("b"))];
+  const { writer, queue } = queueOnHeldWriter({ clock: new FakeClock() });
+  const commits = [
+    queue.commit(entryUnit("a"), { moreMayFollow: true }),
+    queue.commit(entryUnit("b")),
+  ];
   await new Promise<void>((resolve) => setImmediate(resolve));
   expect(writer.batches).toEqual([["a", "b"]]);
   await writer.finish();
@@ -126,8 +75,8 @@ test("a unit without moreMayFollow sends the delayed units at once", async () =>
 });
 
 test("a batch has a maximum size and keeps the order", async () => {
-  const { writer, queue } = build({ maxBatchUnits: 2 });
-  const commits = ["a", "b", "c", "d", "e"].map((id) => queue.commit(unit(id)));
+  const { writer, queue } = queueOnHeldWriter({ maxBatchUnits: 2 });
+  const commits = ["a", "b", "c", "d", "e"].map((id) => queue.commit(entryUnit(id)));
   for (let batch = 0; batch < 3; batch++) {
     await nextTurn();
     await writer.finish();
@@ -137,8 +86,8 @@ test("a batch has a maximum size and keeps the order", async () => {
 });
 
 test("only the failed units of a batch reject", async () => {
-  const { writer, queue } = build();
-  const outcomes = Promise.allSettled(["a", "b", "c"].map((id) => queue.commit(unit(id))));
+  const { writer, queue } = queueOnHeldWriter();
+  const outcomes = Promise.allSettled(["a", "b", "c"].map((id) => queue.commit(entryUnit(id))));
   await nextTurn();
   await writer.finish([{ index: 1, error: new Error("b is bad") }]);
   expect((await outcomes).map(({ status }) => status)).toEqual([
@@ -149,10 +98,10 @@ test("only the failed units of a batch reject", async () => {
 });
 
 test("a failing writer rejects only its batch", async () => {
-  const { writer, queue } = build();
-  const first = queue.commit(unit("a")).catch((error: unknown) => error);
+  const { writer, queue } = queueOnHeldWriter();
+  const first = queue.commit(entryUnit("a")).catch((error: unknown) => error);
   await nextTurn();
-  const second = queue.commit(unit("b"));
+  const second = queue.commit(entryUnit("b"));
   await writer.fail(new Error("broken"));
   expect(await first).toEqual(new Error("broken"));
   await writer.finish();
@@ -160,10 +109,10 @@ test("a failing writer rejects only its batch", async () => {
 });
 
 test("units that wait too long are refused, and units in progress are not", async () => {
-  const { writer, queue } = build({ maxWaitMs: 5 });
-  const sent = queue.commit(unit("sent"));
+  const { writer, queue } = queueOnHeldWriter({ maxWaitMs: 5 });
+  const sent = queue.commit(entryUnit("sent"));
   await nextTurn();
-  const waiting = queue.commit(unit("waiting")).catch((error: unknown) => error);
+  const waiting = queue.commit(entryUnit("waiting")).catch((error: unknown) => error);
   expect(await waiting).toBeInstanceOf(StorageUnavailableError);
   expect(queue.pendingCount).toBe(1);
   await writer.finish();
@@ -173,10 +122,10 @@ test("units that wait too long are refused, and units in progress are not", asyn
 
 test("units do not expire while the process itself is suspended", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, maxWaitMs: 5 });
-  const sent = queue.commit(unit("sent"));
+  const { writer, queue } = queueOnHeldWriter({ clock, maxWaitMs: 5 });
+  const sent = queue.commit(entryUnit("sent"));
   await nextTurn();
-  const waiting = queue.commit(unit("waiting"));
+  const waiting = queue.commit(entryUnit("waiting"));
   clock.standStill(8_000);
   expect([queue.stalled, queue.admits()]).toEqual([false, true]);
   await untilTimersOf(5);
@@ -190,9 +139,9 @@ test("units do not expire while the process itself is suspended", async () => {
 /** Resolves after the timers of so many milliseconds that were started before, by one of them. */
 async function untilTimersOf(maxWaitMs: number): Promise<void> {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, maxWaitMs });
+  const { writer, queue } = queueOnHeldWriter({ clock, maxWaitMs });
   writer.ready = Promise.withResolvers();
-  const late = queue.commit(unit("late"));
+  const late = queue.commit(entryUnit("late"));
   clock.advance(maxWaitMs);
   await expect(late).rejects.toBeInstanceOf(StorageUnavailableError);
   const { resolve } = writer.ready;
@@ -201,21 +150,21 @@ async function untilTimersOf(maxWaitMs: number): Promise<void> {
 }
 
 test("flush waits for units in progress, even after later units were refused", async () => {
-  const { writer, queue } = build({ maxWaitMs: 5 });
+  const { writer, queue } = queueOnHeldWriter({ maxWaitMs: 5 });
   let flushed = false;
-  const sent = queue.commit(unit("sent"));
+  const sent = queue.commit(entryUnit("sent"));
   await nextTurn();
   const flush = queue.flush().then(() => (flushed = true));
-  await queue.commit(unit("later")).catch(() => undefined);
+  await queue.commit(entryUnit("later")).catch(() => undefined);
   expect(flushed).toBe(false);
   await writer.finish();
   await Promise.all([sent, flush]);
 });
 
 test("no batch is sent until the writer is ready", async () => {
-  const { writer, queue } = build();
+  const { writer, queue } = queueOnHeldWriter();
   writer.ready = Promise.withResolvers();
-  const commit = queue.commit(unit("a"));
+  const commit = queue.commit(entryUnit("a"));
   await nextTurn();
   expect(writer.batches).toEqual([]);
   const { resolve } = writer.ready;
@@ -227,9 +176,9 @@ test("no batch is sent until the writer is ready", async () => {
 });
 
 test("a full queue refuses units at once", async () => {
-  const { writer, queue } = build({ maxPendingUnits: 2 });
-  const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
-  expect(await queue.commit(unit("c")).catch((error: unknown) => error)).toBeInstanceOf(
+  const { writer, queue } = queueOnHeldWriter({ maxPendingUnits: 2 });
+  const commits = [queue.commit(entryUnit("a")), queue.commit(entryUnit("b"))];
+  expect(await queue.commit(entryUnit("c")).catch((error: unknown) => error)).toBeInstanceOf(
     StorageUnavailableError,
   );
   await nextTurn();
@@ -238,10 +187,10 @@ test("a full queue refuses units at once", async () => {
 });
 
 test("a closed queue settles its units and refuses new ones", async () => {
-  const { writer, queue } = build();
-  const commit = queue.commit(unit("a"));
+  const { writer, queue } = queueOnHeldWriter();
+  const commit = queue.commit(entryUnit("a"));
   const closed = queue.close();
-  expect(await queue.commit(unit("b")).catch((error: unknown) => error)).toBeInstanceOf(
+  expect(await queue.commit(entryUnit("b")).catch((error: unknown) => error)).toBeInstanceOf(
     StorageUnavailableError,
   );
   await nextTurn();
@@ -251,9 +200,9 @@ test("a closed queue settles its units and refuses new ones", async () => {
 
 test("a queue is stalled while its oldest unit waits too long", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock, stalledAfterMs: 1_000 });
+  const { writer, queue } = queueOnHeldWriter({ clock, stalledAfterMs: 1_000 });
   expect(queue.stalled).toBe(false);
-  const commit = queue.commit(unit("a"));
+  const commit = queue.commit(entryUnit("a"));
   await nextTurn();
   clock.advance(1_000);
   expect(queue.stalled).toBe(false);
@@ -266,8 +215,8 @@ test("a queue is stalled while its oldest unit waits too long", async () => {
 
 test("a commit of four seconds does not close the queue, one beyond the commit timeout does", async () => {
   const clock = new FakeClock();
-  const { writer, queue } = build({ clock });
-  const commit = queue.commit(unit("a"));
+  const { writer, queue } = queueOnHeldWriter({ clock });
+  const commit = queue.commit(entryUnit("a"));
   await nextTurn();
   clock.advance(4_000);
   expect([queue.stalled, queue.admits()]).toEqual([false, true]);
@@ -279,12 +228,12 @@ test("a commit of four seconds does not close the queue, one beyond the commit t
 });
 
 test("a unit that the database refuses for its content is not an outage", async () => {
-  const { writer, queue } = build();
-  const refused = queue.commit(unit("refused"));
+  const { writer, queue } = queueOnHeldWriter();
+  const refused = queue.commit(entryUnit("refused"));
   await nextTurn();
   void writer.finish([{ index: 0, error: new Error("not unique") }]);
   await expect(refused).rejects.toThrow("not unique");
-  const next = queue.commit(unit("next"));
+  const next = queue.commit(entryUnit("next"));
   expect(queue.stalled).toBe(false);
   await nextTurn();
   await writer.finish();

@@ -22,6 +22,7 @@ import { ledgerAdds, transferInsert } from "../../../src/billing/ledger/transfer
 import { generationInsert } from "../../../src/insights/generation-record.ts";
 import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
+import { plainLlmKey } from "../../support/plain-llm-key.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
 
@@ -69,11 +70,11 @@ export async function seedStorage(seed: Seed, url?: string): Promise<SeededStora
     await stores.workspaces.insert({ id, name: id, plan, createdAtMs: index + 1 });
   }
   for (const [index, { secret, ...key }] of (seed.llmKeys ?? []).entries()) {
-    await stores.llmKeys.insert({ ...plainLlmKey(index), ...key, hash: hasher.hash(secret) });
+    await stores.llmKeys.insert({ ...seedLlmKey(index), ...key, hash: hasher.hash(secret) });
   }
   for (const [index, { secret, ...key }] of (seed.managementKeys ?? []).entries()) {
     await stores.managementKeys.insert({
-      ...plainManagementKey(index),
+      ...seedManagementKey(index),
       ...key,
       hash: hasher.hash(secret),
     });
@@ -85,25 +86,16 @@ export async function seedStorage(seed: Seed, url?: string): Promise<SeededStora
   };
 }
 
-const plainLlmKey = (index: number): Omit<LlmKey, "workspaceId" | "hash"> => ({
-  id: `key_seed_${index}`,
-  name: `seed ${index}`,
-  label: `sk-svc-v1-seed...${index}`,
-  createdAtMs: index + 1,
-  updatedAtMs: null,
-  expiresAtMs: null,
-  disabled: false,
-  limitNanoUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  rateLimitPerMinute: null,
-  tokensPerMinute: null,
-  allowedModels: null,
-  allowedEndpoints: null,
-  creatorUserId: "usr_seed",
-});
+const seedLlmKey = (index: number): LlmKey =>
+  plainLlmKey({
+    id: `key_seed_${index}`,
+    name: `seed ${index}`,
+    label: `sk-svc-v1-seed...${index}`,
+    createdAtMs: index + 1,
+    creatorUserId: "usr_seed",
+  });
 
-const plainManagementKey = (index: number): Omit<ManagementKey, "workspaceId" | "hash"> => ({
+const seedManagementKey = (index: number): Omit<ManagementKey, "workspaceId" | "hash"> => ({
   id: `mgk_seed_${index}`,
   name: `seed ${index}`,
   description: null,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
-import type { RecordedRequest } from "../../support/upstream/recorded-request.ts";
-import { body, head, sse, type Script } from "../../support/upstream/steps.ts";
+import { talkingStream } from "../../support/talking-stream.ts";
 import { at } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
 import { createKey } from "./support/manage.ts";
@@ -10,45 +9,13 @@ import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 /**
- * What ten streams share: it bears their first 4,096 tokens, and not the 8,000 that each of them
- * says.
+ * The credits that ten streams share: enough for their first 4,096 tokens, and too few for the
+ * 8,000 that each of them has.
  */
 const sharedUsd = 0.08;
 const sharedNano = 80_000_000n;
 const streams = 10;
 const tokens = 8_000;
-
-const capIn = (request: RecordedRequest): number =>
-  Number(
-    at(request.json(), "max_tokens") ??
-      at(request.json(), "max_completion_tokens") ??
-      Number.POSITIVE_INFINITY,
-  );
-
-/** A stream of pieces of four characters, each counted as a token, as long as its cap allows. */
-function talking(request: RecordedRequest): Script {
-  const said = Math.min(tokens, capIn(request));
-  const chunk = (choice: object, more: object = {}): object => ({
-    id: "c",
-    object: "chat.completion.chunk",
-    created: 1,
-    model: "m",
-    choices: [{ index: 0, ...choice }],
-    ...more,
-  });
-  const piece = (count: number): string =>
-    count === 0
-      ? ""
-      : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`;
-  const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
-  return [
-    head(),
-    body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
-    sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })),
-    sse("[DONE]"),
-    { kind: "end" },
-  ];
-}
 
 /** The last reason that a chat stream tells. */
 const finishOf = (text: string): string | undefined =>
@@ -79,7 +46,7 @@ describe.skipIf(!hasRedis).each(payers)(
       const secret = await secretOf(nodes);
       const { upstream, gateways } = nodes;
       const gate = upstream.gate();
-      upstream.script((request) => [gate, ...talking(request)]);
+      upstream.script((request) => [gate, ...talkingStream(tokens)(request)]);
       const asking = Array.from({ length: streams }, async (_each, index) => {
         const asked = {
           model: "acme/large",

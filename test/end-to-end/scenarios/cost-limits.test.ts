@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { outputCapIn, talkingStream } from "../../support/talking-stream.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import type { RecordedRequest } from "../../support/upstream/recorded-request.ts";
-import { body, head, sse, type Script } from "../../support/upstream/steps.ts";
+import { head, type Script } from "../../support/upstream/steps.ts";
 import { at } from "./support/at.ts";
 import { readReply, type ChatReply } from "./support/chat-reply.ts";
 import { createKey } from "./support/create-key.ts";
@@ -27,16 +28,11 @@ const start = (creditsNanoUsd: bigint, options: SceneOptions = {}): Promise<Scen
     },
   });
 
-const capIn = (request: RecordedRequest): number =>
-  Number(
-    at(request.json(), "max_completion_tokens") ?? at(request.json(), "max_tokens") ?? Number.NaN,
-  );
-
 /** Uses all that its cap allows, and no more than `most`. */
 const upTo =
   (most: number) =>
   (request: RecordedRequest): Script => {
-    const used = Math.min(most, Number.isNaN(capIn(request)) ? most : capIn(request));
+    const used = Math.min(most, outputCapIn(request) ?? most);
     return chatAnswer(request, {
       finishReason: used === most ? "stop" : "length",
       usage: { prompt_tokens: 20, completion_tokens: used, total_tokens: 20 + used },
@@ -76,7 +72,7 @@ describe("a request cannot exceed its key's limit and its balance", () => {
     const reply = await ask({ max_tokens: 100_000 }, secret);
     expect(reply.status).toBe(200);
     const [request] = scene.acme.requests;
-    expect([Number(reply.cap), capIn(request as RecordedRequest)]).toEqual([
+    expect([Number(reply.cap), outputCapIn(request as RecordedRequest)]).toEqual([
       Number(reply.cap),
       Number(reply.cap),
     ]);
@@ -135,11 +131,11 @@ describe("a request cannot exceed its key's limit and its balance", () => {
   test("a request within an eighth of the balance is forwarded unchanged", async () => {
     scene = await start(10_000_000_000n);
     const reply = await ask({ max_tokens: 100_000 });
-    expect([reply.status, reply.cap, capIn(scene.acme.requests[0] as RecordedRequest)]).toEqual([
-      200,
-      null,
-      100_000,
-    ]);
+    expect([
+      reply.status,
+      reply.cap,
+      outputCapIn(scene.acme.requests[0] as RecordedRequest),
+    ]).toEqual([200, null, 100_000]);
   });
 
   test("with require_parameters, a request that needs a lower limit returns 402 and is not sent", async () => {
@@ -167,7 +163,7 @@ describe("a request cannot exceed its key's limit and its balance", () => {
     const reply = await ask({ max_tokens: 100_000 });
     expect(reply.status).toBe(200);
     const [first, second] = [scene.acme.requests[0], scene.backup.requests[0]].map((request) =>
-      capIn(request as RecordedRequest),
+      outputCapIn(request as RecordedRequest),
     );
     expect(second).toBe(Number(reply.cap));
     expect(Math.abs((first as number) / (second as number) - 2)).toBeLessThan(0.05);
@@ -230,35 +226,6 @@ const dear = {
   ],
 };
 
-/**
- * A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows.
- */
-const talking =
-  (tokens: number) =>
-  (request: RecordedRequest): Script => {
-    const said = Math.min(tokens, Number.isNaN(capIn(request)) ? tokens : capIn(request));
-    const chunk = (choice: object, more: object = {}): object => ({
-      id: "c",
-      object: "chat.completion.chunk",
-      created: 1,
-      model: "m",
-      choices: [{ index: 0, ...choice }],
-      ...more,
-    });
-    const piece = (count: number): string =>
-      count === 0
-        ? ""
-        : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`;
-    const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
-    return [
-      head(),
-      body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
-      sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })),
-      sse("[DONE]"),
-      { kind: "end" },
-    ];
-  };
-
 const finishOf = ({ events }: ChatReply): unknown =>
   events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
 
@@ -266,7 +233,7 @@ describe("an agent that always requests 128,000 tokens", () => {
   test("is served ten times in parallel with 5 USD left on a model of 75 USD per million", async () => {
     scene = await start(5_000_000_000n, { acme: dear });
     const gate = scene.acme.gate();
-    scene.acme.script((request) => [gate, ...talking(1_000)(request)]);
+    scene.acme.script((request) => [gate, ...talkingStream(1_000)(request)]);
     const asking = Array.from({ length: 10 }, () => ask({ max_tokens: 128_000, stream: true }));
     await scene.acme.waitForRequest(10);
     gate.open();
@@ -280,7 +247,7 @@ describe("an agent that always requests 128,000 tokens", () => {
   test("has streams ended with finish reason length when their holds cannot grow, within the balance", async () => {
     scene = await start(5_000_000_000n, { acme: dear });
     const gate = scene.acme.gate();
-    scene.acme.script((request) => [gate, ...talking(60_000)(request)]);
+    scene.acme.script((request) => [gate, ...talkingStream(60_000)(request)]);
     const asking = Array.from({ length: 10 }, () => ask({ max_tokens: 128_000, stream: true }));
     await scene.acme.waitForRequest(10);
     gate.open();

@@ -2,9 +2,15 @@ import { afterAll, afterEach, beforeAll } from "bun:test";
 import { createKey } from "../../scenarios/support/create-key.ts";
 import { expectSoundBooks } from "../../scenarios/support/expect-sound-books.ts";
 import type { Scene } from "../../scenarios/support/scene.ts";
-import { answer, cut, json, stall } from "../../../support/upstream/steps.ts";
-import { asking, errorTable, withKeyOf, wrongCredentials } from "../support/error-table.ts";
-import { inOrder, said, startSurfaceScene } from "../support/surface-scene.ts";
+import { answer, json } from "../../../support/upstream/steps.ts";
+import {
+  asking,
+  errorTable,
+  providerFailures,
+  withKeyOf,
+  wrongCredentials,
+} from "../support/error-table.ts";
+import { said, startSurfaceScene } from "../support/surface-scene.ts";
 
 const path = "/decisions";
 const yesOrNo = { type: "noul", instructions: "?" };
@@ -96,21 +102,6 @@ errorTable(
     [404, "model_unavailable", "not_found_error", "a chat model", ask({ model: "acme/large" })],
     [404, "model_unavailable", "not_found_error", "a decision model in chat", atChat],
     [429, "rate_limit_exceeded", "rate_limit_error", "the 61st request of a minute", sixtyFirst],
-    [
-      429,
-      "rate_limit_exceeded",
-      "rate_limit_error",
-      "the provider's own 429",
-      whenAcme(json({ message: "slow down" }, { status: 429 })),
-    ],
-    [
-      502,
-      "upstream_error",
-      "upstream_error",
-      "the provider's 500",
-      whenAcme(json({}, { status: 500 })),
-    ],
-    [502, "upstream_error", "upstream_error", "a connection that is cut", whenAcme([cut()])],
     [502, "upstream_error", "upstream_error", "an answer that is none", whenAcme(answer("<html>"))],
     [
       502,
@@ -129,26 +120,6 @@ errorTable(
         return ask({}, { "x-service-provider": "backup" })();
       },
     ],
-    [
-      502,
-      "upstream_401",
-      "upstream_error",
-      "the provider's 401",
-      whenAcme(json({}, { status: 401 })),
-    ],
-    [
-      502,
-      "upstream_exhausted",
-      "upstream_error",
-      "both providers fail",
-      whenAcme(json({}, { status: 500 }), inOrder.headers),
-    ],
-    [
-      504,
-      "upstream_timeout",
-      "upstream_timeout",
-      "a provider that says nothing",
-      whenAcme([stall()]),
-    ],
+    ...providerFailures(whenAcme),
   ],
 );

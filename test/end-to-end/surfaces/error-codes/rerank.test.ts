@@ -1,16 +1,17 @@
 import { afterAll, afterEach, beforeAll } from "bun:test";
 import { expectSoundBooks } from "../../scenarios/support/expect-sound-books.ts";
 import type { Scene } from "../../scenarios/support/scene.ts";
-import { answer, cut, json, stall } from "../../../support/upstream/steps.ts";
+import { answer, json } from "../../../support/upstream/steps.ts";
 import {
   aboveTheWindow,
   asking,
   errorTable,
+  providerFailures,
   withKeyOf,
   withoutCredits,
   wrongCredentials,
 } from "../support/error-table.ts";
-import { inOrder, startSurfaceScene } from "../support/surface-scene.ts";
+import { startSurfaceScene } from "../support/surface-scene.ts";
 
 const path = "/rerank";
 const body = { model: "acme/rerank", query: "q", documents: ["one", "two"] };
@@ -111,21 +112,6 @@ errorTable(
       "above the plan's window",
       () => aboveTheWindow({ path, body }),
     ],
-    [
-      429,
-      "rate_limit_exceeded",
-      "rate_limit_error",
-      "the provider's own 429",
-      whenAcme(json({ message: "slow down" }, { status: 429 })),
-    ],
-    [
-      502,
-      "upstream_error",
-      "upstream_error",
-      "the provider's 500",
-      whenAcme(json({}, { status: 500 })),
-    ],
-    [502, "upstream_error", "upstream_error", "a connection that is cut", whenAcme([cut()])],
     [502, "upstream_error", "upstream_error", "an answer that is none", whenAcme(answer("<html>"))],
     [
       502,
@@ -134,26 +120,6 @@ errorTable(
       "an answer that lacks one",
       whenAcme(json({ results: [{ index: 0, relevance_score: 1 }] })),
     ],
-    [
-      502,
-      "upstream_401",
-      "upstream_error",
-      "the provider's 401",
-      whenAcme(json({}, { status: 401 })),
-    ],
-    [
-      502,
-      "upstream_exhausted",
-      "upstream_error",
-      "both providers fail",
-      whenAcme(json({}, { status: 500 }), inOrder.headers),
-    ],
-    [
-      504,
-      "upstream_timeout",
-      "upstream_timeout",
-      "a provider that says nothing",
-      whenAcme([stall()]),
-    ],
+    ...providerFailures(whenAcme),
   ],
 );

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { testLlmKey, testManagementKey, type TestGateway } from "../../../support/gateway.ts";
-import { json, type Script } from "../../../support/upstream/steps.ts";
+import { cut, json, stall, type Script } from "../../../support/upstream/steps.ts";
 import { createKey } from "../../scenarios/support/create-key.ts";
 import type { Scene } from "../../scenarios/support/scene.ts";
-import { startSurfaceScene, type SurfaceSceneOptions } from "./surface-scene.ts";
+import { inOrder, startSurfaceScene, type SurfaceSceneOptions } from "./surface-scene.ts";
 
 /**
  * One way to an error: status, code and `metadata.type` of the answer, how it is reached in words,
@@ -128,6 +128,45 @@ export const withKeyOf = (
   createKey(gateway, fields).then((key) =>
     gateway.post(path, body, { headers: { authorization: `Bearer ${key}` } }),
   );
+
+/** Rows for the failures of a provider that every surface reports alike. */
+export const providerFailures = (
+  whenAcme: ReturnType<typeof asking>["whenAcme"],
+): readonly ErrorRow[] => {
+  const upstreamError = [502, "upstream_error", "upstream_error"] as const;
+  return [
+    [
+      429,
+      "rate_limit_exceeded",
+      "rate_limit_error",
+      "the provider's own 429",
+      whenAcme(json({ message: "slow down" }, { status: 429 })),
+    ],
+    [...upstreamError, "the provider's 500", whenAcme(json({}, { status: 500 }))],
+    [...upstreamError, "a connection that is cut", whenAcme([cut()])],
+    [
+      502,
+      "upstream_401",
+      "upstream_error",
+      "the provider's 401",
+      whenAcme(json({}, { status: 401 })),
+    ],
+    [
+      502,
+      "upstream_exhausted",
+      "upstream_error",
+      "both providers fail",
+      whenAcme(json({}, { status: 500 }), inOrder.headers),
+    ],
+    [
+      504,
+      "upstream_timeout",
+      "upstream_timeout",
+      "a provider that says nothing",
+      whenAcme([stall()]),
+    ],
+  ];
+};
 
 /** What every surface answers to credentials that are none of its own. */
 export const wrongCredentials = (
