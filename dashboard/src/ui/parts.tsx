@@ -229,20 +229,52 @@ export function Loaded<Data>({
   return <Skeleton height={height} />;
 }
 
-/** What a list is that is read page by page: loading, failed, or its rows so far. */
+/** A query of a list that is read page by page. */
+interface PagesQuery {
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage: () => unknown;
+}
+
+/** The button that reads the next page of a list, with a note; nothing at the end of the list. */
+export function NextPage({
+  query,
+  label = "Show older",
+  note = "There is more.",
+}: {
+  query: PagesQuery;
+  label?: string;
+  note?: string;
+}) {
+  if (!query.hasNextPage) return null;
+  return (
+    <Empty
+      action={
+        <Button
+          look="plain"
+          disabled={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
+          {label}
+        </Button>
+      }
+    >
+      {note}
+    </Empty>
+  );
+}
+
+/** A list that is read page by page: loading, failed, or its rows so far. */
 export function LoadedPages<Row>({
   query,
   height,
   children,
 }: {
-  query: {
+  query: PagesQuery & {
     data: { pages: readonly { data: readonly Row[] }[] } | undefined;
     error: unknown;
     dataUpdatedAt: number;
     refetch: () => unknown;
-    hasNextPage: boolean;
-    isFetchingNextPage: boolean;
-    fetchNextPage: () => unknown;
   };
   height: number;
   children: (rows: readonly Row[]) => ReactNode;
@@ -253,21 +285,7 @@ export function LoadedPages<Row>({
       {(shown) => (
         <>
           {children(shown)}
-          {query.hasNextPage ? (
-            <Empty
-              action={
-                <Button
-                  look="plain"
-                  disabled={query.isFetchingNextPage}
-                  onClick={() => void query.fetchNextPage()}
-                >
-                  Show more
-                </Button>
-              }
-            >
-              {shown.length} so far.
-            </Empty>
-          ) : null}
+          <NextPage query={query} label="Show more" note={`${shown.length} so far.`} />
         </>
       )}
     </Loaded>

@@ -5,16 +5,17 @@ import { PageHead } from "../../ui/page.tsx";
 import { download } from "../../lib/download.ts";
 import {
   Actions,
+  Awaiting,
   Button,
   Card,
   Empty,
-  Loaded,
-  Problem,
-  Status,
   Facts,
-  Awaiting,
+  Loaded,
+  NextPage,
+  Problem,
   Stale,
   Moment,
+  Status,
 } from "../../ui/parts.tsx";
 import {
   csvPath,
@@ -263,21 +264,7 @@ export function ActivityPage() {
             )
           }
         </Loaded>
-        {query.hasNextPage ? (
-          <Empty
-            action={
-              <Button
-                look="plain"
-                disabled={query.isFetchingNextPage}
-                onClick={() => void query.fetchNextPage()}
-              >
-                Show older
-              </Button>
-            }
-          >
-            {" "}
-          </Empty>
-        ) : null}
+        <NextPage query={query} />
       </Card>
       <GenerationDrawer id={id} onClose={() => filter({ id: undefined })} onStep={step} />
     </>

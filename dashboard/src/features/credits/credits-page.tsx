@@ -6,20 +6,20 @@ import { ApiError } from "../../lib/api.ts";
 import { count, shortDay, usd } from "../../lib/format.ts";
 import {
   Awaiting,
-  Button,
   Card,
+  Code,
   Empty,
+  Facts,
   Field,
   Input,
   Loaded,
   LoadedPages,
+  NextPage,
   Problem,
   Skeleton,
   Stat,
   Stats,
   Status,
-  Code,
-  Facts,
   Moment,
 } from "../../ui/parts.tsx";
 import { Check, Form } from "../../ui/form.tsx";
@@ -182,17 +182,7 @@ function Statement() {
           ]}
         />
       )}
-      {statement.hasNextPage ? (
-        <Empty
-          action={
-            <Button look="plain" onClick={() => void statement.fetchNextPage()}>
-              Show older
-            </Button>
-          }
-        >
-          There is more.
-        </Empty>
-      ) : null}
+      <NextPage query={statement} />
     </Card>
   );
 }

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Button, Card, Empty, Loaded } from "../../ui/parts.tsx";
+import { Button, Card, Empty, Loaded, NextPage } from "../../ui/parts.tsx";
 import type { ActivityFilters } from "../activity/api.ts";
 import { type Change, Filters } from "../activity/filters.tsx";
 import { GenerationDrawer } from "../activity/generation-drawer.tsx";
@@ -57,21 +57,7 @@ export function Requests() {
             )
           }
         </Loaded>
-        {query.hasNextPage ? (
-          <Empty
-            action={
-              <Button
-                look="plain"
-                disabled={query.isFetchingNextPage}
-                onClick={() => void query.fetchNextPage()}
-              >
-                Show older
-              </Button>
-            }
-          >
-            {" "}
-          </Empty>
-        ) : null}
+        <NextPage query={query} />
       </Card>
       <GenerationDrawer
         id={id}

@@ -7,6 +7,7 @@ import {
   Empty,
   Field,
   Input,
+  NextPage,
   Problem,
   Select,
   Skeleton,
@@ -157,17 +158,7 @@ export function AuditLog() {
           ]}
         />
       )}
-      {log.hasNextPage ? (
-        <Empty
-          action={
-            <Button look="plain" onClick={() => void log.fetchNextPage()}>
-              Show older
-            </Button>
-          }
-        >
-          There is more.
-        </Empty>
-      ) : null}
+      <NextPage query={log} />
     </Card>
   );
 }
