@@ -98,10 +98,10 @@ const smallerOf = (one: bigint, other: bigint): bigint => (one < other ? one : o
 
 /**
  * Returns the amount to hold for a request, or undefined where too little is free. The function
- * `borne` in `ledger-script.ts` is the same rule for several gateways.
- * @example borneOf({ freeNano: 800n, ceilingNano: 100n, tight }) // 100n: an eighth of what is free
+ * `amountToHold` in `ledger-script.ts` is the same rule for several gateways.
+ * @example amountToHold({ freeNano: 800n, ceilingNano: 100n, tight }) // 100n, an eighth of it
  */
-export function borneOf({
+export function amountToHold({
   freeNano,
   ceilingNano,
   tight,

@@ -34,7 +34,7 @@ export interface LedgerPort extends Purse {
    */
   untilNoHoldIsOpen(): Promise<void>;
   /**
-   * Takes the hold that `borneOf` (`hold-rule.ts`) allows, or refuses the request. One process
+   * Takes the hold that `amountToHold` (`hold-rule.ts`) allows, or refuses the request. One process
    * returns the outcome itself and no promise: every request takes a hold, and a promise costs time
    * (decision 0038).
    */

@@ -13,7 +13,7 @@ import {
   lapsedOf,
   type WorkspaceAccount,
 } from "./account-book.ts";
-import { borneOf, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
+import { amountToHold, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
 import type { CreditRequest, LedgerPort, Purse, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
 import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
@@ -156,19 +156,19 @@ export class Ledger implements LedgerPort {
     if (ceilingNano > 0n) {
       const bound = this.boundOf(account, keys, use);
       freeNano = bound.freeNano;
-      const borne = borneOf({ freeNano, ceilingNano, tight: request.tight });
-      if (borne === undefined) return { ok: false, ...bound, balanceNano };
-      heldNano = borne;
+      const allowedNano = amountToHold({ freeNano, ceilingNano, tight: request.tight });
+      if (allowedNano === undefined) return { ok: false, ...bound, balanceNano };
+      heldNano = allowedNano;
     }
     const byokBound = byokNano > 0n ? this.byokBoundOf(keys) : undefined;
     if (byokBound !== undefined) {
-      const borne = borneOf({
+      const allowedNano = amountToHold({
         freeNano: byokBound.freeNano,
         ceilingNano: byokNano,
         tight: request.byokTight,
       });
-      if (borne === undefined) return { ok: false, ...byokBound, balanceNano };
-      byokHeldNano = borne;
+      if (allowedNano === undefined) return { ok: false, ...byokBound, balanceNano };
+      byokHeldNano = allowedNano;
     }
     const hold: Hold = {
       ...use,
@@ -213,9 +213,9 @@ export class Ledger implements LedgerPort {
     const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
     // Holds of other requests are reserved for those. Beyond its own hold, a charge may only use
     // the free amount of the balance and the limits.
-    const bearable = this.boundOf(account, hold.keys, use).freeNano;
+    const mostNano = this.boundOf(account, hold.keys, use).freeNano;
     const chargedNano =
-      request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
+      request.amountNano < mostNano ? request.amountNano : mostNano < 0n ? 0n : mostNano;
     const posted: PostedCharge = {
       chargedNano,
       uncollectedNano: request.amountNano - chargedNano,

@@ -54,9 +54,9 @@ export async function execute(
       if (!mayGoOn(execution)) break;
     }
     if (execution.consumed !== undefined) throw await chargedFailure(execution, execution.consumed);
-    const [unsayable] = execution.unsayable;
-    throw execution.failed.length === 0 && unsayable !== undefined
-      ? unsayable
+    const [reason] = execution.notCalled;
+    throw execution.failed.length === 0 && reason !== undefined
+      ? reason
       : errorOfExecution(execution);
   } catch (error) {
     reportFailure(execution, error);
@@ -213,7 +213,7 @@ async function attemptOne(
   let whole: Whole;
   let status = 200;
   if (adapter.pieces !== undefined) {
-    const joined = await askInPieces(deps, {
+    const joined = await sendInPieces(deps, {
       call,
       candidate,
       pieces: adapter.pieces,
@@ -457,7 +457,7 @@ class ExchangeBundle implements Abortable, ExchangeTie {
  * Sends a request to a candidate in pieces, some of them in parallel. The first failure fails the
  * whole attempt and aborts the remaining pieces.
  */
-async function askInPieces(
+async function sendInPieces(
   deps: InferenceDependencies,
   {
     pieces,
@@ -470,16 +470,16 @@ async function askInPieces(
   let failure: AttemptFailure | undefined;
   let accepted = false;
   let status = 200;
-  const askOne = async (adapter: Adapter): Promise<Whole> => {
+  const sendPiece = async (adapter: Adapter): Promise<Whole> => {
     const sent = await sendTo(deps, { ...asked, adapter, abortScope: bundle });
     if (!sent.ok) return sent;
     accepted = true;
     status = sent.response.status;
     return readWhole(sent.response, adapter);
   };
-  const askOnward = async (): Promise<void> => {
+  const sendRemaining = async (): Promise<void> => {
     for (const adapter of waiting) {
-      const whole = await askOne(adapter);
+      const whole = await sendPiece(adapter);
       if (failure !== undefined) return;
       if (whole.ok) continue;
       failure = whole.failure;
@@ -488,7 +488,7 @@ async function askInPieces(
     }
   };
   await Promise.all(
-    Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, askOnward),
+    Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, sendRemaining),
   );
   return failure === undefined
     ? { ok: true, accepted, answer: pieces.join(), status }

@@ -94,9 +94,10 @@ export interface Execution {
   /** Candidates that were not called because their providers have no retry budget left. */
   heldBack: LeftOut[];
   /**
-   * The errors of candidates that were not called because their dialect cannot express the request.
+   * Why candidates were not called: their dialect cannot express the request, the caller cannot
+   * afford them, or nothing is left of the quota of their key.
    */
-  unsayable: GatewayError[];
+  notCalled: GatewayError[];
   balanceAtAdmissionNano: bigint | undefined;
   /**
    * The largest context window, in tokens, that the prompt overflowed; undefined while no provider
@@ -224,7 +225,7 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
     ...plan,
     failed: [],
     heldBack: [],
-    unsayable: [],
+    notCalled: [],
     abortScope: new AbortScope(call.signalOf, { aborts: deps.disconnect === "abort" }),
     balanceAtAdmissionNano: undefined,
     overflownTokens: undefined,
@@ -260,16 +261,16 @@ export interface Told {
  * expensive, which is noted in the execution.
  */
 export function adapterFor(execution: Execution, candidate: Candidate): Told | undefined {
-  const { call, losesNothing, unsayable } = execution;
+  const { call, losesNothing, notCalled } = execution;
   try {
     const outputCap = outputCapFor(execution, candidate);
     const { model, route } = candidate;
     const adapter = call.adapt(outputCap === undefined ? candidate : { model, route, outputCap });
     if (!losesNothing || adapter.losses.length === 0) return { adapter, outputCap };
-    unsayable.push(wouldLose(candidate, adapter.losses));
+    notCalled.push(wouldLose(candidate, adapter.losses));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    unsayable.push(error);
+    notCalled.push(error);
   }
   return undefined;
 }
@@ -278,7 +279,7 @@ function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError 
   const fields = [...new Set(losses.map(({ field }) => field))];
   const message =
     "No provider takes every parameter of this request, as provider.require_parameters asks; " +
-    `${route.provider.name} would not hear: ${fields.slice(0, 10).join(", ")}.`;
+    `${route.provider.name} does not support: ${fields.slice(0, 10).join(", ")}.`;
   return new GatewayError("no_upstream", message, {
     param: fields[0] ?? "model",
     metadata: {

@@ -199,7 +199,7 @@ function runsOfModels<T extends Pick<Candidate, "model">>(candidates: readonly T
  * avoids.
  */
 export function takeKey(execution: Execution, candidate: Candidate): Candidate | undefined {
-  const { deps, call, failed, inputTokens, unsayable } = execution;
+  const { deps, call, failed, inputTokens, notCalled } = execution;
   const { credential, route, model } = candidate;
   if (credential === undefined) return candidate;
   const isHopeless = failed.some(
@@ -219,7 +219,7 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
     return deps.openedRoutes.open(candidate);
   }
   const message = `Nothing is left of the quota of the provider key for ${route.provider.name}.`;
-  unsayable.push(new GatewayError("no_upstream", message, { param: "model" }));
+  notCalled.push(new GatewayError("no_upstream", message, { param: "model" }));
   return undefined;
 }
 

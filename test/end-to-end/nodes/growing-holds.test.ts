@@ -70,7 +70,7 @@ describe.skipIf(!hasRedis).each(payers)(
       );
       const finishes = replies.map(({ text }) => finishOf(text));
       expect(finishes.filter((finish) => finish !== "stop" && finish !== "length")).toEqual([]);
-      // Not all of them can be borne to their end.
+      // There are too few credits for all of them to end.
       expect(finishes).toContain("length");
       for (const { text } of replies) expect(text).toEndWith("data: [DONE]\n\n");
 

@@ -208,7 +208,7 @@ local function bound(keys, hour, byokOnly, budgets)
   end
   return free, others, reason
 end
-local function borne(free, ceiling, begin, least, share)
+local function amountToHold(free, ceiling, begin, least, share)
   if ceiling * 8 <= free then return ceiling end
   if free <= 0 or free < least then return nil end
   if share == '1' then begin = math.max(begin, math.floor(free / 8)) end

@@ -44,13 +44,13 @@ local function decide()
   if ceiling > 0 then
     local others, reason
     free, others, reason = bound(keys, hour, false, budgets)
-    held = borne(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
+    held = amountToHold(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
     if not held then return reason, text(free) .. '|' .. text(others) end
   end
   if byok > 0 then
     local left, others, reason = bound(keys, hour, true)
     if left then
-      byokHeld, byokFree = borne(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
+      byokHeld, byokFree = amountToHold(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
       if not byokHeld then return reason, text(left) .. '|' .. text(others) end
     end
   end

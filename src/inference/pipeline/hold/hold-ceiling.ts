@@ -75,16 +75,16 @@ const rareOutputParts = ["outputAudioTokens", "outputImageTokens"] as const;
  * Returns the highest token price of one side, input or output. Parts without a price of their own
  * cost what the others do.
  */
-function dearestPrice(
+function highestPrice(
   vector: PriceVector,
   { part, rare, expected }: { part: UsagePart; rare: readonly UsagePart[]; expected: ExpectedUse },
 ): PicoUsd {
-  let dearest = unitPrice(vector, part);
+  let highest = unitPrice(vector, part);
   for (const each of rare) {
     const price = vector[each];
-    if (price !== undefined && price > dearest && expected.mayUse?.(each) === true) dearest = price;
+    if (price !== undefined && price > highest && expected.mayUse?.(each) === true) highest = price;
   }
-  return dearest;
+  return highest;
 }
 
 /**
@@ -95,9 +95,9 @@ function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCost
   const { price } = route;
   if (price === undefined || isFreeRoute(model, route)) return noCosts;
   const vector = effectivePrice(price, expected.inputTokens);
-  const textPrice = dearestPrice(vector, { part: "outputTokens", rare: rareOutputParts, expected });
+  const textPrice = highestPrice(vector, { part: "outputTokens", rare: rareOutputParts, expected });
   const thoughtPrice = vector.reasoningTokens ?? 0n;
-  const inputPrice = dearestPrice(vector, { part: "inputTokens", rare: rareInputParts, expected });
+  const inputPrice = highestPrice(vector, { part: "inputTokens", rare: rareInputParts, expected });
   return {
     fixed: (vector.request ?? 0n) + BigInt(expected.inputTokens) * inputPrice,
     perToken: (thoughtPrice > textPrice ? thoughtPrice : textPrice) * BigInt(expected.choices),

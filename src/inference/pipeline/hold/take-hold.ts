@@ -89,36 +89,36 @@ function expectedUse({
 export function takeHold(
   execution: Execution,
   step = 0,
-  before?: Refused,
+  previous?: Refused,
 ): Promise<void> | undefined {
   const { deps, call, candidates } = execution;
   const { key, parent, workspace } = call.caller;
   const [first] = candidates;
-  const bears = fallbackPolicies[step];
-  if (before !== undefined && (first === undefined || bears === undefined || !bears(first)))
-    return refuse(execution, before);
-  const borne = bears === undefined ? candidates : candidates.filter(bears);
+  const mayServe = fallbackPolicies[step];
+  if (previous !== undefined && (first === undefined || mayServe === undefined || !mayServe(first)))
+    return refuse(execution, previous);
+  const affordable = mayServe === undefined ? candidates : candidates.filter(mayServe);
   const expected = expectedUse(execution);
   const grows =
     call.requirements.stream &&
     expected.isUncut !== true &&
-    !borne.some((candidate) => hidesThoughts(candidate, call.requirements));
-  const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
-  const byokNano = holdCeiling(borne, expected, isOnOwnKey);
+    !affordable.some((candidate) => hidesThoughts(candidate, call.requirements));
+  const ceilingNano = call.unbilled ? 0n : holdCeiling(affordable, expected);
+  const byokNano = holdCeiling(affordable, expected, isOnOwnKey);
   const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {
     if (!outcome.ok) {
       const refused = { ...outcome, expected };
-      const others = outcome.budget === undefined ? [] : beside(outcome.budget, borne);
+      const others = outcome.budget === undefined ? [] : notCountedBy(outcome.budget, affordable);
       if (others.length > 0) {
         execution.candidates = others;
-        return takeHold(execution, step, before);
+        return takeHold(execution, step, previous);
       }
       return outcome.reason === "exists"
         ? refuse(execution, refused)
         : takeHold(execution, step + 1, refused);
     }
     if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
-    execution.candidates = borne;
+    execution.candidates = affordable;
     execution.allowance = allowanceOf(outcome, { ceilingNano, byokNano, grows });
     return undefined;
   };
@@ -127,11 +127,11 @@ export function takeHold(
     workspaceId: workspace.id,
     ceilingNano,
     byokNano,
-    tight: () => tightHold(borne, { expected, grows, counts: isPaid }),
-    byokTight: () => tightHold(borne, { expected, grows: false, counts: isOnOwnKey }),
+    tight: () => tightHold(affordable, { expected, grows, counts: isPaid }),
+    byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
     ...spendingKeyOf(key),
     parent: parent && spendingKeyOf(parent),
-    tags: () => tagsOf(call, borne.filter(isPaid)),
+    tags: () => tagsOf(call, affordable.filter(isPaid)),
     admission: call.admission,
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
@@ -158,7 +158,7 @@ export function tagsOf(
  * Returns the candidates that a model's or provider's budget does not count; none where it counts
  * all of them.
  */
-function beside(
+function notCountedBy(
   { scope, subject }: Budget,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
@@ -219,7 +219,8 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
  * that.
  */
 function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
-  if (refused.reason === "exists" || refused.reason === "away") throw heldElsewhere(refused.reason);
+  if (refused.reason === "exists" || refused.reason === "away")
+    throw holdUnavailable(refused.reason);
   const error = unaffordable(candidates, { ...refused, reason: refused.reason });
   if (refused.reason !== "insufficient_balance" || deps.holdsBonus === undefined) throw error;
   return deps.holdsBonus(call.caller.workspace.id).then((isHeld) => {
@@ -239,7 +240,7 @@ const bonusRefusal = (): GatewayError =>
     { metadata: { reason: "signup_bonus_pending" } },
   );
 
-const heldElsewhere = (reason: "exists" | "away"): GatewayError =>
+const holdUnavailable = (reason: "exists" | "away"): GatewayError =>
   new GatewayError(
     "service_unavailable",
     reason === "away"
@@ -303,8 +304,9 @@ function unaffordable(
     0,
     ...counted.map((candidate) => affordedBy(availableNano, candidate, expected).tokens),
   );
-  const { way, ...told } = shortages[reason];
-  const name = budget === undefined ? told.name : `the ${budget.period} budget "${budget.name}"`;
+  const { way, ...shortage } = shortages[reason];
+  const name =
+    budget === undefined ? shortage.name : `the ${budget.period} budget "${budget.name}"`;
   const { leastNano } = tightHold(counted, { expected, grows: false, counts });
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
   const held =
@@ -318,7 +320,7 @@ function unaffordable(
     `${affords}. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
   return new GatewayError("insufficient_balance", message, {
     metadata: {
-      reason: told.reason,
+      reason: shortage.reason,
       ...(budget !== undefined && budgetFacts(budget)),
       worst_case_usd: usdFromNano(worstNano),
       available_usd: usdFromNano(availableNano),
@@ -341,7 +343,7 @@ const charactersPerToken = 3;
 /** Matches characters that may be a token each: those beyond ASCII, literal or escaped. */
 const wideCharacter = /[^\x00-\x7f]|\\u[0-9a-fA-F]{4}/g;
 
-type Speaking = Pick<StreamRelay, "finished" | "outputCharacters" | "metered">;
+type StreamProgress = Pick<StreamRelay, "finished" | "outputCharacters" | "metered">;
 
 /** A hold that grows ahead of its stream, for one candidate. */
 export class StreamAllowance {
@@ -412,8 +414,8 @@ export class StreamAllowance {
   }): string | Promise<string> | undefined {
     const event = reader.next();
     if (event === undefined) return undefined;
-    const pass = (isBorne: boolean): string | Promise<string> => {
-      if (isBorne) return relay.accept(event);
+    const pass = (isCovered: boolean): string | Promise<string> => {
+      if (isCovered) return relay.accept(event);
       response.abort();
       return relay.endAtCap();
     };
@@ -425,7 +427,7 @@ export class StreamAllowance {
    * Returns whether an event may be passed on: the hold covers the output so far, or could be
    * raised to.
    */
-  private admits(relay: Speaking, data: string): boolean | Promise<boolean> {
+  private admits(relay: StreamProgress, data: string): boolean | Promise<boolean> {
     if (this.isWhole || relay.finished || !saysSomething(data)) return true;
     const wide = data.match(wideCharacter)?.length ?? 0;
     this.wideCharacters += wide;

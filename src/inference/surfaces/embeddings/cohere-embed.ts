@@ -2,7 +2,7 @@ import { withoutUndefined, CountReader } from "../../dialects/wire-fields.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";
-import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+import { contentOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
 
 /** Cohere's values for other vendors' names of the two sides of a search. */
 const inputTypes: Readonly<Record<string, string>> = {
@@ -57,7 +57,8 @@ function wireInputs(inputs: readonly EmbeddingInput[]): Fields {
     inputs: inputs.map((input) => {
       if (typeof input === "string") return { content: [{ type: "text", text: input }] };
       const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
-      if (content === undefined) throw unsayable("token ids or inputs without content parts");
+      if (content === undefined)
+        throw unsupportedInput("token ids or inputs without content parts");
       return { content };
     }),
   };

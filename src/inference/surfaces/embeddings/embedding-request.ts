@@ -125,7 +125,7 @@ export function imageOf({ type, image_url: image }: Fields): string | undefined 
 }
 
 /** Builds the error for an input that a provider's dialect cannot express. */
-export const unsayable = (what: string): GatewayError =>
+export const unsupportedInput = (what: string): GatewayError =>
   new GatewayError("invalid_request_error", `No provider of this model takes ${what}.`, {
     param: "input",
   });

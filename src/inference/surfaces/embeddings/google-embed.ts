@@ -9,7 +9,7 @@ import {
   type Modality,
   searchSideOf,
 } from "./embedding-dialect.ts";
-import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+import { contentOf, imageOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
 
 /** Google's values for other vendors' names of the two sides of a search. */
 const taskTypes: Readonly<Record<string, string>> = {
@@ -64,12 +64,12 @@ export const googleEmbed: EmbeddingDialect = {
 function partsOf(input: EmbeddingInput): readonly Fields[] {
   if (typeof input === "string") return [{ text: input }];
   const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
-  if (content === undefined) throw unsayable("token ids or inputs without content parts");
+  if (content === undefined) throw unsupportedInput("token ids or inputs without content parts");
   return content.map((part) => {
     const image = imageOf(part);
     if (image === undefined) return { text: String(part["text"] ?? "") };
     const [, mimeType, data] = /^data:([^;,]+);base64,(.+)$/s.exec(image) ?? [];
-    if (data === undefined) throw unsayable("pictures by address; send a data URL");
+    if (data === undefined) throw unsupportedInput("pictures by address; send a data URL");
     return { inlineData: { mimeType, data } };
   });
 }

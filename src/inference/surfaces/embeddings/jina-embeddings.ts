@@ -2,7 +2,7 @@ import { withoutUndefined } from "../../dialects/wire-fields.ts";
 import { fieldsOf, type Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
-import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+import { contentOf, imageOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
 
 /** Jina's `POST /embeddings`, which takes texts and pictures. Source: https://jina.ai/embeddings */
 export const jinaEmbeddings: EmbeddingDialect = {
@@ -25,12 +25,13 @@ export const jinaEmbeddings: EmbeddingDialect = {
 
 function wireInput(input: EmbeddingInput): string | Fields {
   if (typeof input === "string") return input;
-  if (Array.isArray(input)) throw unsayable("token ids");
+  if (Array.isArray(input)) throw unsupportedInput("token ids");
   const content = contentOf(input as Fields);
   // Jina's own `{text}` and `{image}`.
   if (content === undefined) return input as Fields;
   const [part, more] = content;
-  if (part === undefined || more !== undefined) throw unsayable("inputs of more than one part");
+  if (part === undefined || more !== undefined)
+    throw unsupportedInput("inputs of more than one part");
   const image = imageOf(part);
   return image === undefined
     ? { text: String(part["text"] ?? "") }

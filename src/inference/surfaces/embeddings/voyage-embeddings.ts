@@ -2,14 +2,15 @@ import { withoutUndefined } from "../../dialects/wire-fields.ts";
 import { fieldsOf } from "../read-fields.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect, searchSideOf } from "./embedding-dialect.ts";
-import { unsayable } from "./embedding-request.ts";
+import { unsupportedInput } from "./embedding-request.ts";
 
 /** Voyage's `POST /embeddings`. Source: https://docs.voyageai.com/reference/embeddings-api */
 export const voyageEmbeddings: EmbeddingDialect = {
   inputsMax: 1_000,
   says: ["input_type"],
   encode({ upstreamModel, inputs, format, dimensions, rest, cohere }) {
-    if (!inputs.every((input) => typeof input === "string")) throw unsayable("anything but texts");
+    if (!inputs.every((input) => typeof input === "string"))
+      throw unsupportedInput("anything but texts");
     return withoutUndefined<Record<string, unknown>>({
       input_type: searchSideOf(cohere),
       ...rest,
