@@ -25,7 +25,7 @@ const rangesOf = (entries: readonly AllowedRange[]): AddressRange[] =>
   entries.flatMap(({ cidr }) => parseRange(cidr) ?? []);
 
 /** Returns whether entries allow an address. An empty list allows every address. */
-const letsIn = (entries: readonly AllowedRange[], address: string): boolean =>
+const allowsAddress = (entries: readonly AllowedRange[], address: string): boolean =>
   entries.length === 0 || isWithin(address, rangesOf(entries));
 
 /**
@@ -202,7 +202,7 @@ export class IpAllowlistEditor {
         createdAtMs,
       };
       const wanted = [entry, ...entries];
-      assertStaysIn(change, wanted);
+      assertCallerStaysAllowed(change, wanted);
       await this.write(workspaceId, { wanted, work: () => this.store.insert(entry) });
       return entry;
     });
@@ -222,7 +222,7 @@ export class IpAllowlistEditor {
           "There is no such entry on the allowlist. GET /security/ip-allowlist lists them.",
         );
       }
-      assertStaysIn(change, wanted);
+      assertCallerStaysAllowed(change, wanted);
       await this.write(change.workspaceId, { wanted, work: () => this.store.remove(id) });
     });
   }
@@ -263,11 +263,11 @@ export class IpAllowlistEditor {
   }
 }
 
-function assertStaysIn(
+function assertCallerStaysAllowed(
   { callerAddress, confirm }: ListChange,
   wanted: readonly AllowedRange[],
 ): void {
-  if (confirm || letsIn(wanted, callerAddress)) return;
+  if (confirm || allowsAddress(wanted, callerAddress)) return;
   throw new GatewayError(
     "bad_request",
     `This would shut out the address that you are calling from (${callerAddress}). Allow it first, or send confirm: true.`,

@@ -15,7 +15,7 @@ export type NodeAbout = Omit<GatewayNode, "id">;
 /** Options of the gateway's nodes. */
 export interface GatewayNodesOptions {
   database: Kysely<NodeTables & GatewayTables>;
-  channel: Pick<SharedChannel, "on" | "say">;
+  channel: Pick<SharedChannel, "on" | "publish">;
   nodeId: string;
   about(): NodeAbout;
   /** Called when another gateway asks all of them to reload their configuration. */
@@ -102,7 +102,7 @@ export class GatewayNodes {
       .values({ name: reloadName, value: word })
       .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: word }))
       .execute();
-    this.options.channel.say(reloadName, word);
+    this.options.channel.publish(reloadName, word);
   }
 
   /** Reports this gateway's present state, and reads what the others reported. */

@@ -160,7 +160,7 @@ export async function openEpoch(
   const { channel } = shared;
   epoch.onChange(() => {
     logger.warn({ epoch: epoch.id }, "the database has another epoch");
-    channel.say("epoch", epoch.id);
+    channel.publish("epoch", epoch.id);
   });
   channel.on("epoch", (id) => void (id === epoch.id ? undefined : epoch.beat()));
 }

@@ -169,7 +169,7 @@ const overlapMs = 60_000;
 interface SharedChangesOptions {
   memory: Pick<WorkspaceMemory, "onChange" | "reload">;
   store: Pick<ChangeStore, "note" | "since">;
-  channel: Pick<SharedChannel, "on" | "say" | "onListening" | "isListening">;
+  channel: Pick<SharedChannel, "on" | "publish" | "onListening" | "isListening">;
   clock: Clock;
   /** Called with any failure; the database is queried again. */
   onError(error: unknown): void;
@@ -228,7 +228,7 @@ export class SharedChanges {
       } catch (error) {
         this.options.onError(error);
       }
-      channel.say(channelName, `${atMs} ${workspaceIds.join(" ")}`);
+      channel.publish(channelName, `${atMs} ${workspaceIds.join(" ")}`);
     }
   }
 

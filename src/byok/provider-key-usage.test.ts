@@ -19,14 +19,14 @@ type Channel = SharedKeyUsageOptions["channel"];
 
 /** Words between gateways of this process, as the server passes them on. */
 function inMemory(): () => Channel {
-  const listeners: { of: symbol; channel: string; hear(message: string): void }[] = [];
+  const listeners: { of: symbol; channel: string; receive(message: string): void }[] = [];
   return () => {
     const of = Symbol("gateway");
     return {
-      on: (channel, hear) => void listeners.push({ of, channel, hear }),
-      say: (channel, message) => {
+      on: (channel, receive) => void listeners.push({ of, channel, receive }),
+      publish: (channel, message) => {
         for (const each of listeners)
-          if (each.of !== of && each.channel === channel) each.hear(message);
+          if (each.of !== of && each.channel === channel) each.receive(message);
       },
       onListening: () => undefined,
     };
@@ -154,7 +154,7 @@ describe.each(engines)("quotas of provider keys over two gateways (on %s)", (_, 
     here.take("r1", own(), 6n);
     await untilLeft(there, own(), 4n);
     clock.advance(heldMs - 1);
-    shares[0]?.sayHeld();
+    shares[0]?.announceHeld();
     there.take("mark", own(keyWith({ id: "byok_2", quota })), 1n);
     await untilLeft(here, own(keyWith({ id: "byok_2", quota })), 9n);
     clock.advance(1);

@@ -55,7 +55,7 @@ interface HeldOfKey {
 }
 
 /** Receives what other gateways have to know; absent where there are none. */
-interface UsageNews {
+interface UsageListener {
   used(used: UsedOfKey): void;
   /** Called only for keys that a quota or a daily limit bounds. */
   held(keyId: string, held: HeldOfKey): void;
@@ -77,7 +77,7 @@ export class ProviderKeyUsage {
   private readonly clock: Clock;
   private readonly accounts = new Map<string, KeyAccount>();
   private readonly leases = new Map<string, Lease>();
-  private news: UsageNews | undefined;
+  private listener: UsageListener | undefined;
   private elsewhere = nothingElsewhere;
 
   constructor(clock: Clock) {
@@ -85,13 +85,13 @@ export class ProviderKeyUsage {
   }
 
   /** Starts to report to other gateways, and to respect what they hold. */
-  share(news: UsageNews, elsewhere: HeldElsewhere): void {
-    this.news = news;
+  share(listener: UsageListener, elsewhere: HeldElsewhere): void {
+    this.listener = listener;
     this.elsewhere = elsewhere;
   }
 
   /** Counts what another gateway used. */
-  heard({ keyId, ...used }: UsedOfKey): void {
+  countUsed({ keyId, ...used }: UsedOfKey): void {
     this.count(keyId, used);
   }
 
@@ -184,8 +184,8 @@ export class ProviderKeyUsage {
     const isPool = source === "pool";
     const count = (totalNano: bigint): void => {
       const used = { keyId: key.id, atMs: nowMs, totalNano, poolNano: isPool ? totalNano : 0n };
-      this.heard(used);
-      this.news?.used(used);
+      this.countUsed(used);
+      this.listener?.used(used);
     };
     // Counted before the hold is released, so that no reader misses both.
     count(listedNano);
@@ -211,8 +211,8 @@ export class ProviderKeyUsage {
     const account = this.account(use.key.id);
     account.totalHeldNano += amountNano;
     if (use.source === "pool") account.poolHeldNano += amountNano;
-    if (this.news !== undefined && isBounded(use))
-      this.news.held(use.key.id, this.heldOf(use.key.id));
+    if (this.listener !== undefined && isBounded(use))
+      this.listener.held(use.key.id, this.heldOf(use.key.id));
   }
 
   private heldOf(keyId: string): HeldOfKey {
@@ -277,14 +277,14 @@ const [usedChannel, heldChannel] = ["key-used", "key-held"];
  */
 export const heldMs = 60_000;
 
-interface Statement extends HeldOfKey {
+interface HeldReport extends HeldOfKey {
   untilMs: number;
 }
 
 /** Options of the shared usage. */
 export interface SharedKeyUsageOptions {
   usage: ProviderKeyUsage;
-  channel: Pick<SharedChannel, "on" | "say" | "onListening">;
+  channel: Pick<SharedChannel, "on" | "publish" | "onListening">;
   /** The id that distinguishes gateways. */
   nodeId: string;
   clock: Clock;
@@ -300,10 +300,10 @@ export interface SharedKeyUsageOptions {
  * announcements, which takes some milliseconds. A gateway that missed announcements reads the
  * database.
  */
-export class SharedKeyUsage implements UsageNews, HeldElsewhere {
+export class SharedKeyUsage implements UsageListener, HeldElsewhere {
   private readonly options: SharedKeyUsageOptions;
-  /** The statements by key and gateway. */
-  private readonly statements = new Map<string, Map<string, Statement>>();
+  /** What other gateways reported, by key and gateway. */
+  private readonly reports = new Map<string, Map<string, HeldReport>>();
   /**
    * Spending on any gateway that was reported while the database is being read; undefined
    * otherwise.
@@ -321,10 +321,10 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   start(): void {
     const { usage, channel } = this.options;
     usage.share(this, this);
-    channel.on(usedChannel, (message) => this.hearUsed(message));
-    channel.on(heldChannel, (message) => this.hearHeld(message));
+    channel.on(usedChannel, (message) => this.receiveUsed(message));
+    channel.on(heldChannel, (message) => this.receiveHeld(message));
     channel.onListening(() => void this.readAgain());
-    this.timer = setInterval(() => this.sayHeld(), heldMs / 3);
+    this.timer = setInterval(() => this.announceHeld(), heldMs / 3);
   }
 
   stop(): void {
@@ -333,14 +333,14 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
 
   used(used: UsedOfKey): void {
     this.meanwhile?.push(used);
-    this.options.channel.say(
+    this.options.channel.publish(
       usedChannel,
       [used.keyId, used.atMs, used.totalNano, used.poolNano].join(" "),
     );
   }
 
   held(keyId: string, { totalNano, poolNano }: HeldOfKey): void {
-    this.options.channel.say(
+    this.options.channel.publish(
       heldChannel,
       [this.options.nodeId, keyId, totalNano, poolNano].join(" "),
     );
@@ -349,7 +349,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   heldOf(keyId: string): HeldOfKey {
     const sum = { totalNano: 0n, poolNano: 0n };
     const nowMs = this.options.clock.monotonicMs();
-    for (const { totalNano, poolNano, untilMs } of this.statements.get(keyId)?.values() ?? []) {
+    for (const { totalNano, poolNano, untilMs } of this.reports.get(keyId)?.values() ?? []) {
       if (untilMs <= nowMs) continue;
       sum.totalNano += totalNano;
       sum.poolNano += poolNano;
@@ -358,7 +358,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   }
 
   /** Repeats what is held, so that the report stays valid. */
-  sayHeld(): void {
+  announceHeld(): void {
     for (const [keyId, held] of this.options.usage.heldHere()) this.held(keyId, held);
   }
 
@@ -376,7 +376,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
     try {
       await this.options.reload(this.options.usage);
       // What was written during the read may be counted twice, which errs on the safe side.
-      for (const used of this.meanwhile) this.options.usage.heard(used);
+      for (const used of this.meanwhile) this.options.usage.countUsed(used);
     } catch (error) {
       this.options.onError(error);
     } finally {
@@ -385,7 +385,7 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
     if (this.isOutdated) await this.readAgain();
   }
 
-  private hearUsed(message: string): void {
+  private receiveUsed(message: string): void {
     const [keyId = "", atMs, totalNano = "0", poolNano = "0"] = message.split(" ");
     const used = {
       keyId,
@@ -394,20 +394,20 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
       poolNano: BigInt(poolNano),
     };
     this.meanwhile?.push(used);
-    this.options.usage.heard(used);
+    this.options.usage.countUsed(used);
   }
 
-  private hearHeld(message: string): void {
+  private receiveHeld(message: string): void {
     const [nodeId = "", keyId = "", totalNano = "0", poolNano = "0"] = message.split(" ");
-    const ofKey = this.statements.get(keyId) ?? new Map<string, Statement>();
-    const statement = {
+    const ofKey = this.reports.get(keyId) ?? new Map<string, HeldReport>();
+    const report = {
       totalNano: BigInt(totalNano),
       poolNano: BigInt(poolNano),
       untilMs: this.options.clock.monotonicMs() + heldMs,
     };
-    if (statement.totalNano === 0n) ofKey.delete(nodeId);
-    else ofKey.set(nodeId, statement);
-    if (ofKey.size === 0) this.statements.delete(keyId);
-    else this.statements.set(keyId, ofKey);
+    if (report.totalNano === 0n) ofKey.delete(nodeId);
+    else ofKey.set(nodeId, report);
+    if (ofKey.size === 0) this.reports.delete(keyId);
+    else this.reports.set(keyId, ofKey);
   }
 }

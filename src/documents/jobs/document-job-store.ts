@@ -210,7 +210,7 @@ export class DocumentJobStore {
   }
 
   /** Releases a job for other gateways. */
-  letGo(id: string): void {
+  release(id: string): void {
     this.leases?.release(leaseOf(id));
   }
 

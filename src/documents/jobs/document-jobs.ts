@@ -233,7 +233,7 @@ export class DocumentJobRunner {
       .finally(() => {
         this.working.delete(work);
         this.active.delete(job.id);
-        this.options.jobs.letGo(job.id);
+        this.options.jobs.release(job.id);
         job.wake();
         this.fill();
       });

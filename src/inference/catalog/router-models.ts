@@ -262,7 +262,7 @@ const isCode = isNamed(codeName);
  * Returns the pool when no model of a preset's own kind exists: tool-capable models before others,
  * newest first.
  */
-function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
+function anyModels(models: readonly CatalogModel[]): DefaultPool {
   const usable = newestFirst(models.filter((model) => !isSpecial(model)));
   const members = [
     ...usable.filter(takesTools),
@@ -279,7 +279,7 @@ function autoPool(models: readonly CatalogModel[]): DefaultPool {
   const general = models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model));
   const large = newestOfEach(general.filter((model) => !isSmall(model))).slice(0, membersMax);
   const small = newestOfEach(general.filter(isSmall)).slice(0, membersMax / 2);
-  if (large.length + small.length === 0) return whateverThereIs(models);
+  if (large.length + small.length === 0) return anyModels(models);
   return { members: [...large, ...small], qualityCount: large.length };
 }
 
@@ -311,7 +311,7 @@ function coworkPool(models: readonly CatalogModel[]): DefaultPool {
   );
   const members = newestOfEach(fit.some(isBig) ? fit.filter(isBig) : fit).slice(0, membersMax);
   return members.length === 0
-    ? whateverThereIs(models.filter(takesTools))
+    ? anyModels(models.filter(takesTools))
     : { members, qualityCount: members.length };
 }
 
@@ -336,7 +336,7 @@ function latestPool(models: readonly CatalogModel[]): DefaultPool {
     models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)),
   );
   return members.length === 0
-    ? whateverThereIs(newestOfEach(models))
+    ? anyModels(newestOfEach(models))
     : { members, qualityCount: members.length };
 }
 

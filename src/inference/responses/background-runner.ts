@@ -143,7 +143,7 @@ export class BackgroundRunner {
         .finally(() => {
           this.running.delete(job);
           this.forget(job);
-          this.options.jobs.letGo(job.id);
+          this.options.jobs.release(job.id);
           this.fill();
         });
       this.running.set(job, work);

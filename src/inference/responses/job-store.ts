@@ -277,7 +277,7 @@ export class JobStore {
   }
 
   /** Releases a job for other gateways. */
-  letGo(id: string): void {
+  release(id: string): void {
     this.leases?.release(leaseOf(id));
   }
 

@@ -20,7 +20,7 @@ describe("outages reported by other gateways", () => {
     const ears: ((message: string) => void)[] = [];
     const channelOf = (own: number) => ({
       on: (_: string, listener: (message: string) => void) => void (ears[own] = listener),
-      say: (_: string, message: string) => {
+      publish: (_: string, message: string) => {
         said.push(message);
         ears[1 - own]?.(message);
       },

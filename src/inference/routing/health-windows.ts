@@ -25,7 +25,7 @@ export class HealthWindows {
   private readonly clock: Clock;
   private pairs = 0;
   private moments = 0;
-  private tellOthers: ((news: OutageNews) => void) | undefined;
+  private announce: ((news: OutageNews) => void) | undefined;
   /** Returns the most severe state of a provider, as the health service reports it. */
   readonly stateOf: StateLookup;
 
@@ -43,7 +43,7 @@ export class HealthWindows {
       sample?.model === undefined ? windows.own : this.modelWindow(windows, sample.model);
     if (window !== windows.own) window.count(nowMs, false);
     if (sample !== undefined) window.measure(sample, nowMs);
-    if (this.tellOthers !== undefined) this.tell(windows, { modelId: sample?.model, nowMs });
+    if (this.announce !== undefined) this.tell(windows, { modelId: sample?.model, nowMs });
   }
 
   /** Counts a failure of the provider's own, so not a caller's mistake or a client that left. */
@@ -53,19 +53,19 @@ export class HealthWindows {
     windows.own.count(nowMs, true);
     windows.retries.count(nowMs, true);
     if (modelId !== undefined) this.modelWindow(windows, modelId).count(nowMs, true);
-    if (this.tellOthers !== undefined) this.tell(windows, { modelId, nowMs });
+    if (this.announce !== undefined) this.tell(windows, { modelId, nowMs });
   }
 
   /** Starts to report outages to other gateways. */
-  share(tellOthers: (news: OutageNews) => void): void {
-    this.tellOthers = tellOthers;
+  share(announce: (news: OutageNews) => void): void {
+    this.announce = announce;
   }
 
   /**
    * Accepts another gateway's report of an outage. It holds for as long as an outage counts, or
    * until the provider answers here.
    */
-  hear({ said, providerId, modelId }: OutageNews): void {
+  receive({ said, providerId, modelId }: OutageNews): void {
     const nowMs = this.clock.monotonicMs();
     const windows = this.windowsOf(providerId);
     const window = modelId === undefined ? windows.own : this.modelWindow(windows, modelId);
@@ -130,9 +130,9 @@ export class HealthWindows {
     { modelId, nowMs }: { modelId: string | undefined; nowMs: number },
   ): void {
     const said = own.news(nowMs);
-    if (said !== undefined) this.tellOthers?.({ said, providerId });
-    const saidOfModel = modelId === undefined ? undefined : models.get(modelId)?.news(nowMs);
-    if (saidOfModel !== undefined) this.tellOthers?.({ said: saidOfModel, providerId, modelId });
+    if (said !== undefined) this.announce?.({ said, providerId });
+    const modelOutage = modelId === undefined ? undefined : models.get(modelId)?.news(nowMs);
+    if (modelOutage !== undefined) this.announce?.({ said: modelOutage, providerId, modelId });
   }
 
   private modelWindow({ models }: ProviderWindows, modelId: string): RecentWindow {

@@ -3,7 +3,7 @@ import type { HealthWindows, OutageNews } from "./health-windows.ts";
 /** The channel between the gateways that share a server. */
 interface OutageChannel {
   on(name: string, listener: (message: string) => void): void;
-  say(name: string, message: string): void;
+  publish(name: string, message: string): void;
 }
 
 const channelName = "outages";
@@ -14,11 +14,11 @@ const channelName = "outages";
  * lasts, or sees the outage itself.
  */
 export function shareOutages(
-  health: Pick<HealthWindows, "share" | "hear">,
+  health: Pick<HealthWindows, "share" | "receive">,
   channel: OutageChannel,
 ): void {
   health.share(({ said, providerId, modelId }) =>
-    channel.say(channelName, JSON.stringify([said, providerId, modelId])),
+    channel.publish(channelName, JSON.stringify([said, providerId, modelId])),
   );
   channel.on(channelName, (message) => {
     const [said, providerId, modelId] = JSON.parse(message) as [
@@ -26,6 +26,6 @@ export function shareOutages(
       string,
       string | null,
     ];
-    health.hear({ said, providerId, modelId: modelId ?? undefined });
+    health.receive({ said, providerId, modelId: modelId ?? undefined });
   });
 }

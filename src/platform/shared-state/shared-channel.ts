@@ -19,24 +19,27 @@ export class SharedChannel {
   private readonly shared: Pick<SharedParts, "publish" | "nextRelay">;
   private readonly nodeId: string;
   private readonly logger: SharedStateLogger;
-  private readonly ears: Redis;
+  private readonly subscriber: Redis;
   private readonly listeners = new Map<string, (message: string) => void>();
-  private readonly missed = new Set<() => void>();
+  private readonly listeningCallbacks = new Set<() => void>();
 
   private constructor(
-    ears: Redis,
+    subscriber: Redis,
     { shared, nodeId, logger }: Omit<ChannelOptions, keyof SharedServer>,
   ) {
     this.shared = shared;
     this.nodeId = nodeId;
     this.logger = logger;
-    this.ears = ears;
-    this.ears.on("error", () => undefined);
+    this.subscriber = subscriber;
+    this.subscriber.on("error", () => undefined);
     // Sets the server to connect to next; the library reads its options with every attempt.
-    this.ears.on("close", () => void Object.assign(this.ears.options, shared.nextRelay?.()));
-    this.ears.on("ready", () => void this.listen());
-    this.ears.on("message", (channel: string, message: string) =>
-      this.hear(channel.slice(sharedPrefix.length), message),
+    this.subscriber.on(
+      "close",
+      () => void Object.assign(this.subscriber.options, shared.nextRelay?.()),
+    );
+    this.subscriber.on("ready", () => void this.listen());
+    this.subscriber.on("message", (channel: string, message: string) =>
+      this.deliver(channel.slice(sharedPrefix.length), message),
     );
   }
 
@@ -46,13 +49,13 @@ export class SharedChannel {
    */
   static async open(options: ChannelOptions): Promise<SharedChannel> {
     const channel = new SharedChannel(await newRedisClient(options), options);
-    await channel.ears.connect().catch(() => undefined);
+    await channel.subscriber.connect().catch(() => undefined);
     return channel;
   }
 
   /** Whether the channel receives every message that is sent. */
   get isListening(): boolean {
-    return this.ears.status === "ready";
+    return this.subscriber.status === "ready";
   }
 
   /** Calls the listener with each message that another gateway sends on a channel. */
@@ -66,11 +69,11 @@ export class SharedChannel {
    * before.
    */
   onListening(listener: () => void): void {
-    this.missed.add(listener);
+    this.listeningCallbacks.add(listener);
   }
 
   /** Sends a message to the other gateways; the message is lost while the server is unavailable. */
-  say(channel: string, message: string): void {
+  publish(channel: string, message: string): void {
     this.shared.publish(channel, `${this.nodeId} ${message}`).catch((error: unknown) => {
       if (!(error instanceof SharedStateAwayError))
         this.logger.warn({ err: error }, "a change could not be sent to the other gateways");
@@ -80,21 +83,21 @@ export class SharedChannel {
   /** Stops listening. */
   close(): void {
     this.listeners.clear();
-    this.ears.disconnect();
+    this.subscriber.disconnect();
   }
 
-  private hear(channel: string, said: string): void {
-    const end = said.indexOf(" ");
-    if (said.slice(0, end) !== this.nodeId) this.listeners.get(channel)?.(said.slice(end + 1));
+  private deliver(channel: string, sent: string): void {
+    const end = sent.indexOf(" ");
+    if (sent.slice(0, end) !== this.nodeId) this.listeners.get(channel)?.(sent.slice(end + 1));
   }
 
   private async listen(): Promise<void> {
     const channels = [...this.listeners.keys()].map((channel) => sharedPrefix + channel);
     try {
-      if (channels.length > 0) await this.ears.subscribe(...channels);
-      for (const tell of this.missed) tell();
+      if (channels.length > 0) await this.subscriber.subscribe(...channels);
+      for (const listener of this.listeningCallbacks) listener();
     } catch {
-      this.ears.disconnect(true);
+      this.subscriber.disconnect(true);
     }
   }
 }

@@ -226,7 +226,7 @@ describe.skipIf(!hasRedis)(`a cluster server that stops${redisMissing}`, () => {
     const again = new Promise<void>((resolve) => ears.onListening(resolve));
     const hearing = heard();
     await again;
-    mouth.say("words", "before");
+    mouth.publish("words", "before");
     expect(await hearing).toBe("before");
 
     const [lost] = cluster.primaries;
@@ -241,7 +241,7 @@ describe.skipIf(!hasRedis)(`a cluster server that stops${redisMissing}`, () => {
     const later = heard();
     const subscribed = new Promise<void>((resolve) => ears.onListening(resolve));
     await subscribed;
-    mouth.say("words", "after");
+    mouth.publish("words", "after");
     expect(await later).toBe("after");
     for (const channel of [ears, mouth]) channel.close();
     shared.close();

@@ -10,7 +10,7 @@ export interface SharedTurnsOptions {
   /** The leases on the work; the lease of a gateway that is killed expires seconds later. */
   leases: Pick<Leases, "take" | "release">;
   /** The channel on which a gateway announces the end of its turn; announcements may be lost. */
-  channel: Pick<SharedChannel, "on" | "say">;
+  channel: Pick<SharedChannel, "on" | "publish">;
 }
 
 /**
@@ -36,7 +36,7 @@ export class SharedTurns {
   release(key: string): void {
     const { leases, channel, name } = this.options;
     leases.release(this.leaseOf(key));
-    channel.say(`turns-${name}`, key);
+    channel.publish(`turns-${name}`, key);
   }
 
   /**

@@ -38,7 +38,7 @@ function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
   const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), {
     thinkingConfig: encodeThinking(state),
   });
-  loseTheRest(state);
+  loseUnsupported(state);
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
@@ -128,7 +128,7 @@ function encodeFormat(state: GeminiState): JsonObject {
  * Declares fields that Gemini has no equivalent for. Identity, storage and metadata are handled by
  * the gateway.
  */
-function loseTheRest(state: GeminiState): void {
+function loseUnsupported(state: GeminiState): void {
   const { request } = state;
   state.loseIfSet("verbosity", request.verbosity);
   state.loseIfSet("prediction", request.prediction);

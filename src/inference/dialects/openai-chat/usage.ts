@@ -157,7 +157,7 @@ const costDetails = (upstreamCostUsd: number): string =>
   JSON.stringify({ upstream_inference_cost: upstreamCostUsd });
 
 /** Returns whether usage reports the provider's own cost. */
-export const tellsCost = (usage: unknown): boolean =>
+export const reportsCost = (usage: unknown): boolean =>
   typeof usage === "object" && usage !== null && ("cost" in usage || "cost_details" in usage);
 
 /**

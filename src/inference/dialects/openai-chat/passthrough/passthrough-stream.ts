@@ -28,7 +28,7 @@ import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-event
 import { decodeFinish, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";
 import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
-import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage.ts";
+import { pricedUsageText, readChatUsage, reportsCost, withoutCost } from "../usage.ts";
 
 /** Options of a chat relay. */
 interface ChatRelayOptions extends RelayOptions {
@@ -144,7 +144,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   private async withUsage(renamed: string, chunk: ChatChunk): Promise<string> {
     let text = renamed;
     if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
-    else if (tellsCost(chunk.usage)) text = withoutCost(text);
+    else if (reportsCost(chunk.usage)) text = withoutCost(text);
     if (this.untoldFallback !== undefined) text = this.withFallback(text, this.untoldFallback);
     return `data: ${text}\n\n`;
   }
