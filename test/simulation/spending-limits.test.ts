@@ -7,7 +7,8 @@ import {
   type Budget,
 } from "../../src/billing/budgets/budget.ts";
 import { AccountBook, BudgetCounters } from "../../src/billing/ledger/account-book.ts";
-import { Ledger, type SpendingKey } from "../../src/billing/ledger/ledger.ts";
+import type { SpendingKey } from "../../src/billing/ledger/hold-rule.ts";
+import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LedgerPort } from "../../src/billing/ledger/ledger-port.ts";
 import { chargeFor } from "../../src/billing/ledger/price.ts";
 import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../../test/support/memory-commits.ts";
 import { AccountBook } from "./account-book.ts";
-import { Ledger, type SpendingKey } from "./ledger.ts";
+import type { SpendingKey } from "./hold-rule.ts";
+import { Ledger } from "./ledger.ts";
 
 const workspaceId = "ws_1";
 const nothing = { inserts: [], adds: [] };

@@ -1,5 +1,20 @@
 import type { Budget } from "../budgets/budget.ts";
-import type { SpendingKey } from "./ledger.ts";
+
+/** A spending limit of a key, measured over a rolling window. */
+interface KeyLimit {
+  limitNano: bigint;
+  windowHours: number;
+}
+
+/** A key that a request is charged to, with its limit. */
+export interface SpendingKey {
+  keyId: string;
+  keyLimit: KeyLimit | null;
+  /**
+   * Whether the list price of requests through callers' own provider keys counts against the limit.
+   */
+  countsByok?: boolean;
+}
 
 /** The hold for a request whose worst case is more than an eighth of the free amount. */
 export interface TightHold {

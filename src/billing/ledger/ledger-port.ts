@@ -3,20 +3,10 @@ import type { AccountBook } from "./account-book.ts";
 import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
-import type { PostOutcome, PostRequest } from "./ledger.ts";
 import type { Bucket, TransferKind } from "./transfer.ts";
 
-/** A request to add credits to a bucket. */
-export interface CreditRequest {
-  id: string;
-  workspaceId: string;
-  bucket: Bucket;
-  amountNano: bigint;
-  kind: TransferKind;
-  reference: string | null;
-  /** Returns the rows that are committed together with the transfer. */
-  alongside?: (atMs: number) => CommitUnit["inserts"];
-}
+/** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */
+export const holdLifetimeMs = 2 * 60 * 60 * 1000;
 
 /**
  * The ledger of one process, or of several that share their holds. The latter answers with promises
@@ -71,6 +61,57 @@ export interface Purse {
    * loop.
    */
   take(wanted: Withdrawal): Taken | Promise<Taken>;
+}
+
+/**
+ * The settlement of a hold: the cost of the request, and the rows that are committed with its
+ * charge.
+ */
+export interface PostRequest {
+  holdId: string;
+  /**
+   * The cost of the usage. The part above the hold is charged as far as the balance and the limits
+   * allow.
+   */
+  amountNano: bigint;
+  /** The list price of the usage that the caller's own provider key paid for. It is not charged. */
+  byokNano?: bigint;
+  /**
+   * Returns the subjects of budgets that the charge counts towards. Of models and providers, these
+   * are the ones that served.
+   */
+  tags?: (() => readonly string[]) | undefined;
+  /**
+   * Returns the rows that are committed together with the charge, such as the generation record and
+   * its counters.
+   */
+  alongside: (posted: PostedCharge) => CommitUnit;
+}
+
+/** A charge that was posted. */
+export interface PostedCharge {
+  /** The id of the hold that was charged; absent where it is the id of the request. */
+  chargeId?: string;
+  chargedNano: bigint;
+  /** The amount that the balance and the limits did not cover, which is booked to the operator. */
+  uncollectedNano: bigint;
+  heldNano: bigint;
+  balanceAfterNano: bigint;
+}
+
+/** The posted charge, or a refusal where the hold was posted or voided before. */
+export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
+
+/** A request to add credits to a bucket. */
+export interface CreditRequest {
+  id: string;
+  workspaceId: string;
+  bucket: Bucket;
+  amountNano: bigint;
+  kind: TransferKind;
+  reference: string | null;
+  /** Returns the rows that are committed together with the transfer. */
+  alongside?: (atMs: number) => CommitUnit["inserts"];
 }
 
 /** A request to take credits out of a bucket. */

@@ -13,65 +13,25 @@ import {
   lapsedOf,
   type WorkspaceAccount,
 } from "./account-book.ts";
-import { amountToHold, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
-import type { CreditRequest, LedgerPort, Purse, Taken, Withdrawal } from "./ledger-port.ts";
+import {
+  amountToHold,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type SpendingKey,
+} from "./hold-rule.ts";
+import {
+  holdLifetimeMs,
+  type CreditRequest,
+  type LedgerPort,
+  type PostedCharge,
+  type PostOutcome,
+  type PostRequest,
+  type Purse,
+  type Taken,
+  type Withdrawal,
+} from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
 import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
-
-/** A spending limit of a key, measured over a rolling window. */
-interface KeyLimit {
-  limitNano: bigint;
-  windowHours: number;
-}
-
-/** A key that a request is charged to, with its limit. */
-export interface SpendingKey {
-  keyId: string;
-  keyLimit: KeyLimit | null;
-  /**
-   * Whether the list price of requests through callers' own provider keys counts against the limit.
-   */
-  countsByok?: boolean;
-}
-
-/**
- * The settlement of a hold: the cost of the request, and the rows that are committed with its
- * charge.
- */
-export interface PostRequest {
-  holdId: string;
-  /**
-   * The cost of the usage. The part above the hold is charged as far as the balance and the limits
-   * allow.
-   */
-  amountNano: bigint;
-  /** The list price of the usage that the caller's own provider key paid for. It is not charged. */
-  byokNano?: bigint;
-  /**
-   * Returns the subjects of budgets that the charge counts towards. Of models and providers, these
-   * are the ones that served.
-   */
-  tags?: (() => readonly string[]) | undefined;
-  /**
-   * Returns the rows that are committed together with the charge, such as the generation record and
-   * its counters.
-   */
-  alongside: (posted: PostedCharge) => CommitUnit;
-}
-
-/** A charge that was posted. */
-export interface PostedCharge {
-  /** The id of the hold that was charged; absent where it is the id of the request. */
-  chargeId?: string;
-  chargedNano: bigint;
-  /** The amount that the balance and the limits did not cover, which is booked to the operator. */
-  uncollectedNano: bigint;
-  heldNano: bigint;
-  balanceAfterNano: bigint;
-}
-
-/** The posted charge, or a refusal where the hold was posted or voided before. */
-export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
 
 interface Hold extends BudgetUse {
   /**
@@ -100,9 +60,6 @@ const noTags = (): readonly string[] => [];
 
 /** An amount above every balance and limit. */
 const maxNano = 2n ** 62n;
-
-/** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */
-export const holdLifetimeMs = 2 * 60 * 60 * 1000;
 
 /**
  * The ledger of one process, which charges in two phases: reserve, then post or void. Holds live in

@@ -6,7 +6,7 @@ import {
   type PriceRow,
   type PriceVector,
 } from "../../billing/ledger/price.ts";
-import type { PostedCharge } from "../../billing/ledger/ledger.ts";
+import type { PostedCharge } from "../../billing/ledger/ledger-port.ts";
 import {
   generationRow,
   type AttemptRecord,

@@ -4,7 +4,7 @@ import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
 import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
 import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
 import type { ReserveOutcome, TightHold } from "../hold-rule.ts";
-import type { PostedCharge } from "../ledger.ts";
+import type { PostedCharge } from "../ledger-port.ts";
 import { nodeLeaseMs } from "./node-lease.ts";
 
 /** @see `docs/decisions/0145-holds-and-windows-in-advance.md` */

@@ -1,6 +1,6 @@
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { type ChargeParts, splitOverBuckets } from "../transfer.ts";
-import type { PostedCharge, PostOutcome } from "../ledger.ts";
+import type { PostedCharge, PostOutcome } from "../ledger-port.ts";
 import type { Balances } from "./account-readings.ts";
 
 /**

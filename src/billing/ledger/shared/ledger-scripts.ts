@@ -1,6 +1,5 @@
 import type { BudgetBound } from "../../budgets/budget.ts";
-import type { TightHold } from "../hold-rule.ts";
-import type { SpendingKey } from "../ledger.ts";
+import type { SpendingKey, TightHold } from "../hold-rule.ts";
 import { ledgerScript } from "./ledger-script.ts";
 
 /**

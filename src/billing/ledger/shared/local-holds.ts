@@ -1,8 +1,7 @@
 import { dayMs, hourMs, type Clock } from "../../../platform/kernel/clock.ts";
 import { PassingMap } from "../../../platform/kernel/passing.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import type { ReserveRequest } from "../hold-rule.ts";
-import type { SpendingKey } from "../ledger.ts";
+import type { ReserveRequest, SpendingKey } from "../hold-rule.ts";
 import { renewScript } from "./ledger-scripts.ts";
 import { NodeLease } from "./node-lease.ts";
 import type { OpenSubject } from "./open-charges.ts";

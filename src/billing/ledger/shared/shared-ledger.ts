@@ -5,10 +5,17 @@ import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
 import { type ChargeParts, chargeRows, creditUnit } from "../transfer.ts";
-import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
-import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
-import { holdLifetimeMs } from "../ledger.ts";
+import {
+  holdLifetimeMs,
+  type CreditRequest,
+  type LedgerPort,
+  type PostedCharge,
+  type PostOutcome,
+  type PostRequest,
+  type Taken,
+  type Withdrawal,
+} from "../ledger-port.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
 import {
   countsByok,
