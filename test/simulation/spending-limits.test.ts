@@ -288,7 +288,7 @@ describe("no request costs more than balances, limits and budgets allow, and not
           topupNano: all[Number(workspaceId.slice(3))]?.balanceNano ?? 0n,
           freshMonth: "2026-11" as const,
           freshNano: 0n,
-          standing: [],
+          included: [],
           keys: keyIds.map((id) => ({ id, hours: [] })),
         }),
         balances: () => Promise.reject(new Error("the database is not asked alone")),
@@ -299,7 +299,7 @@ describe("no request costs more than balances, limits and budgets allow, and not
               budgetScopes.find((scope) => counter.startsWith(scope)) ?? "workspace",
             ),
           ),
-          standing: [],
+          included: [],
         }),
       };
       const accounts = new SharedAccounts({

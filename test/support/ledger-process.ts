@@ -231,7 +231,7 @@ export class LedgerProcess {
 
   /** Resolves once the server knows the end of every charge and hold. */
   async untilTold(): Promise<void> {
-    while (this.ledger.untoldCount > 0) await Bun.sleep(1);
+    while (this.ledger.unconfirmedCount > 0) await Bun.sleep(1);
   }
 
   async evict(): Promise<void> {

@@ -36,7 +36,7 @@ export interface AccountReading extends Balances {
   /**
    * The ids of the charges that the snapshot includes, and of the holds whose charges it includes.
    */
-  standing: string[];
+  included: string[];
   /**
    * The hourly spend of each key together with its children: fields of the shared ledger, each
    * followed by its amount.
@@ -44,8 +44,8 @@ export interface AccountReading extends Balances {
   keys: { id: string; hours: string[] }[];
 }
 
-/** Returns the id of the transfer that exists once a charge is committed. */
-export const fenceOf = ({ id, monthlyNano }: OpenCharge): string => {
+/** Returns the id of the transfer that exists exactly if a charge is committed. */
+export const decidingTransferOf = ({ id, monthlyNano }: OpenCharge): string => {
   const [monthly = id, topup = id] = id.startsWith("txn_") ? [] : chargeTransferIds(id);
   return monthlyNano > 0n ? monthly : topup;
 };
@@ -54,9 +54,10 @@ export const fenceOf = ({ id, monthlyNano }: OpenCharge): string => {
  * Returns the ids of transfers, one of which exists once a charge is committed. A hold does not say
  * yet which bucket pays.
  */
-function fencesOf(charge: OpenCharge): string[] {
+function decidingTransfersOf(charge: OpenCharge): string[] {
   const { id, monthlyNano, topupNano } = charge;
-  if (id.startsWith("txn_") || monthlyNano > 0n || topupNano > 0n) return [fenceOf(charge)];
+  if (id.startsWith("txn_") || monthlyNano > 0n || topupNano > 0n)
+    return [decidingTransferOf(charge)];
   return chargeTransferIds(id).slice(0, 2);
 }
 
@@ -80,7 +81,7 @@ export class AccountReadings {
       counters,
       charges,
     }: { counters: readonly string[]; charges(): Promise<readonly OpenCharge[]> },
-  ): Promise<{ sums: bigint[]; standing: string[] }> {
+  ): Promise<{ sums: bigint[]; included: string[] }> {
     return this.database
       .transaction()
       .setIsolationLevel("repeatable read")
@@ -93,7 +94,7 @@ export class AccountReadings {
             (await this.spentBy?.({ workspaceId, ...subjectOf(tag), ...span }, reading)) ?? 0n,
           );
         }
-        return { sums, standing: await standingOf(reading, await charges()) };
+        return { sums, included: await includedIn(reading, await charges()) };
       });
   }
 
@@ -131,7 +132,7 @@ export class AccountReadings {
           ...(await balancesOf(reading, workspaceId)),
           freshMonth: month,
           freshNano: grants.reduce((sum, { amount_nano: amount }) => sum + BigInt(amount), 0n),
-          standing: await standingOf(reading, charges),
+          included: await includedIn(reading, charges),
           keys: await Promise.all(keyIds.map((id) => keyHours(reading, { id, nowMs }))),
         };
       });
@@ -149,15 +150,15 @@ async function balancesOf(reading: Kysely<ReadingTables>, workspaceId: string): 
   return { monthlyNano: balance("monthly"), topupNano: balance("topup") };
 }
 
-async function standingOf(
+async function includedIn(
   reading: Kysely<ReadingTables>,
   charges: readonly OpenCharge[],
 ): Promise<string[]> {
   if (charges.length === 0) return [];
-  const rows = await transferRowsOf(reading.withTables(), charges.flatMap(fencesOf));
+  const rows = await transferRowsOf(reading.withTables(), charges.flatMap(decidingTransfersOf));
   const found = new Set(rows.map(({ id }) => id));
   return charges
-    .filter((charge) => fencesOf(charge).some((fence) => found.has(fence)))
+    .filter((charge) => decidingTransfersOf(charge).some((transferId) => found.has(transferId)))
     .map(({ id }) => id);
 }
 

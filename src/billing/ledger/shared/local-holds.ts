@@ -106,7 +106,7 @@ export class LocalHolds {
   private readonly holds = new PassingMap<SharedHold>();
   private onceNone: (() => void)[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
-  private life: NodeLease | undefined;
+  private lease: NodeLease | undefined;
 
   constructor({
     accounts,
@@ -186,8 +186,8 @@ export class LocalHolds {
     };
     this.timer = setInterval(() => renew(), leaseMs / 3);
     const { accounts, clock, onError } = this;
-    this.life = new NodeLease({ accounts, clock, onError, onLapse: renewAfterLapse });
-    this.life.start();
+    this.lease = new NodeLease({ accounts, clock, onError, onLapse: renewAfterLapse });
+    this.lease.start();
   }
 
   /**
@@ -195,13 +195,13 @@ export class LocalHolds {
    * workspace.
    */
   areSafeIn(workspaceId: string): boolean {
-    return this.life?.isSureIn(this.accounts.partOf(workspaceId)) ?? true;
+    return this.lease?.isSureIn(this.accounts.partOf(workspaceId)) ?? true;
   }
 
   /** Stops renewing. Frees the holds at once where the gateway leaves for good. */
   stop(how: { leaves: boolean }): void {
     clearInterval(this.timer);
-    this.life?.stop(how);
+    this.lease?.stop(how);
   }
 
   /**

@@ -78,7 +78,7 @@ export class NodeLease {
     for (const forget of this.forgetRuns.splice(0)) forget();
     if (leaves && this.timer !== undefined) {
       for (const part of this.accounts.parts)
-        this.accounts.runIn(part, leaveScript, []).catch((error: unknown) => this.tell(error));
+        this.accounts.runIn(part, leaveScript, []).catch((error: unknown) => this.report(error));
     }
     this.timer = undefined;
   }
@@ -104,11 +104,11 @@ export class NodeLease {
       this.aliveAtMs.set(part, sentMs);
       if (answer === "lapsed") this.onLapse(part);
     } catch (error) {
-      this.tell(error);
+      this.report(error);
     }
   }
 
-  private tell(error: unknown): void {
+  private report(error: unknown): void {
     if (!(error instanceof SharedStateAwayError)) this.onError(error);
   }
 }

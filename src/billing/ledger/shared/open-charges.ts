@@ -5,7 +5,7 @@ import { confirmScript, revertScript, settledScript, voidScript } from "./ledger
 import type { SharedAccounts, Subject } from "./shared-accounts.ts";
 
 /** Milliseconds before a report that did not reach the server is sent again. */
-const tellAgainMs = 500;
+const retryMs = 500;
 
 /**
  * A charge in progress. It has the entry of its hold where the server does not know the charge yet.
@@ -46,31 +46,31 @@ export class OpenCharges {
 
   /** Reports that a charge is committed. */
   confirm(id: string): void {
-    this.tell(confirmScript, id);
+    this.send(confirmScript, id);
   }
 
   /** Reports that the database refused a charge, so that the server returns the money. */
   revert(id: string): void {
-    this.tell(revertScript, id);
+    this.send(revertScript, id);
   }
 
   /** Reports that a charge was decided without the server, which then has to read the database. */
   settled(id: string, subject: OpenSubject): void {
     this.add(id, subject);
-    this.tell(settledScript, id);
+    this.send(settledScript, id);
   }
 
   /** Reports that a hold is freed. */
   void(id: string, subject: OpenSubject): void {
     this.add(id, subject);
-    this.tell(voidScript, id);
+    this.send(voidScript, id);
   }
 
   /**
    * Runs a script for a charge, and repeats it while the server is away. A new run of the server
    * that does not know the charge reads the database.
    */
-  private tell(script: SharedScript, id: string): void {
+  private send(script: SharedScript, id: string): void {
     const subject = this.charges.get(id);
     if (subject === undefined) return;
     const [key = "", parent = ""] = subject.keyIds;
@@ -78,7 +78,7 @@ export class OpenCharges {
       () => this.drop(id),
       (error: unknown) => {
         if (error instanceof SharedStateAwayError)
-          return void setTimeout(() => this.tell(script, id), tellAgainMs).unref();
+          return void setTimeout(() => this.send(script, id), retryMs).unref();
         this.drop(id);
         this.onError(error);
       },

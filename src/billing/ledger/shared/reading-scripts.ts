@@ -21,17 +21,16 @@ export const seedScript = ledgerScript(
   "Seed",
   `
 if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
-local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
-local stands = {}
-for _, id in ipairs(standing) do stands[id] = true end
+local read, included = split(ARGV[7]), {}
+for _, id in ipairs(cjson.decode(ARGV[8])) do included[id] = true end
 local open, holds, reads = {}, {}, {}
 local held = redis.call('HGETALL', H)
 for at = 1, #held, 2 do
-  if stands[held[at]] then reads[#reads + 1] = held[at] else holds[#holds + 1] = split(held[at + 1]) end
+  if included[held[at]] then reads[#reads + 1] = held[at] else holds[#holds + 1] = split(held[at + 1]) end
 end
 local charges = redis.call('HGETALL', C)
 for at = 1, #charges, 2 do
-  if not stands[charges[at]] then open[#open + 1] = split(charges[at + 1]) end
+  if not included[charges[at]] then open[#open + 1] = split(charges[at + 1]) end
 end
 if not known(W) then
   local m, t, h = tonumber(read[1]), tonumber(read[2]), 0
@@ -111,12 +110,12 @@ export const seedSumsScript = ledgerScript(
   "SeedSums",
   `
 if redis.call('HGET', R, '') ~= ARGV[6] then return {} end
-local stands, open = {}, {}
-for _, id in ipairs(cjson.decode(ARGV[7])) do stands[id] = true end
+local included, open = {}, {}
+for _, id in ipairs(cjson.decode(ARGV[7])) do included[id] = true end
 for _, key in ipairs({C, R}) do
   local charges = redis.call('HGETALL', key)
   for at = 1, #charges, 2 do
-    if charges[at] ~= '' and not stands[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
+    if charges[at] ~= '' and not included[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
   end
 end
 local holds = redis.call('HGETALL', H)
@@ -129,7 +128,7 @@ for at = 8, #ARGV, 2 do
     local isNew = not known(B)
     for each = 1, #holds, 2 do
       local parts = split(holds[each + 1])
-      if stands[holds[each]] then
+      if included[holds[each]] then
         redis.call('HSET', B, 'x' .. holds[each] .. ' ' .. name, '')
       elseif parts[8] and counted(name, parts[7], parts[8]) then
         held = held + tonumber(parts[1])

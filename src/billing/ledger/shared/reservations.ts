@@ -21,7 +21,7 @@ interface ReservationsOptions {
   /** Called before a request to the server, so that the server knows the earlier charges. */
   beforeAsking(): void;
   /** Called with each answer of the server about a workspace. */
-  hear(workspaceId: string, answer: LedgerAnswer): void;
+  onAnswer(workspaceId: string, answer: LedgerAnswer): void;
   onError(error: unknown): void;
 }
 
@@ -165,7 +165,7 @@ export class Reservations {
         this.options.charges.settled(id, { workspaceId, keyIds: [] });
       return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
     }
-    this.options.hear(workspaceId, answer);
+    this.options.onAnswer(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const [outcome, budgetIndex] = answer.outcome.split(" ");
     if (outcome === "not_admitted") return this.reserveOnceCounted(reservation, wish);

@@ -2,7 +2,7 @@ import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { CommitQueue, CommitUnit } from "../../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../../platform/storage/storage-error.ts";
 import { operatorAccounts, transferRows } from "../transfer.ts";
-import { fenceOf, type OpenCharge } from "./account-readings.ts";
+import { decidingTransferOf, type OpenCharge } from "./account-readings.ts";
 import type { OpenCharges } from "./open-charges.ts";
 
 /**
@@ -12,7 +12,7 @@ import type { OpenCharges } from "./open-charges.ts";
 function tombstone(charge: OpenCharge, atMs: number): CommitUnit {
   const { revenue } = operatorAccounts;
   const { insert } = transferRows({
-    id: fenceOf(charge),
+    id: decidingTransferOf(charge),
     from: revenue,
     to: revenue,
     amountNano: 1n,

@@ -183,7 +183,7 @@ export class SharedAccounts {
     workspaceId: string,
     { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
   ): Promise<void> {
-    await this.runIsOld(this.partOf(workspaceId));
+    await this.untilRunIsReady(this.partOf(workspaceId));
     const names = JSON.parse(missing) as string[];
     const counters = names
       .filter((name) => name.startsWith(sumPrefix))
@@ -201,19 +201,19 @@ export class SharedAccounts {
     await this.run(seedScript, workspaceId, [
       mark,
       balances,
-      JSON.stringify(read.standing),
+      JSON.stringify(read.included),
       ...keys,
     ]);
   }
 
   private async readSums(workspaceId: string, counters: readonly string[]): Promise<void> {
     const [mark = ""] = await this.run(beginSumsScript, workspaceId, []);
-    const { sums, standing } = await this.options.readings.readSums(workspaceId, {
+    const { sums, included } = await this.options.readings.readSums(workspaceId, {
       counters,
       charges: async () => chargesOf(await this.run(chargesSinceScript, workspaceId, [])),
     });
     const filled = counters.flatMap((counter, index) => [counter, String(sums[index])]);
-    await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(standing), ...filled]);
+    await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(included), ...filled]);
   }
 
   private rootOf(run: string): string {
@@ -222,7 +222,7 @@ export class SharedAccounts {
   }
 
   /** Waits until the database has the charges that gateways reported to an earlier run. */
-  private runIsOld(part: LedgerPart): Promise<void> {
+  private untilRunIsReady(part: LedgerPart): Promise<void> {
     const id = this.rootOf(part.runId ?? "");
     const known = this.readyRuns.get(part);
     if (known?.id === id) return known.ready;

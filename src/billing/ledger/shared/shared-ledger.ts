@@ -42,7 +42,7 @@ import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
 
 /** The pause before a message that did not reach the server is sent again, in milliseconds. */
-const tellAgainMs = 100;
+const retryMs = 100;
 /** How long a gateway that stops waits for the charges in progress, in milliseconds. */
 const stopPatienceMs = 2_000;
 
@@ -88,7 +88,7 @@ export class SharedLedger implements LedgerPort {
       holds: this.holds,
       charges: this.charges,
       beforeAsking: () => this.unreported.reportNow(),
-      hear: (workspaceId, answer) => this.hear(workspaceId, answer),
+      onAnswer: (workspaceId, answer) => this.recordAnswer(workspaceId, answer),
     });
   }
 
@@ -124,7 +124,7 @@ export class SharedLedger implements LedgerPort {
   }
 
   /** The number of charges and holds whose end the server does not know of yet. */
-  get untoldCount(): number {
+  get unconfirmedCount(): number {
     return this.charges.count;
   }
 
@@ -166,7 +166,7 @@ export class SharedLedger implements LedgerPort {
     ];
     try {
       const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
-      this.hear(hold.workspaceId, answer);
+      this.recordAnswer(hold.workspaceId, answer);
       // Renewals and the charge use the hold as the server now stores it.
       hold.entry = answer.detail;
       hold.heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
@@ -229,7 +229,7 @@ export class SharedLedger implements LedgerPort {
       workspaceId,
       values,
     );
-    this.hear(workspaceId, answer);
+    this.recordAnswer(workspaceId, answer);
     if (detail !== "0") this.charges.add(id, { workspaceId, keyIds: [] });
     return {
       takenNano: BigInt(detail),
@@ -269,7 +269,7 @@ export class SharedLedger implements LedgerPort {
     const posted = postedOf(request, charge);
     try {
       const outcome = await this.commit(request, { hold, posted, parts: charge.parts });
-      this.unreported.stands(charge);
+      this.unreported.reportSoon(charge);
       return outcome;
     } catch (error) {
       this.unreported.end(charge);
@@ -300,7 +300,7 @@ export class SharedLedger implements LedgerPort {
       this.holds.remove(holdId);
       throw error;
     }
-    this.hear(hold.workspaceId, answer);
+    this.recordAnswer(hold.workspaceId, answer);
     this.charges.add(hold.id, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
     const [monthly = "0", topup = "0"] = answer.detail.split("|");
     const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
@@ -366,15 +366,15 @@ export class SharedLedger implements LedgerPort {
         byokNano,
         nowMs: this.options.clock.nowMs(),
       });
-      const told = hold.id === holdId ? posted : { ...posted, chargeId: hold.id };
-      const beside = alongside(told);
+      const charged = hold.id === holdId ? posted : { ...posted, chargeId: hold.id };
+      const beside = alongside(charged);
       const unit = {
         inserts: [...rows.inserts, ...beside.inserts],
         adds: [...rows.adds, ...beside.adds],
       };
       return this.options.commits
         .commit(unit, { moreMayFollow: this.holds.count > 1 })
-        .then(() => ({ ok: true, ...told }));
+        .then(() => ({ ok: true, ...charged }));
     } catch (error) {
       return Promise.reject(error);
     } finally {
@@ -395,12 +395,12 @@ export class SharedLedger implements LedgerPort {
       await this.options.accounts.run(forgetScript, workspaceId, []);
     } catch (error) {
       if (!(error instanceof SharedStateAwayError)) throw error;
-      setTimeout(() => this.quietly(this.forget(workspaceId)), tellAgainMs).unref();
+      setTimeout(() => this.quietly(this.forget(workspaceId)), retryMs).unref();
     }
   }
 
   /** Records the balances that the server reported, and resolves the charges of dead processes. */
-  private hear(
+  private recordAnswer(
     workspaceId: string,
     { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">,
   ): void {

@@ -64,7 +64,7 @@ test("charges committed in one turn are reported together, with one script per w
     hour: 1,
     tags: [],
   });
-  for (const charge of [...begun, ofAnotherRun]) unreported.stands(charge);
+  for (const charge of [...begun, ofAnotherRun]) unreported.reportSoon(charge);
   expect(reported.size).toBe(0);
   await both.promise;
   expect([...reported]).toEqual([

@@ -43,7 +43,8 @@ export class UnreportedCharges {
   private readonly options: UnreportedChargesOptions;
   /** The charges, by workspace, that the balances in the book do not include yet. */
   private readonly ahead = new Map<string, ChargeParts>();
-  private standing: HeldCharge[] = [];
+  /** Committed charges whose report is about to be sent. */
+  private toReport: HeldCharge[] = [];
   private gathering: ReturnType<typeof setTimeout> | undefined;
   private isDue = false;
   private count = 0;
@@ -74,11 +75,11 @@ export class UnreportedCharges {
   }: Omit<HeldCharge, "parts" | "balanceNano"> & { amountNano: bigint }): HeldCharge {
     const { holdId, hold } = charge;
     const { workspaceId, entry } = hold;
-    const heard = this.options.book.workspace(workspaceId);
+    const known = this.options.book.workspace(workspaceId);
     const ahead = this.ahead.get(workspaceId);
     const there = {
-      monthlyNano: heard.monthlyNano - (ahead?.monthlyNano ?? 0n),
-      topupNano: heard.topupNano - (ahead?.topupNano ?? 0n),
+      monthlyNano: known.monthlyNano - (ahead?.monthlyNano ?? 0n),
+      topupNano: known.topupNano - (ahead?.topupNano ?? 0n),
     };
     const parts = splitOverBuckets(there, amountNano);
     this.addAhead(workspaceId, parts, 1n);
@@ -88,8 +89,8 @@ export class UnreportedCharges {
   }
 
   /** Reports a charge that the database has committed; the request does not wait for the report. */
-  stands(charge: HeldCharge): void {
-    this.standing.push(charge);
+  reportSoon(charge: HeldCharge): void {
+    this.toReport.push(charge);
     if (charge.hold.isAdvance) {
       this.gathering ??= setTimeout(() => this.reportNow(), gatherMs);
     } else if (!this.isDue) {
@@ -107,7 +108,7 @@ export class UnreportedCharges {
     clearTimeout(this.gathering);
     this.gathering = undefined;
     this.isDue = false;
-    if (this.standing.length > 0) this.reportAll();
+    if (this.toReport.length > 0) this.reportAll();
   }
 
   /** Ends a charge that the server received or the database refused. */
@@ -117,8 +118,8 @@ export class UnreportedCharges {
   }
 
   private reportAll(): void {
-    const byWorkspace = Map.groupBy(this.standing, ({ hold }) => hold.workspaceId);
-    this.standing = [];
+    const byWorkspace = Map.groupBy(this.toReport, ({ hold }) => hold.workspaceId);
+    this.toReport = [];
     for (const charges of byWorkspace.values()) {
       for (let start = 0; start < charges.length; start += reportedAtOnce)
         void this.report(charges.slice(start, start + reportedAtOnce));
