@@ -145,17 +145,19 @@ interface ListChange {
   confirm: boolean;
 }
 
+type RangeStore = Pick<IpAllowlistStore, "insert" | "remove" | "list">;
+
 /**
  * Changes allowlists, one change of a workspace at a time. A change is in force when it is
  * answered.
  */
 export class IpAllowlistEditor {
-  private readonly store: IpAllowlistStore;
+  private readonly store: RangeStore;
   private readonly allowlist: IpAllowlist;
   private readonly time: DistinctTime;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: { store: IpAllowlistStore; allowlist: IpAllowlist; clock: Clock }) {
+  constructor(options: { store: RangeStore; allowlist: IpAllowlist; clock: Clock }) {
     this.store = options.store;
     this.allowlist = options.allowlist;
     this.time = new DistinctTime(options.clock);
@@ -201,9 +203,11 @@ export class IpAllowlistEditor {
         description,
         createdAtMs,
       };
-      const wanted = [entry, ...entries];
-      assertCallerStaysAllowed(change, wanted);
-      await this.write(workspaceId, { wanted, work: () => this.store.insert(entry) });
+      assertCallerStaysAllowed(change, [entry, ...entries]);
+      await this.write(workspaceId, {
+        work: () => this.store.insert(entry),
+        changed: (current) => [entry, ...current.filter((each) => each.id !== entry.id)],
+      });
       return entry;
     });
   }
@@ -223,7 +227,10 @@ export class IpAllowlistEditor {
         );
       }
       assertCallerStaysAllowed(change, wanted);
-      await this.write(change.workspaceId, { wanted, work: () => this.store.remove(id) });
+      await this.write(change.workspaceId, {
+        work: () => this.store.remove(id),
+        changed: (current) => current.filter((each) => each.id !== id),
+      });
     });
   }
 
@@ -235,26 +242,33 @@ export class IpAllowlistEditor {
     return this.mutex.run(workspaceId, async () => {
       const entries = this.allowlist.of(workspaceId);
       await this.write(workspaceId, {
-        wanted: [],
         work: async () => {
           for (const { id } of entries) await this.store.remove(id);
         },
+        changed: (current) => current.filter((each) => !entries.some(({ id }) => id === each.id)),
       });
       return entries;
     });
   }
 
   /**
-   * Writes a change. Where the answer was lost, the write may still have happened, so the list is
-   * read back and the database decides what is in force.
+   * Writes a change, and applies it to the list that is in force by then: another gateway may have
+   * changed it during the write. Where the answer was lost, the write may still have happened, so
+   * the list is read back and the database decides what is in force.
    */
   private async write(
     workspaceId: string,
-    { wanted, work }: { wanted: readonly AllowedRange[]; work: () => Promise<void> },
+    {
+      work,
+      changed,
+    }: {
+      work: () => Promise<void>;
+      changed: (current: readonly AllowedRange[]) => readonly AllowedRange[];
+    },
   ): Promise<void> {
     try {
       await work();
-      this.allowlist.put(workspaceId, wanted);
+      this.allowlist.put(workspaceId, changed(this.allowlist.of(workspaceId)));
     } catch (error) {
       const stored = await this.store.list(workspaceId).catch(() => undefined);
       if (stored !== undefined) this.allowlist.put(workspaceId, stored);
