@@ -13,6 +13,7 @@ import {
 import { announcement, networkAddresses } from "./app/announcement.ts";
 import {
   endOnSignal,
+  endWhileStarting,
   reloadOnSignal,
   SupervisorLine,
   type ProcessPlace,
@@ -120,6 +121,7 @@ async function start(): Promise<void> {
   const line = SupervisorLine.open(process.env, { ownMetrics: () => metrics.text() });
   if (line === undefined && configuration.server.processes !== 1)
     return supervise(configuration, logger);
+  const isStarted = endWhileStarting(logger);
   closeFiles(configuration, logger);
   const nodeName = line && `${hostname()}/${line.place.number}`;
   const tracing = sendTelemetry(configuration, { logger, metrics, nodeName });
@@ -158,6 +160,7 @@ async function start(): Promise<void> {
   if (metricsPort !== undefined && line === undefined)
     listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { ...configuration.server, server, logger });
+  isStarted();
   reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
   watchForMistakes(logger);
   const announces = line?.place.announces ?? true;

@@ -123,6 +123,18 @@ export async function runProcess(options: ProcessOptions = {}): Promise<EndedPro
   return { exitCode, stdout: out, stderr: err };
 }
 
+/** Starts a gateway and sends it SIGTERM once its stderr contains a text. */
+export async function terminateStarting(
+  options: ProcessOptions,
+  text: string,
+): Promise<EndedProcess> {
+  const { child, stdout, stderr } = spawn(options);
+  await stderr.has(text);
+  child.kill("SIGTERM");
+  const [exitCode, out, err] = await Promise.all([child.exited, stdout.complete, stderr.complete]);
+  return { exitCode, stdout: out, stderr: err };
+}
+
 /** Starts a gateway and kills it after this many milliseconds, ready or not. */
 export async function killStarting(options: ProcessOptions, afterMs: number): Promise<void> {
   const { child } = spawn(options);

@@ -116,6 +116,20 @@ interface EndOptions {
 }
 
 /**
+ * Ends a process that is still starting, with exit code 0, on SIGTERM or SIGINT. Without it, the
+ * first process of a container ignores the signal. Returns what takes the listeners away.
+ */
+export function endWhileStarting(logger: Logger): () => void {
+  const onSignal = (): never => {
+    logger.info({}, "ended before the gateway was ready");
+    process.exit(0);
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  return () => void process.off("SIGTERM", onSignal).off("SIGINT", onSignal);
+}
+
+/**
  * Ends the process with exit code 0: on the first SIGTERM or SIGINT once requests in progress are
  * finished, on the second without waiting.
  */

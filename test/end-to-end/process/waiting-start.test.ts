@@ -7,6 +7,7 @@ import {
   runProcess,
   startProcess,
   temporaryDirectory,
+  terminateStarting,
 } from "../../support/process.ts";
 import { hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
 import { stores } from "./support/stores.ts";
@@ -60,6 +61,15 @@ describe("a start waits", () => {
     await proxy.close();
     await redis.kill();
   });
+});
+
+test("a start that waits ends with SIGTERM, and the exit code is 0", async () => {
+  const { url, proxy } = await closedAtFirst(await freshDatabase(), Number.POSITIVE_INFINITY);
+  const environment = { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY };
+  const ended = await terminateStarting({ environment }, "waiting for the database");
+  expect(ended).toMatchObject({ exitCode: 0, stdout: "" });
+  expect(ended.stderr).toContain("ended before the gateway was ready");
+  await proxy.close();
 });
 
 describe("a start is refused", () => {
