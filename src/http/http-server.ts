@@ -8,7 +8,7 @@ import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest, Reply, type Answer } from "./request-context.ts";
-import { BodyMemory } from "./read-body.ts";
+import { BodyMemory } from "./body-memory.ts";
 
 /**
  * Handles one request, without a promise where nothing has to be waited for. Anything it throws is

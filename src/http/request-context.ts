@@ -4,7 +4,7 @@ import { AnswerHeaders } from "./answer-headers.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { BlockList, isIP } from "node:net";
 import type { BunRequest, Server } from "bun";
-import { BodyMemoryShare, type BodyMemory } from "./read-body.ts";
+import { BodyMemoryShare, type BodyMemory } from "./body-memory.ts";
 
 /**
  * Request headers by name, in any case. The values of a repeated name are joined (RFC 9110, 5.3).

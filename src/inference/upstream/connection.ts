@@ -1,6 +1,6 @@
 import type { Socket, TLSOptions } from "bun";
 import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
-import type { DeadlineWatch, Watched } from "./exchange.ts";
+import { ConnectDeadline, type ConnectLimit } from "./connect-deadline.ts";
 import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -351,49 +351,6 @@ export class Connection {
     const listener = this.listener;
     this.destroy();
     listener?.onFailure(failure);
-  }
-}
-
-/** The time that a connect may take, and what watches it. */
-export interface ConnectLimit {
-  timeoutMs: number;
-  watch: DeadlineWatch;
-}
-
-/**
- * The deadline of a connect. Where the process stood still meanwhile, the connect gets that time
- * again, once and at most the whole timeout: a handshake takes several turns of the event loop.
- */
-class ConnectDeadline implements Watched {
-  place = -1;
-  addedAtSweep = 0;
-  excusedDeadlineMs = 0;
-  deadlineMs: number;
-  private readonly limit: ConnectLimit;
-  private readonly stoodStillBeforeMs: number;
-  private isExtended = false;
-  private readonly onPassed: () => void;
-
-  constructor(limit: ConnectLimit, onPassed: () => void) {
-    const { timeoutMs, watch } = limit;
-    this.limit = limit;
-    this.onPassed = onPassed;
-    this.deadlineMs = watch.deadlineAfter(timeoutMs);
-    this.stoodStillBeforeMs = watch.stoodStillMs;
-    watch.add(this);
-  }
-
-  onDeadline(): void {
-    const { timeoutMs, watch } = this.limit;
-    const stoodStillMs = watch.stoodStillMs - this.stoodStillBeforeMs;
-    if (stoodStillMs === 0 || this.isExtended) return this.onPassed();
-    this.isExtended = true;
-    this.deadlineMs = watch.deadlineAfter(Math.min(stoodStillMs, timeoutMs));
-    watch.add(this);
-  }
-
-  onLasting(): void {
-    // A connect listens to its client from the start.
   }
 }
 

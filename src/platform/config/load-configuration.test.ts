@@ -395,12 +395,7 @@ describe("an error in the file is reported with its line for", () => {
         "    - { id: a, issuer: https://b.example, client_id: b }\n",
       'switchyard.yaml:4 auth.oidc[1].id: is the id of another provider above, got "a"',
     ],
-    ["a duplicate key", "server: {}\nserver: {}\n", "switchyard.yaml:2 server: duplicate key"],
-    [
-      "a duplicate key of a provider",
-      "providers:\n  - id: a\n    models:\n      - id: a/b\n        id: a/c\n",
-      "switchyard.yaml:5 providers[0].models[0].id: duplicate key",
-    ],
+    ["a duplicate key", "mail: { url: a, url: b }\n", "switchyard.yaml:1 mail.url: duplicate key"],
     [
       "an invalid OCR model id",
       "ocr:\n  model: large\n",
