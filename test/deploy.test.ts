@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import {
@@ -7,6 +7,7 @@ import {
   definitionsOf,
   newFamilies,
 } from "../src/platform/telemetry/metric-families.ts";
+import { createAuthority } from "./support/certificates.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "./support/process.ts";
 
 afterAll(endProcesses);
@@ -82,6 +83,25 @@ describe("the image", () => {
     expect(await gateway.terminate()).toBe(0);
   });
 
+  test("is healthy over plain HTTP and over TLS, and not without a gateway", async () => {
+    const check = lines.find((line) => line.startsWith("HEALTHCHECK"))?.split(" CMD ")[1] ?? "[]";
+    const [, ...parameters] = JSON.parse(check) as string[];
+    const isHealthy = async (port: number): Promise<boolean> => {
+      const command = [process.execPath, ...parameters];
+      return (await Bun.spawn(command, { env: { PORT: String(port) } }).exited) === 0;
+    };
+    const folder = temporaryDirectory();
+    for (const [name, text] of Object.entries(createAuthority().issue("gateway.example.com")))
+      writeFileSync(join(folder, `${name}.pem`), text);
+    const tls = `server: { tls: { cert: ${folder}/cert.pem, key: ${folder}/key.pem } }\n`;
+    for (const yaml of ["", tls]) {
+      const gateway = await startProcess({ yaml });
+      expect(await isHealthy(gateway.port)).toBe(true);
+      expect(await gateway.terminate()).toBe(0);
+      expect(await isHealthy(gateway.port)).toBe(false);
+    }
+  });
+
   test("is started with the environment of npm start", () => {
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
@@ -105,6 +125,13 @@ test("compose files are valid YAML and name existing files", () => {
     for (const { file } of Object.values(configs))
       expect(existsSync(join(deploy, "compose", file))).toBe(true);
   }
+});
+
+test("the cluster keeps metrics off its public port, where Prometheus finds them", () => {
+  const port = /SWITCHYARD_METRICS_PORT: "(\d+)"/.exec(text("compose/cluster.yaml"))?.[1];
+  expect(port).toBeDefined();
+  expect(text("prometheus/prometheus.yaml")).toContain(`port: ${port} }`);
+  expect(text("compose/Caddyfile")).not.toContain(`${port}`);
 });
 
 describe("the Helm chart", () => {
