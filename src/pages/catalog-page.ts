@@ -21,8 +21,18 @@ export interface CatalogEntry {
   }[];
 }
 
+const count = new Intl.NumberFormat("en-US");
+const dollars = new Intl.NumberFormat("en-US", {
+  style: "currency",
+  currency: "USD",
+  maximumFractionDigits: 6,
+});
+
+/** Returns a price per million tokens, with cents and no more places than it needs. */
 const price = (usd: number | undefined): string =>
-  usd === undefined ? "–" : usd === 0 ? "free" : `$${usd} per million`;
+  usd === undefined ? "–" : usd === 0 ? "free" : dollars.format(usd);
+const unitPrice = (usd: number | undefined): string =>
+  usd === undefined || usd === 0 ? price(usd) : `${price(usd)} per million`;
 const pathOf = (id: string): string =>
   `/catalog/${id.split("/").map(encodeURIComponent).join("/")}`;
 
@@ -31,10 +41,12 @@ export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
   title: "Models",
   width: "wide",
   body: html`<div class="card"><h1>Models</h1><p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
-<ul>${entries.map(
+<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr><th scope="col">Model</th>
+<th scope="col" class="amount">Input, 1M tokens</th><th scope="col" class="amount">Output, 1M tokens</th></tr></thead>
+<tbody>${entries.map(
     ({ id, name, inputPrice, outputPrice }) =>
-      html`<li><a href="${pathOf(id)}">${name}</a> <code>${id}</code> in ${price(inputPrice)}, out ${price(outputPrice)}</li>`,
-  )}</ul></div>`,
+      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${price(inputPrice)}</td><td class="amount">${price(outputPrice)}</td></tr>`,
+  )}</tbody></table></div></div>`,
 });
 
 /** Returns the page of one model: prices by provider, context, parameters and privacy. */
@@ -45,9 +57,9 @@ export const catalogModelPage = (entry: CatalogEntry): Page => ({
     [
       ["Id", entry.id],
       ["Kind", entry.category],
-      ["Context", `${entry.contextLength} tokens`],
-      ["Input", price(entry.inputPrice)],
-      ["Output", price(entry.outputPrice)],
+      ["Context", `${count.format(entry.contextLength)} tokens`],
+      ["Input", unitPrice(entry.inputPrice)],
+      ["Output", unitPrice(entry.outputPrice)],
       ["Capabilities", entry.capabilities.join(", ") || "–"],
       ["Parameters", entry.parameters.join(", ") || "–"],
     ],
@@ -56,6 +68,6 @@ export const catalogModelPage = (entry: CatalogEntry): Page => ({
   )}</div></div>
 <div class="card"><h2>Providers</h2><dl>${entry.providers.map(
     ({ id, inputPrice, outputPrice, zdr }) =>
-      html`<dt>${id}</dt><dd>In ${price(inputPrice)}, out ${price(outputPrice)}${zdr ? ", zero data retention" : ""}</dd>`,
+      html`<dt>${id}</dt><dd>In ${unitPrice(inputPrice)}, out ${unitPrice(outputPrice)}${zdr ? ", zero data retention" : ""}</dd>`,
   )}</dl></div>`,
 });

@@ -67,6 +67,7 @@ button.plain,.button.plain{background:transparent;color:var(--text);border-color
 dl{display:grid;grid-template-columns:minmax(88px,auto) 1fr;gap:4px 16px;margin:16px 0}
 dt{color:var(--third)}
 dd{margin:0;overflow-wrap:anywhere}
+dd code{font-size:12px}
 ul,ol{margin:0 0 12px;padding-left:20px;color:var(--second)}
 li{margin:4px 0}
 .steps{padding:0;list-style:none;counter-reset:step}
@@ -77,7 +78,7 @@ table{width:100%;border-collapse:collapse}
 th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1px solid var(--line);color:var(--second)}
 th{font-weight:500;color:var(--text)}
 tfoot td{font-weight:600;color:var(--text);border-bottom:0}
-.amount{text-align:right;padding-right:0;font-variant-numeric:tabular-nums}
+.amount{text-align:right;padding-right:0;padding-left:12px;font-variant-numeric:tabular-nums}
 .parties{display:flex;flex-wrap:wrap;gap:0 48px;margin-bottom:24px}
 .parties p{margin:0}
 @media print{body{background:#fff}body>header,body>footer{display:none}.card{border:0;padding:0}main{margin:0;max-width:none}}

@@ -45,6 +45,10 @@ const percent = (uptime: number | null): string =>
   uptime === null ? "no request" : `${(uptime * 100).toFixed(2)} %`;
 const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
 
+/** Returns a state as a person reads it: `no_signal` is "No signal". */
+const wordsOf = (status: string): string =>
+  `${status.charAt(0).toUpperCase()}${status.slice(1).replaceAll("_", " ")}`;
+
 /** The uptime from which a day is good, and the one from which it is fair; below, it is bad. */
 const [goodFrom, fairFrom] = [0.99, 0.9] as const;
 function barOf(uptime: number | null): string {
@@ -95,7 +99,7 @@ export const statusPage = ({
   body: html`<div class="card"><h1>Status</h1>${notice(kinds[status] === "bad" ? "warning" : (kinds[status] ?? "info"), description)}
 <p>Seen at ${minute(checkedAt)}. <a href="${statusFeedPath}">Feed of incidents</a>, <a href="/catalog">models</a>.</p></div>
 <div class="card"><h2>Components</h2><dl>${components.map(
-    (each) => html`<dt>${each.name}</dt><dd>${each.status}. ${each.description}</dd>`,
+    (each) => html`<dt>${each.name}</dt><dd>${wordsOf(each.status)}. ${each.description}</dd>`,
   )}</dl></div>
 <div class="card"><h2>Providers, last 90 days</h2>${providersHtml(providers)}</div>
 <div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>`,

@@ -1,6 +1,7 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
+import { Icon } from "./icon.tsx";
 import { Button, Select, Skeleton } from "../ui/parts.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
@@ -48,6 +49,7 @@ function Navigation({ open }: { open: boolean }) {
             {title === undefined ? null : <div className={style.group}>{title}</div>}
             {entries.map(({ to, label }) => (
               <Link key={to} to={to} className={style.link} activeOptions={{ exact: to === "/" }}>
+                <Icon to={to} />
                 {label}
               </Link>
             ))}

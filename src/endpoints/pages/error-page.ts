@@ -1,4 +1,5 @@
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { html } from "hono/html";
 import { pathOf } from "../../http/request-context.ts";
 import { facts, messagePage } from "../../pages/message-page.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
@@ -65,7 +66,7 @@ export function errorPage(
       sentences: sentencesOf(error, pathOf(request)),
       more: facts([
         ["Status", String(status)],
-        ["Trace id", traceId],
+        ["Trace id", html`<code>${traceId}</code>`],
       ]),
       links:
         status === 401

@@ -97,10 +97,7 @@ describe.skipIf(!hasChromium).each(engines)(
         expect(await page.getByText("weak: 50.00 %").isVisible()).toBe(true);
         expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
         await page.getByRole("link", { name: "models" }).click();
-        const model = page
-          .getByRole("listitem")
-          .filter({ hasText: "acme/small<b>" })
-          .getByRole("link");
+        const model = page.getByRole("row").filter({ hasText: "acme/small<b>" }).getByRole("link");
         const path = await model.getAttribute("href");
         await model.click();
         await page.waitForURL(new URL(path ?? "", scene.origin).href);
