@@ -348,7 +348,7 @@ function pageSizeOf(query: URLSearchParams): number {
 
 /**
  * Returns a model in the form of Anthropic's clients, with the limits that are known. The newest
- * clients require `lifecycle`; a model that nobody serves any more is not in the catalog.
+ * clients require `lifecycle`, which is the same for all: retired models are not in the catalog.
  * Source: Anthropic's SDK for Python 2.14, `ModelInfo`.
  */
 const anthropicModelEntry = (model: CatalogModel) => ({
