@@ -1,12 +1,7 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
-import {
-  limitWindowHours,
-  type LimitReset,
-  type LlmKey,
-} from "../../identity/keys/llm-key-store.ts";
-import type { KeyAccount, RollingSpend } from "../../billing/ledger/account-book.ts";
+import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { narrowedTier } from "../../access/rate-limiter.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
@@ -15,7 +10,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { limitRemaining } from "./llm-key-object.ts";
+import { limitRemaining, spendFields, spendOf } from "./llm-key-object.ts";
 
 /**
  * Returns a key's effective requests per minute: a limit of its own above the plan's does not widen
@@ -83,18 +78,6 @@ async function newestActiveKey(
 const minutesADay = 24 * 60;
 
 const usd = z.number();
-const usage = lazily(() => ({
-  usage: usd.describe("Total spend of the key from credits, in USD."),
-  usage_daily: usd.describe("Spend from credits in the last 24 hours, in USD."),
-  usage_weekly: usd.describe("Spend from credits in the last 7 days, in USD."),
-  usage_monthly: usd.describe("Spend from credits in the last 30 days, in USD."),
-  byok_usage: usd.describe(
-    "Total list price of the key's requests with the workspace's own provider keys, in USD.",
-  ),
-  byok_usage_daily: usd.describe("The same for the last 24 hours."),
-  byok_usage_weekly: usd.describe("The same for the last 7 days."),
-  byok_usage_monthly: usd.describe("The same for the last 30 days."),
-}));
 
 const currentKeySchema = lazily(() =>
   z
@@ -109,7 +92,7 @@ const currentKeySchema = lazily(() =>
       include_byok_in_limit: z
         .boolean()
         .describe("Whether usage of the workspace's own provider keys counts towards the limit."),
-      ...usage(),
+      ...spendFields(),
       is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
       is_management_key: z.literal(false).describe("Always false: the key is an LLM key."),
       is_provisioning_key: z.literal(false).describe("Always false; a copy of is_management_key."),
@@ -151,26 +134,6 @@ const currentKeySchema = lazily(() =>
 );
 
 const currentRateNote = "Requests of this key in any 60 seconds, to paid models.";
-
-/** Returns spending under OpenRouter's names, over rolling windows. */
-function spendOf(
-  account: KeyAccount,
-  nowMs: number,
-): Record<keyof ReturnType<typeof usage>, number> {
-  const within = (spend: RollingSpend | undefined, window: LimitReset): number =>
-    usdFromNano(spend?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
-  const { spend, byok } = account;
-  return {
-    usage: usdFromNano(spend.total),
-    usage_daily: within(spend, "daily"),
-    usage_weekly: within(spend, "weekly"),
-    usage_monthly: within(spend, "monthly"),
-    byok_usage: usdFromNano(byok?.total ?? 0n),
-    byok_usage_daily: within(byok, "daily"),
-    byok_usage_weekly: within(byok, "weekly"),
-    byok_usage_monthly: within(byok, "monthly"),
-  };
-}
 
 /**
  * Returns the requests to free models since the UTC day began, and how many the rate limit allows

@@ -1,5 +1,9 @@
 import { z } from "zod";
-import { countedWithin, type KeyAccount } from "../../billing/ledger/account-book.ts";
+import {
+  countedWithin,
+  type KeyAccount,
+  type RollingSpend,
+} from "../../billing/ledger/account-book.ts";
 import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
 import {
   limitWindowHours,
@@ -116,7 +120,23 @@ export const newKeyFieldsOf = (
     tokensPerMinute: body.tpm ?? null,
   }) satisfies Partial<LlmKey>;
 
-/** The LLM key record of the contract. */
+const usd = z.number();
+
+/** The schemas of what `spendOf` returns. */
+export const spendFields = lazily(() => ({
+  usage: usd.describe("Total spend of the key from credits, in USD."),
+  usage_daily: usd.describe("Spend from credits in the last 24 hours, in USD."),
+  usage_weekly: usd.describe("Spend from credits in the last 7 days, in USD."),
+  usage_monthly: usd.describe("Spend from credits in the last 30 days, in USD."),
+  byok_usage: usd.describe(
+    "Total list price of the key's requests with the workspace's own provider keys, in USD.",
+  ),
+  byok_usage_daily: usd.describe("The same for the last 24 hours."),
+  byok_usage_weekly: usd.describe("The same for the last 7 days."),
+  byok_usage_monthly: usd.describe("The same for the last 30 days."),
+}));
+
+/** The LLM key record of the contract, and what OpenRouter's clients require of it besides. */
 export const llmKeyObjectSchema = lazily(() =>
   z
     .object({
@@ -133,6 +153,7 @@ export const llmKeyObjectSchema = lazily(() =>
       real_usage_weekly: z.number(),
       real_usage_monthly: z.number(),
       real_usage_monthly_requests: z.number(),
+      ...spendFields(),
       limit: z.number().nullable(),
       limit_remaining: z.number().nullable(),
       limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
@@ -145,6 +166,8 @@ export const llmKeyObjectSchema = lazily(() =>
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
       tpm: z.number().nullable(),
+      workspace_id: z.string(),
+      external_user: z.null().describe("Always null: keys belong to no end user."),
       parent_key_id: z
         .string()
         .optional()
@@ -187,6 +210,25 @@ export const shownEndpoints = (
   paths: EndpointPaths,
 ): string[] | null => allowed && [...new Set(allowed.map((entry) => paths.find(entry) ?? entry))];
 
+/** Returns spending under OpenRouter's names, over rolling windows. */
+export function spendOf(
+  { spend, byok }: KeyAccount,
+  nowMs: number,
+): Record<keyof ReturnType<typeof spendFields>, number> {
+  const within = (rolling: RollingSpend | undefined, window: LimitReset): number =>
+    usdFromNano(rolling?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
+  return {
+    usage: usdFromNano(spend.total),
+    usage_daily: within(spend, "daily"),
+    usage_weekly: within(spend, "weekly"),
+    usage_monthly: within(spend, "monthly"),
+    byok_usage: usdFromNano(byok?.total ?? 0n),
+    byok_usage_daily: within(byok, "daily"),
+    byok_usage_weekly: within(byok, "weekly"),
+    byok_usage_monthly: within(byok, "monthly"),
+  };
+}
+
 /** Returns the public record of a key. */
 function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjectSchema> {
   const { account, nowMs } = usage;
@@ -206,6 +248,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     real_usage_weekly: spent("weekly"),
     real_usage_monthly: spent("monthly"),
     real_usage_monthly_requests: usage.monthlyRequests,
+    ...spendOf(account, nowMs),
     limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
     limit_remaining: limitRemaining(key, usage),
     limit_reset: key.limitReset,
@@ -218,6 +261,8 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, usage.endpointPaths),
     tpm: key.tokensPerMinute,
+    workspace_id: key.workspaceId,
+    external_user: null,
     ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),
   };
 }

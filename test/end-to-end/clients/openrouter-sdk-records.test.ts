@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import {
   startScriptedUpstream,
   type ScriptedUpstream,
@@ -154,6 +160,33 @@ test("a request's charge is in the credits, the key's record and its generation"
   const after = (await client.credits.getCredits()).data;
   expect(Number(after["totalUsage"]) - Number(before["totalUsage"])).toBeCloseTo(cost, 6);
   expect(after["totalCredits"]).toBe(before["totalCredits"]);
+});
+
+test("a management key lists, shows, changes and deletes keys, with their spend", async () => {
+  const manager = new OpenRouterClient({
+    serverURL: gateway.baseUrl,
+    apiKey: testManagementKey,
+    retryConfig: { strategy: "none" },
+  });
+  const created = await fetch(`${gateway.baseUrl}/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "temporary", limit: 5 }),
+  });
+  const { hash } = ((await created.json()) as { data: { hash: string } }).data;
+  const current = (await client.apiKeys.getCurrentKeyMetadata()).data;
+  const { data: all } = await manager.apiKeys.list();
+  expect(all.find((key) => key["label"] === current["label"])).toMatchObject({
+    usage: current["usage"],
+    usageDaily: current["usageDaily"],
+    byokUsage: current["byokUsage"],
+    workspaceId: current["workspaceId"],
+    externalUser: null,
+  });
+  const renamed = { hash, requestBody: { name: "renamed", limit: 7 } };
+  expect((await manager.apiKeys.update(renamed)).data).toMatchObject({ limit: 7, usage: 0 });
+  expect((await manager.apiKeys.get({ hash })).data).toMatchObject({ name: "renamed" });
+  expect(await manager.apiKeys.delete({ hash })).toEqual({ deleted: true });
 });
 
 test("requests to free models are counted per day", async () => {

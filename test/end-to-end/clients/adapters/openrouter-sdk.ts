@@ -84,7 +84,16 @@ export interface OpenRouter {
   credits: { getCredits(): Promise<{ data: ReadRecord }> };
   generations: { getGeneration(request: { id: string }): Promise<{ data: ReadRecord }> };
   providers: { list(): Promise<{ data: ReadRecord[] }> };
-  apiKeys: { getCurrentKeyMetadata(): Promise<{ data: ReadRecord }> };
+  apiKeys: {
+    getCurrentKeyMetadata(): Promise<{ data: ReadRecord }>;
+    list(): Promise<{ data: ReadRecord[] }>;
+    get(request: { hash: string }): Promise<{ data: ReadRecord }>;
+    update(request: {
+      hash: string;
+      requestBody: { name?: string; limit?: number };
+    }): Promise<{ data: ReadRecord }>;
+    delete(request: { hash: string }): Promise<{ deleted: true }>;
+  };
 }
 
 interface Package {
