@@ -202,8 +202,13 @@ export class ProviderKeyEditor {
     change: (key: ProviderKey) => Promise<ProviderKey>,
   ): Promise<ProviderKey> {
     return this.mutex.run(reference.workspaceId, async () => {
-      const changed = { ...(await change(this.find(reference))), updatedAtMs: this.clock.nowMs() };
-      await this.inForce(changed.id, () => this.store.update(changed));
+      const before = this.find(reference);
+      const after = { ...(await change(before)), updatedAtMs: this.clock.nowMs() };
+      await this.inForce(before.id, async () => {
+        if (!(await this.store.update(before, after))) throw noKey();
+      });
+      // Another gateway may have changed other fields during the write.
+      const changed = { ...after, ...this.directory.find(before.id), ...changesOf(before, after) };
       this.directory.put(changed);
       return changed;
     });
@@ -245,6 +250,12 @@ export class ProviderKeyEditor {
       throw conflict(`This workspace has this key already, as ${twin.id}.`, "api_key");
   }
 }
+
+/** Returns the fields of a record that a change gave other values. */
+const changesOf = <Record extends object>(before: Record, after: Record): Partial<Record> =>
+  Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => before[name as keyof Record] !== value),
+  ) as Partial<Record>;
 
 function donationOf({ donation }: ProviderKey): Donation {
   if (donation === null) throw conflict("This key is not donated.");
@@ -367,13 +378,17 @@ export class ProviderKeyStore {
     await this.database.insertInto("provider_keys").values(toRow(key)).execute();
   }
 
-  /** Writes a key's present state. */
-  async update(key: ProviderKey): Promise<void> {
-    await this.database
+  /**
+   * Writes the fields in which a key differs from before, so that the changes which another gateway
+   * made to other fields stay. Returns false where the key was deleted.
+   */
+  async update(before: ProviderKey, after: ProviderKey): Promise<boolean> {
+    const { numUpdatedRows } = await this.database
       .updateTable("provider_keys")
-      .set(toRow(key))
-      .where("id", "=", key.id)
-      .execute();
+      .set({ ...changesOf(toRow(before), toRow(after)), updated_at_ms: after.updatedAtMs })
+      .where("id", "=", after.id)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
   }
 
   /** Deletes a key permanently, with its sealed text. */

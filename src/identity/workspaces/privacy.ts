@@ -113,6 +113,15 @@ interface OwnedPrivacy {
   privacy: Privacy;
 }
 
+const fromRow = (row: PrivacyTables["privacy_settings"]): OwnedPrivacy => ({
+  ownerId: row.owner_id,
+  privacy: {
+    zdr: row.zdr === 1,
+    blockedProviders: JSON.parse(row.blocked_providers) as string[],
+    ...(row.contents_since_ms > 0 && { contentsSinceMs: Number(row.contents_since_ms) }),
+  },
+});
+
 /** Stores privacy settings. */
 export class PrivacyStore {
   private readonly database: Kysely<PrivacyTables>;
@@ -122,13 +131,29 @@ export class PrivacyStore {
   }
 
   /** Returns the settings of every workspace and key that has any. */
-  loadAll(): Promise<OwnedPrivacy[]> {
-    return this.load(undefined);
+  async loadAll(): Promise<OwnedPrivacy[]> {
+    const rows = await this.database.selectFrom("privacy_settings").selectAll().execute();
+    return rows.map(fromRow);
   }
 
   /** Returns the settings of a workspace and of its keys. */
-  list(workspaceId: string): Promise<OwnedPrivacy[]> {
-    return this.load(workspaceId);
+  async list(workspaceId: string): Promise<OwnedPrivacy[]> {
+    const rows = await this.database
+      .selectFrom("privacy_settings")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Returns the settings of a workspace or a key. */
+  async find(ownerId: string): Promise<Privacy> {
+    const row = await this.database
+      .selectFrom("privacy_settings")
+      .selectAll()
+      .where("owner_id", "=", ownerId)
+      .executeTakeFirst();
+    return row === undefined ? noPrivacy : fromRow(row).privacy;
   }
 
   /**
@@ -144,20 +169,6 @@ export class PrivacyStore {
       .where("zdr", "=", 0)
       .execute();
     return new Map(rows.map((row) => [row.workspace_id, Number(row.contents_since_ms)]));
-  }
-
-  private async load(workspaceId: string | undefined): Promise<OwnedPrivacy[]> {
-    let query = this.database.selectFrom("privacy_settings").selectAll();
-    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
-    const rows = await query.execute();
-    return rows.map((row) => ({
-      ownerId: row.owner_id,
-      privacy: {
-        zdr: row.zdr === 1,
-        blockedProviders: JSON.parse(row.blocked_providers) as string[],
-        ...(row.contents_since_ms > 0 && { contentsSinceMs: Number(row.contents_since_ms) }),
-      },
-    }));
   }
 
   /** Writes all settings of a workspace or a key. */
@@ -183,7 +194,11 @@ export class PrivacyStore {
  * Changes what workspaces and keys require of providers. A change is in force when it is answered.
  */
 export class PrivacyEditor {
-  private readonly options: { store: PrivacyStore; directory: PrivacyDirectory; clock: Clock };
+  private readonly options: {
+    store: Pick<PrivacyStore, "find" | "save">;
+    directory: PrivacyDirectory;
+    clock: Clock;
+  };
   private readonly mutex = new KeyedMutex();
 
   constructor(options: PrivacyEditor["options"]) {
@@ -197,7 +212,9 @@ export class PrivacyEditor {
   change(owner: PrivacyOwner, changes: PrivacyChanges): Promise<Privacy> {
     const { store, directory, clock } = this.options;
     return this.mutex.run(owner.ownerId, async () => {
-      const privacy = changed(directory.of(owner.ownerId), changes, clock.nowMs());
+      // From the database, since another gateway may have just changed other settings.
+      const before = await store.find(owner.ownerId);
+      const privacy = changed(before, changes, clock.nowMs());
       await store.save(owner, { privacy, nowMs: clock.nowMs() });
       directory.put(owner.ownerId, privacy);
       return privacy;
