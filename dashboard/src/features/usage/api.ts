@@ -158,7 +158,7 @@ export function totalsOf(
 }
 
 /** Lists the starts of all buckets of a span, so that hours and days without a request are seen. */
-export function bucketsOf({
+function bucketsOf({
   from,
   to,
   interval,
