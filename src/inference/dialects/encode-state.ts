@@ -61,6 +61,14 @@ export class EncodeState {
     return this.repaired;
   }
 
+  /** The wire names of the tools that earlier turns called, each once. */
+  calledToolNames(): string[] {
+    const calls = this.request.messages.flatMap((message) =>
+      message.role === "assistant" ? message.parts.filter((part) => part.type === "tool-call") : [],
+    );
+    return [...new Set(calls.map((call) => this.namer.wireName(call)))];
+  }
+
   get losses(): Loss[] {
     return this.lossByField === undefined ? [] : [...this.lossByField.values()];
   }

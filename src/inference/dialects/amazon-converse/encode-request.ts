@@ -93,15 +93,10 @@ function offeredTools(state: EncodeState): (readonly [tool: Tool, index: number]
 }
 
 /** Returns minimal definitions of the tools that earlier turns called. */
-function calledTools(state: EncodeState): JsonObject[] {
-  const calls = state.request.messages.flatMap((message) =>
-    message.role === "assistant" ? message.parts.filter((part) => part.type === "tool-call") : [],
-  );
-  const names = new Set(calls.map((call) => state.namer.wireName(call)));
-  return [...names].map((name) => ({
+const calledTools = (state: EncodeState): JsonObject[] =>
+  state.calledToolNames().map((name) => ({
     toolSpec: { name, inputSchema: { json: typedObjectSchema(undefined) } },
   }));
-}
 
 function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
   switch (tool.type) {

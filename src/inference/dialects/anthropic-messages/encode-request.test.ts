@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Message } from "../../canonical/message.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { CanonicalRequest, Tool } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
@@ -29,6 +29,36 @@ const lossesOf = (
   changes: Partial<CanonicalRequest>,
   options?: Partial<EncodeRequestOptions>,
 ): string[] => encode(changes, options).losses.map((loss) => loss.field);
+
+describe("a conversation that contains calls", () => {
+  const call: Message = {
+    role: "assistant",
+    parts: [{ type: "tool-call", kind: "function", id: "c", name: "f.1", arguments: "{}" }],
+  };
+  const result: Message = { role: "tool", toolCallId: "c", parts: [{ type: "text", text: "1" }] };
+  const messages = [user("Hi"), call, result, call, result];
+  const web: Tool = { type: "hosted", dialect: "openai-responses", value: { type: "web_search" } };
+
+  test.each<[name: string, tools: Tool[] | undefined]>([
+    ["no tools", undefined],
+    ["only tools that cannot be sent", [web]],
+  ])("and %s declares the called ones, each once, and forbids calls", (_, tools) => {
+    const { body } = encode({ messages, ...(tools && { tools }), toolChoice: { type: "auto" } });
+    const [, turn] = body.messages as { content: { name: string }[] }[];
+    const name = turn?.content[0]?.name;
+    expect(name).toMatch(/^f_1_[0-9a-f]+$/);
+    expect(body).toMatchObject({
+      tools: [{ name, input_schema: { type: "object", properties: {} } }],
+      tool_choice: { type: "none" },
+    });
+    expect(body.tools).toHaveLength(1);
+  });
+
+  test("is sent as it is if Messages is the client's own dialect, or without calls", () => {
+    expect(bodyOf({ dialect: "anthropic-messages", messages })).not.toHaveProperty("tools");
+    expect(bodyOf({})).not.toHaveProperty("tools");
+  });
+});
 
 describe("max_tokens", () => {
   const rows: [wanted: number | undefined, model: number | undefined, sent: number][] = [

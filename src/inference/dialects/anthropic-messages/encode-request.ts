@@ -22,14 +22,26 @@ import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
 
-/** Encodes tools. Where none are left, the choice among them is omitted too. */
+/** Encodes tools. Where none are left, only those that were called are named. */
 function encodeToolFields(state: EncodeState): JsonObject {
   const tools = offeredTools(state);
   const wire = tools.flatMap((tool) =>
     encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)),
   );
-  if (wire.length === 0) return {};
+  if (wire.length === 0) return state.sameDialect ? {} : encodeCalledTools(state);
   return withoutUndefined<JsonObject>({ tools: wire, tool_choice: encodeToolChoice(state) });
+}
+
+/**
+ * Declares the tools that earlier turns called, and that none may be called now. Anthropic answers
+ * 400 "Requests which include `tool_use` or `tool_result` blocks must define tools"; other dialects
+ * take a conversation with calls and no tools.
+ */
+function encodeCalledTools(state: EncodeState): JsonObject {
+  const tools = state
+    .calledToolNames()
+    .map((name) => ({ name, input_schema: typedObjectSchema(undefined) }));
+  return tools.length === 0 ? {} : { tools, tool_choice: { type: "none" } };
 }
 
 /**

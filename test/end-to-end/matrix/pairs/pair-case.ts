@@ -26,6 +26,15 @@ export interface AskedCase {
   refuses?: Partial<Record<DialectId | PairName, string>>;
 }
 
+/**
+ * The fields with which Messages gets a conversation that contains calls and offers no tools: it
+ * refuses one that declares none.
+ */
+export const onlyCalled = (...names: string[]): Fields => ({
+  tools: names.map((name) => ({ name, input_schema: { type: "object", properties: {} } })),
+  tool_choice: { type: "none" },
+});
+
 /** What is answered, on the wires of both sides. */
 export interface AnsweredCase {
   what: string;

@@ -1,4 +1,4 @@
-import type { AskedCase } from "./pair-case.ts";
+import { onlyCalled, type AskedCase } from "./pair-case.ts";
 
 /** What tools were called and what they said. */
 export const toolResultCases: readonly AskedCase[] = [
@@ -77,6 +77,7 @@ export const toolResultCases: readonly AskedCase[] = [
         ],
       },
       "anthropic-messages": {
+        ...onlyCalled("f", "g"),
         messages: [
           { role: "user", content: "Both" },
           {
@@ -251,6 +252,7 @@ export const toolResultCases: readonly AskedCase[] = [
         ],
       },
       "anthropic-messages": {
+        ...onlyCalled("shot"),
         messages: [
           { role: "user", content: "Look" },
           {

@@ -1,4 +1,4 @@
-import type { AskedCase } from "./pair-case.ts";
+import { onlyCalled, type AskedCase } from "./pair-case.ts";
 
 const schema = {
   type: "object",
@@ -233,6 +233,7 @@ export const toolCases: readonly AskedCase[] = [
         ],
       },
       "anthropic-messages": {
+        ...onlyCalled("f"),
         messages: [
           { role: "user", content: "Go" },
           {
