@@ -38,6 +38,7 @@ describe("the provider of a whole answer is its last member, where the upstream 
   test.each<[what: string, changes: Record<string, unknown>, provider: string]>([
     ["as usual", {}, "acme"],
     ["with a member to correct", { object: undefined }, "acme"],
+    ["as null", { provider: null }, "acme"],
     ["named by an upstream gateway", { provider: "Azure" }, "Azure"],
   ])("%s", (_, changes, provider) => {
     expect(rendered(changes)).toMatchObject({ provider, model: "acme/large" });

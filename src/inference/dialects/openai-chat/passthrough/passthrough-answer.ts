@@ -105,7 +105,7 @@ export function readCompletion(
     render: (shown) => {
       const lacking = lackingMembers(body, { choices, finish, shape, nowSeconds });
       const rendered = renderCompletion(text, shown, lacking);
-      return body.provider === undefined ? withProvider(rendered, providerId) : rendered;
+      return withProvider(rendered, { named: body.provider, providerId });
     },
   };
 }
@@ -196,10 +196,15 @@ function renderUnusual(
   return editScanned(text, members, edits);
 }
 
-/** Returns the answer with the provider as its last member, which it does not have yet. */
-function withProvider(text: string, providerId: string): string {
-  const end = text.lastIndexOf("}");
-  return `${text.slice(0, end)},"${providerMember}":${JSON.stringify(providerId)}}`;
+/** Returns the answer with its provider, unless the upstream named one. */
+function withProvider(
+  text: string,
+  { named, providerId }: { named: unknown; providerId: string },
+): string {
+  if (typeof named === "string") return text;
+  const value = JSON.stringify(providerId);
+  if (named !== undefined) return editMembers(text, new Map([[providerMember, value]]));
+  return `${text.slice(0, text.lastIndexOf("}"))},"${providerMember}":${value}}`;
 }
 
 /** The parts of a request that determine the form of its answer. */

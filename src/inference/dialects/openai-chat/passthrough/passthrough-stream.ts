@@ -158,7 +158,7 @@ export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
     this.meter.metadataShown = true;
     const metadata = this.options.metadataText();
     const priced =
-      chunk.provider === undefined
+      typeof chunk.provider !== "string"
         ? withMember(charged, providerMember, JSON.stringify(this.options.providerId))
         : charged;
     if (!Array.isArray(chunk.choices))
