@@ -157,8 +157,7 @@ async function start(): Promise<void> {
   // Browsers cannot open the wildcard address, so links name the machine itself.
   listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
   const { metricsPort } = configuration;
-  if (metricsPort !== undefined && line === undefined)
-    listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
+  const metricsLines = line === undefined ? openMetrics(metrics, { host, port: metricsPort }) : [];
   endOnSignal(app, { ...configuration.server, server, logger });
   isStarted();
   reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
@@ -173,7 +172,8 @@ async function start(): Promise<void> {
       ? networkAddresses().map((address) => urlOf(scheme, address, server.port))
       : [];
   const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce });
-  const ready = { port: server.port, url: urlOf(scheme, host, server.port), lines };
+  const url = urlOf(scheme, host, server.port);
+  const ready = { port: server.port, url, lines: [...lines, ...metricsLines] };
   if (line === undefined) tellReady(ready);
   else line.ready(ready);
   announced.resolve();
@@ -199,6 +199,18 @@ function openServer(
         onError: (error) => logger.error({ err: error }, "an answer could not be written"),
       }),
   );
+}
+
+/** Serves metrics at a port of their own, if there is one. Returns the lines that say where. */
+function openMetrics(
+  metrics: Pick<Metrics, "text" | "contentType">,
+  { host, port }: { host: string; port: number | undefined },
+): string[] {
+  if (port === undefined) return [];
+  const server = listenAt({ host, port, variable: "SWITCHYARD_METRICS_PORT" }, () =>
+    serveMetrics(metrics, { host, port }),
+  );
+  return [`${"Metrics".padEnd(10)} ${urlOf("http", host, server.port ?? port)}/metrics`];
 }
 
 function tellReady({ lines, url }: { lines: readonly string[]; url: string }): void {
@@ -242,11 +254,8 @@ async function supervise({ server, metricsPort }: Settings, logger: Logger): Pro
       text: () => supervisor.metricsText(),
       contentType: createMetrics().contentType,
     };
-    if (metricsPort !== undefined)
-      listenAt({ host, port: metricsPort }, () =>
-        serveMetrics(metrics, { host, port: metricsPort }),
-      );
-    tellReady(ready);
+    const metricsLines = openMetrics(metrics, { host, port: metricsPort });
+    tellReady({ ...ready, lines: [...ready.lines, ...metricsLines] });
   } catch (error) {
     // The process itself has logged the reason.
     if (error instanceof ProcessFailedError) process.exit(error.exitCode);
@@ -296,15 +305,15 @@ function watchForMistakes(logger: Logger): void {
   });
 }
 
-const takenPort = (port: number): string =>
-  `port ${port} is taken by another program; end that one, or choose a port with PORT=${port + 1} (PORT=0 picks a free one)`;
+const takenPort = (port: number, variable: string): string =>
+  `port ${port} is taken by another program; end that one, or choose a port with ${variable}=${port + 1} (${variable}=0 picks a free one)`;
 
 /**
  * Opens a listening socket. The system reports only what failed, so this adds where, and what to
  * do.
  */
 function listenAt<Listener>(
-  { host, port }: { host: string; port: number },
+  { host, port, variable = "PORT" }: { host: string; port: number; variable?: string },
   open: () => Listener,
 ): Listener {
   try {
@@ -313,7 +322,7 @@ function listenAt<Listener>(
     if (!(error instanceof Error)) throw error;
     const isTaken = "code" in error && error.code === "EADDRINUSE";
     error.message = isTaken
-      ? takenPort(port)
+      ? takenPort(port, variable)
       : `cannot listen at ${host}, port ${port}: ${error.message}`;
     throw error;
   }

@@ -48,7 +48,18 @@ function mismatchesOf({
   server,
   storage,
   shared,
-}: Pick<Configuration<unknown>, "server" | "storage" | "shared">): ConfigurationProblem[] {
+  metricsPort,
+}: Pick<
+  Configuration<unknown>,
+  "server" | "storage" | "shared" | "metricsPort"
+>): ConfigurationProblem[] {
+  if (metricsPort === server.port && metricsPort !== 0)
+    return [
+      {
+        key: "SWITCHYARD_METRICS_PORT",
+        message: "is the port of the API (PORT or server.port); choose another one",
+      },
+    ];
   if (shared.url === "memory:" && shared.sentinels.length > 0)
     return [
       {

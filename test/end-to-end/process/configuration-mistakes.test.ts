@@ -160,7 +160,11 @@ describe("a start is refused with a clear message for", () => {
     },
     "a metrics port that is in use": {
       environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) },
-      says: [new RegExp(`port ${occupied.port}`)],
+      says: [new RegExp(`port ${occupied.port} .*SWITCHYARD_METRICS_PORT=`)],
+    },
+    "a metrics port that is the API's": {
+      environment: { PORT: "8799", SWITCHYARD_METRICS_PORT: "8799" },
+      says: [/SWITCHYARD_METRICS_PORT: is the port of the API/],
     },
     "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
     "a data directory that cannot be created": {
