@@ -29,6 +29,7 @@ import {
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
+import { patternOf, withoutFinalSlash } from "./final-slash.ts";
 
 /**
  * Decides who may use an endpoint, and wraps its handler. The router knows nothing of credentials.
@@ -411,29 +412,6 @@ function refuseMethod<Dependencies, Caller>(
     `${pathOf(request)} does not take ${request.method}; it takes ${allow}.`,
   );
   return errorResponse(error, { context, options, encodeError });
-}
-
-/** Returns a pattern that matches exactly the paths of endpoints, with any value of a parameter. */
-const patternOf = (paths: readonly string[]): RegExp =>
-  new RegExp(
-    `^(?:${paths.map((path) => path.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")).join("|")})$`,
-  );
-
-/**
- * Redirects a GET whose path is an endpoint's but for slashes at its end, as people type it and as
- * static sites have it; undefined for everything else.
- */
-function withoutFinalSlash(
-  { request, headers }: RequestContext,
-  { pathsToGet }: { pathsToGet: RegExp },
-): Reply | undefined {
-  if (request.method !== "GET" && request.method !== "HEAD") return undefined;
-  const path = pathOf(request);
-  const plain = path.replace(/\/+$/, "");
-  if (plain === path || !pathsToGet.test(plain)) return undefined;
-  const at = request.url.indexOf("?");
-  const location = plain + (at < 0 ? "" : request.url.slice(at));
-  return new Reply("", { status: 308, headers: { ...headers, location } });
 }
 
 function compileFallback<Dependencies, Caller>(

@@ -45,7 +45,8 @@ export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
 <th scope="col" class="amount">Input, 1M tokens</th><th scope="col" class="amount">Output, 1M tokens</th></tr></thead>
 <tbody>${entries.map(
     ({ id, name, inputPrice, outputPrice }) =>
-      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${price(inputPrice)}</td><td class="amount">${price(outputPrice)}</td></tr>`,
+      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${price(inputPrice)}</td>
+<td class="amount">${price(outputPrice)}</td></tr>`,
   )}</tbody></table></div></div>`,
 });
 
