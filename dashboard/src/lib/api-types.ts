@@ -249,6 +249,14 @@ export type LlmKey = {
   "real_usage_weekly": number;
   "real_usage_monthly": number;
   "real_usage_monthly_requests": number;
+  "usage": number;
+  "usage_daily": number;
+  "usage_weekly": number;
+  "usage_monthly": number;
+  "byok_usage": number;
+  "byok_usage_daily": number;
+  "byok_usage_weekly": number;
+  "byok_usage_monthly": number;
   "limit": number | null;
   "limit_remaining": number | null;
   "limit_reset": "daily" | "weekly" | "monthly" | null;
@@ -261,6 +269,8 @@ export type LlmKey = {
   "allowed_models": readonly (string)[] | null;
   "allowed_endpoints": readonly (string)[] | null;
   "tpm": number | null;
+  "workspace_id": string;
+  "external_user": null;
   "parent_key_id"?: string;
 };
 export type Model = {
@@ -408,16 +418,16 @@ export type Preset = {
         "partition"?: "model" | "none" | null;
       } | null;
       "preferred_min_throughput"?: number | {
-        "p50"?: number;
-        "p75"?: number;
-        "p90"?: number;
-        "p99"?: number;
+        "p50"?: number | null;
+        "p75"?: number | null;
+        "p90"?: number | null;
+        "p99"?: number | null;
       } | null;
       "preferred_max_latency"?: number | {
-        "p50"?: number;
-        "p75"?: number;
-        "p90"?: number;
-        "p99"?: number;
+        "p50"?: number | null;
+        "p75"?: number | null;
+        "p90"?: number | null;
+        "p99"?: number | null;
       } | null;
       "max_price"?: {
         "prompt"?: string | number | null;
@@ -1099,16 +1109,16 @@ export interface Bodies {
           "partition"?: "model" | "none" | null;
         } | null;
         "preferred_min_throughput"?: number | {
-          "p50"?: number;
-          "p75"?: number;
-          "p90"?: number;
-          "p99"?: number;
+          "p50"?: number | null;
+          "p75"?: number | null;
+          "p90"?: number | null;
+          "p99"?: number | null;
         } | null;
         "preferred_max_latency"?: number | {
-          "p50"?: number;
-          "p75"?: number;
-          "p90"?: number;
-          "p99"?: number;
+          "p50"?: number | null;
+          "p75"?: number | null;
+          "p90"?: number | null;
+          "p99"?: number | null;
         } | null;
         "max_price"?: {
           "prompt"?: string | number | null;
@@ -1167,16 +1177,16 @@ export interface Bodies {
           "partition"?: "model" | "none" | null;
         } | null;
         "preferred_min_throughput"?: number | {
-          "p50"?: number;
-          "p75"?: number;
-          "p90"?: number;
-          "p99"?: number;
+          "p50"?: number | null;
+          "p75"?: number | null;
+          "p90"?: number | null;
+          "p99"?: number | null;
         } | null;
         "preferred_max_latency"?: number | {
-          "p50"?: number;
-          "p75"?: number;
-          "p90"?: number;
-          "p99"?: number;
+          "p50"?: number | null;
+          "p75"?: number | null;
+          "p90"?: number | null;
+          "p99"?: number | null;
         } | null;
         "max_price"?: {
           "prompt"?: string | number | null;

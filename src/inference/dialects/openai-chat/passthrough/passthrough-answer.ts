@@ -7,7 +7,7 @@ import {
 import { type Finish, reconcileFinish } from "../../../canonical/response.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import { fallbackMembers } from "../../gateway-facts.ts";
-import type { OriginalRequest, ShownAnswer, WholeAnswer } from "../../passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../passthrough.ts";
 import {
   decodeFinish,
   encodeFinish,
@@ -16,9 +16,9 @@ import {
   providerMember,
   reasoningFields,
 } from "../answer-fields.ts";
-import { hidesReasoning } from "../request-schema.ts";
 import { pricedUsageText, readChatUsage } from "../usage.ts";
-import { DeclaredNames, type ToolNames } from "../call-name.ts";
+import { DeclaredNames } from "../call-name.ts";
+import type { AnswerShape } from "./answer-shape.ts";
 import {
   CallPlaces,
   type ChoiceCalls,
@@ -207,40 +207,10 @@ function withProvider(
   return `${text.slice(0, text.lastIndexOf("}"))},"${providerMember}":${value}}`;
 }
 
-/** The parts of a request that determine the form of its answer. */
-export interface AnswerShape {
-  /**
-   * Whether the client calls functions by the older field, whose finish reason is `function_call`.
-   */
-  legacyFunctions: boolean;
-  /** Whether the client asked not to see reasoning (`reasoning.exclude`). */
-  hidesReasoning: boolean;
-  toolNames: ToolNames;
-}
-
 /** The form of a whole answer, and the id that its provider gave it. */
 interface WholeShape extends AnswerShape {
   responseId: string;
 }
-
-/** Returns the form that a chat request asks for. */
-export function answerShapeOf({ body }: Pick<OriginalRequest, "body">): AnswerShape {
-  // Not the whole body, which a stream would keep in memory.
-  const { tools, functions, function_call: functionCall } = body;
-  return {
-    legacyFunctions: Array.isArray(functions) || (functionCall ?? undefined) !== undefined,
-    hidesReasoning: hidesReasoning(body),
-    toolNames: () => [...namesIn(tools), ...namesIn(functions)],
-  };
-}
-
-/** Returns the names of a request's tools or functions; some of wrong types are left out. */
-const namesIn = (tools: unknown): string[] =>
-  (Array.isArray(tools) ? (tools as readonly unknown[]) : []).flatMap((value) => {
-    const tool = fieldsOf(value);
-    const { name } = fieldsOf(tool?.function) ?? fieldsOf(tool?.custom) ?? tool ?? {};
-    return typeof name === "string" ? [name] : [];
-  });
 
 /**
  * Returns the value in Unix seconds; undefined where it is no time. Some servers send milliseconds,

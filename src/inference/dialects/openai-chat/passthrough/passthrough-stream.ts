@@ -27,7 +27,8 @@ import { fallbackMembers, type ModelFallback } from "../../gateway-facts.ts";
 import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-events.ts";
 import { decodeFinish, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";
-import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
+import type { AnswerShape } from "./answer-shape.ts";
+import { ChunkShape } from "./passthrough-answer.ts";
 import { pricedUsageText, readChatUsage, reportsCost, withoutCost } from "../usage.ts";
 
 /** Options of a chat relay. */

@@ -14,7 +14,8 @@ import {
   type TargetRoute,
 } from "../../passthrough.ts";
 import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
-import { answerShapeOf, readCompletion } from "./passthrough-answer.ts";
+import { answerShapeOf } from "./answer-shape.ts";
+import { readCompletion } from "./passthrough-answer.ts";
 import { ChatRelay } from "./passthrough-stream.ts";
 import { chatGatewayFields, openRouterExtras, openRouterGrants } from "../request-schema.ts";
 
