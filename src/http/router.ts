@@ -421,9 +421,9 @@ function compileFallback<Dependencies, Caller>(
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);
   }
-  const pathsToGet = patternOf(
-    options.endpoints.filter(({ method }) => method === "GET").flatMap(pathsOf),
-  );
+  // Of pages alone: a path of the API is right or unknown.
+  const pages = options.endpoints.filter(({ method, base }) => method === "GET" && base === "root");
+  const pathsToGet = patternOf(pages.flatMap(pathsOf));
   const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
     const elsewhere = options.pageElsewhere(context) ?? withoutFinalSlash(context, { pathsToGet });
