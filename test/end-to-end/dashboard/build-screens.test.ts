@@ -165,7 +165,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByLabel("Allowed models").fill("acme/large");
     await page.getByLabel("Tokens a minute").fill("1000");
     await page.getByRole("button", { name: "Save key" }).click();
-    await row.getByText("1 models, 1000 tokens a minute").waitFor();
+    await row.getByText("1 model, 1,000 tokens a minute").waitFor();
     await row.getByRole("button", { name: "Add child" }).click();
     await page.getByLabel("Name").fill("Robot's child");
     await page.getByRole("button", { name: "Create key" }).last().click();
