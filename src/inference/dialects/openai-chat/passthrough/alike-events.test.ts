@@ -100,6 +100,12 @@ describe("events that differ only in their text", () => {
     expect(learned(saying("Hello")).find(data)).toBeUndefined();
   });
 
+  test("are not recognized where one event holds what looks like two", () => {
+    const alike = learned(saying("Hello"));
+    expect(alike.find(saying(", you"))).toBeDefined();
+    expect(alike.find(`${saying("a")}\n\ndata: ${saying("b")}`)).toBeUndefined();
+  });
+
   test.each([
     ["tool calls", eventOf('{"index":0,"delta":{"content":"a","tool_calls":[{"index":0}]}}')],
     ["two texts", eventOf('{"index":0,"delta":{"content":"a","reasoning":"b"}}')],

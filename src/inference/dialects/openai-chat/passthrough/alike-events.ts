@@ -21,7 +21,7 @@ interface Form {
   proved: boolean;
 }
 
-/** The constant text of an event. */
+/** The constant text of an event, with the line that it is in. */
 interface Around {
   /** The event up to its text's opening quote. */
   before: string;
@@ -38,15 +38,17 @@ interface Around {
 const hiding = /(?<="(?:obfuscation|p)":")[a-zA-Z0-9]*(?=")/;
 const nextHiding = /[a-zA-Z0-9]*/y;
 
-function around(before: string, rest: string): Around {
-  const found = hiding.exec(rest);
-  if (found === null) return { before, after: rest, last: undefined };
-  const end = found.index + found[0].length;
-  return { before, after: rest.slice(0, found.index), last: rest.slice(end) };
-}
-
 const dataLine = "data: ";
 const lineEnd = "\n\n";
+
+/** Returns the constant text of an event, given what is before and after its text. */
+function around(head: string, rest: string): Around {
+  const before = dataLine + head;
+  const found = hiding.exec(rest);
+  if (found === null) return { before, after: rest + lineEnd, last: undefined };
+  const end = found.index + found[0].length;
+  return { before, after: rest.slice(0, found.index), last: rest.slice(end) + lineEnd };
+}
 
 /** The most consecutive forms that fit no further event before no more are learned. */
 const triesMax = 4;
@@ -87,14 +89,10 @@ export class AlikeEvents {
 
   /** Returns an event of the known form; undefined for any other, which has to be parsed. */
   find(data: string): AlikeRun | undefined {
-    const { form } = this;
-    if (form === undefined || !data.startsWith(form.came.before) || !this.proves(form))
-      return undefined;
-    const event = this.readAt(data, { form, start: 0 });
-    if (event === undefined || event.end !== data.length) return undefined;
-    this.triesLeft = triesMax;
-    const { shown, characters } = event;
-    return { frames: dataLine + shown + lineEnd, index: form.index, characters };
+    if (this.form === undefined || data.includes("\n")) return undefined;
+    const events = { text: dataLine + data + lineEnd, position: 0, isBetween: true };
+    const run = this.take(events);
+    return events.position === events.text.length ? run : undefined;
   }
 
   /**
@@ -104,21 +102,32 @@ export class AlikeEvents {
   take(events: EventText): AlikeRun | undefined {
     const { form } = this;
     const { text } = events;
-    if (form === undefined || !events.isBetween) return undefined;
+    if (
+      form === undefined ||
+      !text.startsWith(form.came.before, events.position) ||
+      !events.isBetween ||
+      !this.proves(form)
+    )
+      return undefined;
+    const { came, shown, index } = form;
     let frames = "";
     let characters = 0;
-    while (text.startsWith(dataLine, events.position)) {
-      const start = events.position + dataLine.length;
-      if (!text.startsWith(form.came.before, start) || !this.proves(form)) break;
-      const event = this.readAt(text, { form, start });
-      if (event === undefined || !text.startsWith(lineEnd, event.end)) break;
-      frames += dataLine + event.shown + lineEnd;
-      characters += event.characters;
-      events.position = event.end + lineEnd.length;
-    }
+    do {
+      const start = events.position + came.before.length;
+      const end = this.endOfText(text, start);
+      if (end <= start || !text.startsWith(came.after, end)) break;
+      const rest = end + came.after.length;
+      const hidden = came.last === undefined ? "" : hiddenAt(text, rest);
+      const next = rest + hidden.length;
+      if (came.last !== undefined && !text.startsWith(came.last, next)) break;
+      frames += shown.before + text.slice(start, end) + shown.after;
+      if (shown.last !== undefined) frames += hidden + shown.last;
+      characters += end - start - this.surplus;
+      events.position = next + (came.last?.length ?? 0);
+    } while (text.startsWith(came.before, events.position));
     if (characters === 0) return undefined;
     this.triesLeft = triesMax;
-    return { frames, index: form.index, characters };
+    return { frames, index, characters };
   }
 
   /**
@@ -154,29 +163,6 @@ export class AlikeEvents {
     };
   }
 
-  /** Reads the event at `start`, whose beginning has the form; undefined where it has not. */
-  private readAt(
-    text: string,
-    { form: { came, shown }, start }: { form: Form; start: number },
-  ): { shown: string; end: number; characters: number } | undefined {
-    const textStart = start + came.before.length;
-    const textEnd = this.endOfText(text, textStart);
-    if (textEnd <= textStart || !text.startsWith(came.after, textEnd)) return undefined;
-    const characters = textEnd - textStart - this.surplus;
-    const end = textEnd + came.after.length;
-    const head = shown.before + text.slice(textStart, textEnd) + shown.after;
-    if (came.last === undefined) return { shown: head, end, characters };
-    nextHiding.lastIndex = end;
-    nextHiding.test(text);
-    const hidingEnd = nextHiding.lastIndex;
-    if (!text.startsWith(came.last, hidingEnd)) return undefined;
-    return {
-      shown: head + text.slice(end, hidingEnd) + (shown.last ?? ""),
-      end: hidingEnd + came.last.length,
-      characters,
-    };
-  }
-
   /**
    * Tries a form out when it first occurs again, since the first event of many streams has a form
    * of its own.
@@ -206,6 +192,12 @@ export class AlikeEvents {
   }
 }
 
+/** Returns the random characters at this index. */
+function hiddenAt(text: string, start: number): string {
+  nextHiding.lastIndex = start;
+  return nextHiding.exec(text)?.[0] ?? "";
+}
+
 /**
  * Returns whether a text in the form's place is what the event says: the first text found there may
  * be another member's.
@@ -214,7 +206,9 @@ function saysText({ came, shown }: Form): boolean {
   if ((came.last === undefined) !== (shown.last === undefined)) return false;
   try {
     return [came, shown].every(({ before, after, last = "" }) => {
-      const event = JSON.parse(`${before}${probe}${after}${last}`) as ChatChunk;
+      const event = JSON.parse(
+        `${before}${probe}${after}${last}`.slice(dataLine.length),
+      ) as ChatChunk;
       return textAlone(event) === probe;
     });
   } catch {
