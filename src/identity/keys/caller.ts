@@ -64,30 +64,34 @@ export function creatorIdOf(caller: AccountCaller): string {
 export function routedCaller(caller: KnownCaller): LlmKeyCaller {
   if (caller.kind === "llm-key") return caller;
   const { workspace } = caller;
-  return {
-    kind: "llm-key",
-    workspace,
-    key: {
-      id: caller.kind === "session" ? caller.user.id : caller.key.id,
-      hash: "",
-      workspaceId: workspace.id,
-      name: "",
-      label: "",
-      createdAtMs: 0,
-      updatedAtMs: null,
-      expiresAtMs: null,
-      disabled: false,
-      limitNanoUsd: null,
-      limitReset: null,
-      includeByokInLimit: false,
-      rateLimitPerMinute: null,
-      tokensPerMinute: null,
-      allowedModels: null,
-      allowedEndpoints: null,
-      creatorUserId: creatorIdOf(caller),
-    },
-  };
+  const key = unlimitedKey({
+    id: caller.kind === "session" ? caller.user.id : caller.key.id,
+    workspaceId: workspace.id,
+    creatorUserId: creatorIdOf(caller),
+  });
+  return { kind: "llm-key", workspace, key };
 }
+
+/** Returns an LLM key without limits, name or secret. */
+export const unlimitedKey = (
+  owned: Pick<LlmKey, "id" | "workspaceId" | "creatorUserId">,
+): LlmKey => ({
+  hash: "",
+  name: "",
+  label: "",
+  createdAtMs: 0,
+  updatedAtMs: null,
+  expiresAtMs: null,
+  disabled: false,
+  limitNanoUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  rateLimitPerMinute: null,
+  tokensPerMinute: null,
+  allowedModels: null,
+  allowedEndpoints: null,
+  ...owned,
+});
 
 /** A credential that can be found by its secret. */
 export type Credential = LlmKeyCaller | ManagementKeyCaller;
