@@ -29,20 +29,25 @@ interface Form<Said extends Spoken> {
 }
 
 /** The most consecutive forms that fit no further event before no more are learned. */
-const triesMax = 4;
+export const triesMax = 4;
 
 const quote = 0x22;
 const backslash = 0x5c;
-
 const space = 0x20;
 
 /**
- * Matches the values of members that differ in every event and mean nothing to a decoder: the
- * number of an event of OpenAI's, and random characters with which OpenAI (`obfuscation`) and
- * Mistral (`p`) hide the length of its text.
+ * The members, as alternatives of a pattern, whose random characters hide the length of an event's
+ * text: OpenAI's and Mistral's.
  */
-const unreadValue =
-  /(?<="sequence_number":)(?:0|[1-9][0-9]*)|(?<="(?:obfuscation|p)":)"[a-zA-Z0-9]*"/;
+export const hidingMembers = "obfuscation|p";
+
+/**
+ * Matches the values of members that differ in every event and mean nothing to a decoder: the
+ * number of an event of OpenAI's, and random characters.
+ */
+const unreadValue = new RegExp(
+  `(?<="sequence_number":)(?:0|[1-9][0-9]*)|(?<="(?:${hidingMembers})":)"[a-zA-Z0-9]*"`,
+);
 const nextUnread = new RegExp(unreadValue, "y");
 const numberName = '"sequence_number":';
 
@@ -51,7 +56,7 @@ const eventEnd = / *\}\n\n$/;
 const endText = "}\n\n";
 
 /** Matches characters that JSON text contains only escaped, and the escapes (RFC 8259, 7). */
-const needsReading = /["\\\x00-\x1f]/;
+export const needsReading = /["\\\x00-\x1f]/;
 
 /**
  * Recognises similar events of an upstream's stream, in any dialect. Most events differ from the

@@ -1,3 +1,4 @@
+import { hidingMembers, needsReading, triesMax } from "../../alike-texts.ts";
 import type { EventText } from "../../passthrough.ts";
 import {
   editMembers,
@@ -31,11 +32,8 @@ interface Around {
   last: string | undefined;
 }
 
-/**
- * Matches the random characters with which OpenAI (`obfuscation`) and Mistral (`p`) hide the length
- * of a text, and which differ in every event.
- */
-const hiding = /(?<="(?:obfuscation|p)":")[a-zA-Z0-9]*(?=")/;
+/** Matches the random characters that differ in every event. */
+const hiding = new RegExp(`(?<="(?:${hidingMembers})":")[a-zA-Z0-9]*(?=")`);
 const nextHiding = /[a-zA-Z0-9]*/y;
 
 const dataLine = "data: ";
@@ -49,15 +47,6 @@ function around(head: string, rest: string): Around {
   const end = found.index + found[0].length;
   return { before, after: rest.slice(0, found.index), last: rest.slice(end) + lineEnd };
 }
-
-/** The most consecutive forms that fit no further event before no more are learned. */
-const triesMax = 4;
-
-/**
- * Matches characters that JSON text may not contain unescaped within quotes (RFC 8259, 7), and
- * escapes, which have another meaning.
- */
-const needsReading = /["\\\x00-\x1f]/;
 
 const quote = 0x22;
 const backslash = 0x5c;
