@@ -9,7 +9,7 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
 /**
- * What bears one request and no second one: it may cost 0.000021, since its input is estimated at
+ * A limit for one request and not for a second: it may cost 0.000021, since its input is estimated at
  * 21 tokens.
  */
 const oneUsd = 0.000025;

@@ -53,7 +53,7 @@ const recordOf = async ({ id }: MadeKey): Promise<unknown> =>
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
 /**
- * What bears one request and no second one: with 7 tokens of output it may cost 0.000021, since its
+ * A limit for one request and not for a second: with 7 tokens of output it may cost 0.000021, since its
  * input is estimated at 21 tokens.
  */
 const oneUsd = 0.000025;

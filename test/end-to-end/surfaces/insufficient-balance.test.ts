@@ -7,7 +7,7 @@ import { at } from "../scenarios/support/at.ts";
 import type { Scene } from "../scenarios/support/scene.ts";
 import { said, startSurfaceScene } from "./support/surface-scene.ts";
 
-/** What is left to each payer, which bears no request of the table. */
+/** What is left to each payer: too little for any request of the table. */
 const leftUsd = 0.000001;
 const leftNano = 1_000n;
 
