@@ -60,7 +60,7 @@ export interface ScriptedUpstream extends Omit<FaultUpstream, "script" | "enqueu
 }
 
 /** Returns the script of an answer, whole or streamed as the request asks. */
-function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
+export function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
   const dialect = dialectOf(request);
   const writer: AnswerWriter = dialects[dialect].writer;
   if (!asksForStream(request)) return json(writer.whole(answer));
