@@ -69,6 +69,9 @@ export interface GenerationDetail {
    * afford.
    */
   outputCap?: number;
+  /** The tokens by which the provider passed its output cap, and their price; absent where it kept it. */
+  tokensPastCap?: number;
+  nanoUsdPastCap?: string;
   uncollectedNanoUsd?: string;
   /** Absent where the platform's own credential served. */
   credentialSource?: string;

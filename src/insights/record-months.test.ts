@@ -13,6 +13,7 @@ import { dayMs } from "../platform/kernel/clock.ts";
 import { firstSchema } from "../platform/storage/migrations/2026-11-23-first-schema.ts";
 import { usageGrowths } from "../platform/storage/migrations/2026-11-25-growths-of-usage.ts";
 import { monthsBy } from "../platform/storage/migrations/2026-11-25-months.ts";
+import { passedCaps } from "../platform/storage/migrations/2026-11-28-passed-caps.ts";
 import {
   MonthPartitions,
   monthlyGenerations,
@@ -29,12 +30,12 @@ import { UsageStore } from "./usage-store.ts";
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
 /** The release before, for this test: all that its commits need, and a table of records in one. */
-const migrationsBefore = [firstSchema, usageGrowths];
+const migrationsBefore = [firstSchema, usageGrowths, passedCaps];
 const migrations = [
   ...migrationsBefore,
   {
     ...monthsBy(new FakeClock(middleOf(0))),
-    name: `2026-11-25-months additive to ${usageGrowths.name.split(" ")[0]}`,
+    name: `2026-11-29-months additive to ${passedCaps.name.split(" ")[0]}`,
   },
 ];
 /** However busy the machine is, no commit is refused for that. */

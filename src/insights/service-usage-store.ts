@@ -38,6 +38,14 @@ export interface UncollectedSums {
   uncollectedNano: bigint;
 }
 
+/** The answers in which a provider passed its output cap, and what was past it. */
+export interface PassedCapSums {
+  provider: string;
+  requests: number;
+  tokens: number;
+  costNanoUsd: bigint;
+}
+
 /** The numbers of workspaces and keys that used the service over some days. */
 export interface ActiveSums {
   workspaces: number;
@@ -118,6 +126,31 @@ export class ServiceUsageStore {
       model: row.model,
       requests: Number(row.requests),
       uncollectedNano: BigInt(row.nano),
+    }));
+  }
+
+  /** Returns the providers that passed their output caps, the most expensive first. */
+  async passedCaps({ fromDay, toDay }: DayRange): Promise<PassedCapSums[]> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const rows = await this.database
+      .selectFrom("passed_cap_days")
+      .select("provider")
+      .select(({ fn }) => [
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("tokens").as("tokens"),
+        fn.sum<number | bigint>("cost_nano").as("cost_nano"),
+      ])
+      .where("day", ">=", fromDay)
+      .where("day", "<", toDay)
+      .groupBy("provider")
+      .orderBy("cost_nano", "desc")
+      .orderBy("provider")
+      .execute();
+    return rows.map((row) => ({
+      provider: row.provider,
+      requests: Number(row.requests),
+      tokens: Number(row.tokens),
+      costNanoUsd: BigInt(row.cost_nano),
     }));
   }
 

@@ -53,6 +53,14 @@ export interface UsageTables {
     requests: number;
     uncollected_nano: number | bigint;
   };
+  /** Answers in which a provider passed the output cap that it was sent. */
+  passed_cap_days: {
+    day: number;
+    provider: string;
+    requests: number;
+    tokens: number;
+    cost_nano: number | bigint;
+  };
 }
 
 const sumColumns = [
@@ -103,6 +111,12 @@ const uncollectedDayAdd: AddStatement = {
   keyColumns: ["day", "workspace_id", "model"],
   sumColumns: ["requests", "uncollected_nano"],
 };
+const passedCapDayAdd: AddStatement = {
+  name: "passed-cap-day",
+  table: "passed_cap_days",
+  keyColumns: ["day", "provider"],
+  sumColumns: ["requests", "tokens", "cost_nano"],
+};
 
 /** Every counter that grows with a record. */
 export const usageAddStatements: readonly AddStatement[] = [
@@ -112,6 +126,7 @@ export const usageAddStatements: readonly AddStatement[] = [
   usageKeyDayAdd,
   networkDayAdd,
   uncollectedDayAdd,
+  passedCapDayAdd,
 ];
 
 type Adds = CommitUnit["adds"][number][];
@@ -138,6 +153,13 @@ export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const key = [workspaceId, Math.floor(createdAtMs / hourMs), keyId, model, provider];
   const adds: Adds = [{ statement: usageAdd, key, sums }];
   if (uncollectedNanoUsd !== undefined) adds.push(uncollectedOf(record, uncollectedNanoUsd));
+  const { tokensPastCap, nanoUsdPastCap } = record.detail;
+  if (tokensPastCap !== undefined)
+    adds.push({
+      statement: passedCapDayAdd,
+      key: [dayOf(record), provider],
+      sums: [1, tokensPastCap, Number(nanoUsdPastCap ?? 0)],
+    });
   for (let index = 0; index < attempts.length - 1; index += 1)
     adds.push(failedTryOf(record, attempts[index] as AttemptRecord));
   return adds;

@@ -134,13 +134,12 @@ const keepAlive = new KeepAliveTicker(() => performance.now());
 keepAlive.stop();
 
 /**
- * Relays an upstream's bytes to a client; `allowance` decides for each event whether it is paid
- * for.
+ * Relays an upstream's bytes to a client; `guard` decides for each event whether it is paid for.
  */
 export async function relayIn(
   adapter: Adapter,
   chunks: readonly Uint8Array[],
-  allowance?: RelayedStreamOptions["allowance"],
+  guard?: RelayedStreamOptions["guard"],
 ): Promise<Relayed> {
   let settled: StreamEnd | undefined;
   const options: RelayedStreamOptions = {
@@ -148,7 +147,7 @@ export async function relayIn(
     decoder: undefined,
     drainOnCancel: false,
     keepAlive,
-    allowance,
+    guard,
     onFirstContent: () => undefined,
     settle(_, { status }) {
       settled = status;

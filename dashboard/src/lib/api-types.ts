@@ -889,6 +889,12 @@ export interface Answers {
         "cost": number;
       })[];
     };
+    "passed_caps": readonly ({
+      "provider": string;
+      "requests": number;
+      "tokens": number;
+      "cost": number;
+    })[];
   };
   "GET /admin/workspaces": {
     "object": "list";

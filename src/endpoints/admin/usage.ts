@@ -180,7 +180,8 @@ export const overview = defineEndpoint({
   description:
     "usage and uncollected cover the last `days` days (UTC); today covers the current day so far. uncollected is usage " +
     "that was delivered but could not be charged, because it exceeded the balance or the database refused it. Its " +
-    "largest sums are listed by workspace and model.",
+    "largest sums are listed by workspace and model. passed_caps lists the providers that generated more than the output " +
+    "cap that they were sent, in the same days, with the tokens past the cap and their price. A stream is cut there.",
   query: z.object({ days: daysParameter(30) }),
   response: () =>
     z.object({
@@ -206,6 +207,14 @@ export const overview = defineEndpoint({
           }),
         ),
       }),
+      passed_caps: z.array(
+        z.object({
+          provider: z.string(),
+          requests: z.int(),
+          tokens: z.int(),
+          cost: z.number(),
+        }),
+      ),
     }),
   async handle(
     context,
@@ -217,11 +226,12 @@ export const overview = defineEndpoint({
     );
     const { people, directory, insights, clock, operations } = deps;
     const range = lastDays(days, clock.nowMs());
-    const [nodes, users, lines, lost] = await Promise.all([
+    const [nodes, users, lines, lost, passed] = await Promise.all([
       operations.nodes.list(),
       people.users.counts(),
       insights.service.sumsBy("day", range),
       insights.service.uncollected(range),
+      insights.service.passedCaps(range),
     ]);
     const workspaces = directory.allWorkspaces();
     const upstreams = insights.health.upstreams().filter(({ routed }) => routed);
@@ -247,6 +257,12 @@ export const overview = defineEndpoint({
         lines.filter(({ day }) => day === range.toDay - 1).reduce<ServiceSums>(added, none),
       ),
       uncollected: uncollectedObject(lost),
+      passed_caps: passed.map(({ provider, requests, tokens, costNanoUsd }) => ({
+        provider,
+        requests,
+        tokens,
+        cost: usdFromNano(costNanoUsd),
+      })),
     });
   },
 });

@@ -1,4 +1,5 @@
 import type { InputKind, RequestNeeds } from "../canonical/request.ts";
+import type { DialectDeviations } from "./dialect.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -242,3 +243,10 @@ export function needsOf(body: Body): RequestNeeds {
   collect(body["input"], inputs);
   return { inputs, effort: effortOf(body) };
 }
+
+/** Fields by which dialects name the output cap. */
+const capFields = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+
+/** Returns whether a provider is sent the output cap, which some answer with 400. */
+export const takesCap = ({ unsupportedFields = [] }: DialectDeviations): boolean =>
+  !capFields.some((field) => unsupportedFields.includes(field));

@@ -131,6 +131,7 @@ const unserved = (execution: Execution) =>
     routing: routingTrail(execution),
     requestedModel: execution.requestedModel,
     streamed: execution.call.requirements.stream,
+    passedCap: false,
     upstreamId: null,
     timing: {
       startedMs: execution.call.startedMs,
@@ -357,6 +358,7 @@ function endWhole(
     finishReason: answer.finishReason,
     status: execution.abortScope.heardClientLeave ? "cancelled" : "completed",
     streamed: false,
+    passedCap: false,
     upstreamId: answer.upstreamId,
   };
 }

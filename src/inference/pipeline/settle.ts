@@ -16,12 +16,13 @@ import {
 } from "../../insights/generation-record.ts";
 import { usageAdds } from "../../insights/usage-rollup.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { usdPerMillionText } from "../../platform/kernel/money.ts";
+import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
+import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
 import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
@@ -43,6 +44,8 @@ export interface Settlement {
   finishReason: string | null;
   status: GenerationRecord["status"];
   streamed: boolean;
+  /** Whether the gateway cut the answer because its provider passed the output cap. */
+  passedCap: boolean;
   upstreamId: string | null;
   attempts: readonly AttemptRecord[];
   timing: Omit<RequestTiming, "settledMs">;
@@ -285,13 +288,15 @@ function generationRecord(
 /** Returns the detail that explains a charge: first what every record has, then what few have. */
 function detailOf(
   deps: Pick<InferenceDependencies, "privacyOf">,
-  { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
+  settlement: Settlement,
   {
     price,
     promptTokens,
     posted,
   }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
 ): GenerationDetail {
+  const { call, candidate, metered, routing, losses, outputCap } = settlement;
+  const { credential } = candidate;
   const detail: GenerationDetail = {
     usage: metered.usage as Record<string, number | undefined>,
     priceVersion: price?.version ?? null,
@@ -300,6 +305,7 @@ function detailOf(
   };
   if (posted.chargeId !== undefined) detail.chargeId = posted.chargeId;
   if (outputCap !== undefined) detail.outputCap = outputCap;
+  if (credential === undefined && price !== undefined) notePastCap(detail, settlement, price);
   if (metered.estimated) detail.usageEstimated = true;
   if (metered.clamped) detail.usageClamped = true;
   if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;
@@ -314,6 +320,15 @@ function detailOf(
     detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
   noteOrigin(deps, { detail, call });
   return detail;
+}
+
+/** Notes by how much a provider passed its output cap, if it did, at the price of output. */
+function notePastCap(detail: GenerationDetail, settlement: Settlement, price: PriceRow): void {
+  const tokens = tokensPastCap(settlement.call, settlement);
+  if (tokens === undefined) return;
+  const { outputTokens = 0n } = effectivePrice(price, totalInputTokens(settlement.metered.usage));
+  detail.tokensPastCap = tokens;
+  detail.nanoUsdPastCap = String(nanoFromPico(BigInt(tokens) * outputTokens));
 }
 
 type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled" | "privacyOf">;

@@ -9,9 +9,7 @@ import { readStreamed } from "./support/reply.ts";
  * Lets so many events pass, and as many as it takes to say something; then the hold cannot grow any
  * more.
  */
-function bearing(
-  events: number,
-): NonNullable<RelayedStreamOptions["allowance"]> & { ended: boolean } {
+function bearing(events: number): NonNullable<RelayedStreamOptions["guard"]> & { ended: boolean } {
   let left = events;
   return {
     ended: false,

@@ -32,6 +32,7 @@ export interface Overview {
     cost: number;
     data: readonly { workspace_id: string; model: string; requests: number; cost: number }[];
   };
+  passed_caps: readonly { provider: string; requests: number; tokens: number; cost: number }[];
 }
 
 export interface Workspace {

@@ -17,7 +17,7 @@ import {
   Status,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { errorsQuery, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
+import { errorsQuery, type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { Upstreams } from "./upstreams.tsx";
@@ -29,7 +29,17 @@ function Glance() {
   const overview = useQuery(overviewQuery);
   return (
     <Loaded query={overview} height={320}>
-      {({ version, status, users, workspaces, upstreams, usage, today, uncollected }) => (
+      {({
+        version,
+        status,
+        users,
+        workspaces,
+        upstreams,
+        usage,
+        today,
+        uncollected,
+        passed_caps: passed,
+      }) => (
         <>
           <Stats>
             <Stat name="Service" value={status} note={`version ${version}`} />
@@ -81,9 +91,29 @@ function Glance() {
               />
             )}
           </Card>
+          {passed.length > 0 && <PassedCaps lines={passed} />}
         </>
       )}
     </Loaded>
+  );
+}
+
+/** Providers that generated more than the output cap that they were sent. */
+function PassedCaps({ lines }: { lines: Overview["passed_caps"] }) {
+  return (
+    <Card title="Providers that passed their output cap, 30 days" flush>
+      <Table
+        rows={lines}
+        rowKey={({ provider }) => provider}
+        caption="Passed caps"
+        columns={[
+          { head: "Provider", cell: ({ provider }) => <code>{provider}</code> },
+          { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
+          { head: "Tokens past it", number: true, cell: ({ tokens }) => count(tokens) },
+          { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
+        ]}
+      />
+    </Card>
   );
 }
 

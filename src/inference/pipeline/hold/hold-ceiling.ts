@@ -111,7 +111,7 @@ const chatDialectOf = ({ route }: Candidate): UpstreamDialect | undefined =>
 const dialectsById: Readonly<Record<string, UpstreamDialect | undefined>> = upstreamDialects;
 
 /** Returns the most tokens of one answer: the client's cap, or else the model's maximum. */
-function outputCap(
+export function outputCap(
   candidate: Candidate,
   { maxOutputTokens, thoughtTokens = 0, inputTokens }: ExpectedUse,
 ): number {

@@ -20,8 +20,6 @@ import type { Candidate } from "../../routing/candidate.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/passthrough.ts";
-import type { EventReader } from "../../upstream/sse-decoder.ts";
-import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
 /** The amount that a request may use, where its worst case was too expensive to be held whole. */
 export interface Allowance {
@@ -60,7 +58,7 @@ type Refused = NotReserved & { expected: ExpectedUse };
  * Returns what a request may use of its candidates. A caller who requires all parameters is not
  * given a shorter answer than requested.
  */
-function expectedUse({
+export function expectedUse({
   call: { requirements },
   inputTokens,
   losesNothing,
@@ -398,36 +396,10 @@ export class StreamAllowance {
   }
 
   /**
-   * Returns the frames of the next event where the hold covers it. Otherwise aborts the upstream
-   * and returns frames that end the answer at its limit. Returns a promise for the last event, and
-   * where several processes take part in raising the hold; other events are passed on
-   * synchronously.
-   */
-  next({
-    reader,
-    relay,
-    response,
-  }: {
-    reader: EventReader;
-    relay: StreamRelay;
-    response: Pick<UpstreamResponse, "abort">;
-  }): string | Promise<string> | undefined {
-    const event = reader.next();
-    if (event === undefined) return undefined;
-    const pass = (isCovered: boolean): string | Promise<string> => {
-      if (isCovered) return relay.accept(event);
-      response.abort();
-      return relay.endAtCap();
-    };
-    const admitted = this.admits(relay, event.data);
-    return admitted instanceof Promise ? admitted.then(pass) : pass(admitted);
-  }
-
-  /**
    * Returns whether an event may be passed on: the hold covers the output so far, or could be
    * raised to.
    */
-  private admits(relay: StreamProgress, data: string): boolean | Promise<boolean> {
+  admits(relay: StreamProgress, data: string): boolean | Promise<boolean> {
     if (this.isWhole || relay.finished || !saysSomething(data)) return true;
     const wide = data.match(wideCharacter)?.length ?? 0;
     this.wideCharacters += wide;

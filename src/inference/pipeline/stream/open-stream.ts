@@ -23,7 +23,7 @@ import { metadataText } from "../answer-metadata.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import { routingTrail, settle, type Settled, type Settlement } from "../settle.ts";
-import { StreamAllowance } from "../hold/take-hold.ts";
+import { OutputWatch } from "../hold/output-watch.ts";
 import { asStreamError } from "../failure-error.ts";
 import type { EventDecoder } from "../../upstream/sse-decoder.ts";
 import { openEventStream } from "../../upstream/event-stream.ts";
@@ -72,6 +72,8 @@ class OpenedStream {
   private readonly attempt: AttemptRecord;
   private readonly fallback: ModelFallback | undefined;
   private firstContentMs: number | null = null;
+  /** Ends an answer that its hold does not pay for; undefined where it costs no credits. */
+  private readonly watch: OutputWatch | undefined;
   /** The frames that the client is sent; undefined where contents are not kept. */
   private readonly frames: KeptFrames | undefined;
 
@@ -88,6 +90,7 @@ class OpenedStream {
     this.attempts = execution.failed.map(({ record }) => record);
     this.attempts.push(this.attempt);
     this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+    this.watch = OutputWatch.of(execution, sent);
     const isKept = keptSinceMs(execution.deps, execution.call) !== undefined;
     this.frames = isKept ? new KeptFrames() : undefined;
   }
@@ -133,7 +136,7 @@ class OpenedStream {
       decoder,
       drainOnCancel: deps.disconnect === "drain",
       keepAlive: deps.keepAlive,
-      allowance: StreamAllowance.of(execution, sent),
+      guard: this.watch,
       ...(this.frames !== undefined && { onFrames: this.frames.add.bind(this.frames) }),
       onFirstContent: () => {
         this.firstContentMs = deps.clock.monotonicMs();
@@ -214,6 +217,7 @@ class OpenedStream {
       timing,
       requestedModel: execution.requestedModel,
       streamed: true,
+      passedCap: this.watch?.hasCut === true,
       ...end,
     };
   }

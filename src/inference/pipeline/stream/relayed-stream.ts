@@ -14,7 +14,7 @@ import {
 import { UpstreamFailure, type AttemptFailure } from "../../upstream/upstream-failure.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import type { StreamAllowance } from "../hold/take-hold.ts";
+import type { StreamGuard } from "../hold/output-watch.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
@@ -241,9 +241,9 @@ export class RelayedStream implements FrameSource {
     const {
       reader,
       relay,
-      options: { allowance, response },
+      options: { guard, response },
     } = this;
-    if (allowance !== undefined) return allowance.next({ reader, relay, response });
+    if (guard !== undefined) return guard.next({ reader, relay, response });
     const alike = relay.acceptAlike?.(reader) ?? "";
     if (alike !== "") return alike;
     const event = reader.next();
@@ -371,9 +371,9 @@ export interface RelayedStreamOptions {
   drainOnCancel: boolean;
   keepAlive: KeepAliveTicker;
   /**
-   * Says of each event whether the hold covers it; absent where the hold covers all that can come.
+   * Says of each event whether the hold covers it; absent where the stream costs no credits.
    */
-  allowance?: Pick<StreamAllowance, "next"> | undefined;
+  guard?: StreamGuard | undefined;
   /**
    * Called with all frames but those that end a stream early; absent where contents are not kept.
    */
