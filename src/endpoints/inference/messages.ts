@@ -8,8 +8,13 @@ import {
   countTokensRequestSchema,
   messagesRequestSchema,
 } from "../../inference/dialects/anthropic-messages/request-schema.ts";
+import {
+  continuesThread,
+  previousMessageIds,
+  unsupportedThread,
+} from "../../inference/dialects/anthropic-messages/threads.ts";
 import { countTokens } from "../../inference/pipeline/unbilled-requests.ts";
-import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import type { ChatCall, InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import { findModel } from "../../inference/routing/resolve-models.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -30,7 +35,12 @@ const messagesReader: CallReader = {
   dialect: anthropicMessages,
   idPrefix: "msg_",
   validate: checkMessagesRequest,
-  dialectHeaders: ["anthropic-version", "anthropic-beta"],
+  dialectHeaders: [
+    "anthropic-version",
+    "anthropic-beta",
+    "anthropic-user-profile-id",
+    "anthropic-workspace-id",
+  ],
 };
 
 /** Serves Anthropic's Messages dialect, whole or streamed, on any model of the catalog. */
@@ -63,8 +73,9 @@ export const messages = defineEndpoint<Dependencies>({
     }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
-    return withCall(context, { reader: messagesReader, services: dependencies }, (call) =>
-      inMessagesWords(call, dependencies, () =>
+    return withCall(context, { reader: messagesReader, services: dependencies }, async (call) => {
+      await linkPreviousAnswers(call, dependencies);
+      return inMessagesWords(call, dependencies, () =>
         tellingCaps(
           {
             caller: call.caller,
@@ -74,10 +85,43 @@ export const messages = defineEndpoint<Dependencies>({
           },
           () => answerCall(context, call, dependencies),
         ),
-      ),
-    );
+      );
+    });
   },
 });
+
+/**
+ * Finds the earlier answers that a request refers to among the records of its workspace. Throws
+ * where the request needs a thread although the provider may keep nothing.
+ */
+async function linkPreviousAnswers(
+  call: ChatCall,
+  { generations, inference }: Pick<Dependencies, "generations" | "inference">,
+): Promise<void> {
+  const { body, caller, requirements } = call;
+  if (isPresent(body["thread"])) {
+    const { zdr } = Object(body["provider"]) as { zdr?: unknown };
+    if (zdr === true || inference.privacyOf(caller).zdr)
+      throw unsupportedThread(
+        "provider.zdr",
+        "zero data retention excludes conversations that the provider holds.",
+      );
+  }
+  const ids = previousMessageIds(body);
+  if (ids.length === 0) return;
+  const records = await Promise.all(ids.map((id) => generations.find(caller.workspace.id, id)));
+  const known = records.flatMap((record, index) => {
+    if (record === undefined || record.upstreamId === null) return [];
+    const { provider: providerId, upstreamId, promptTokens, completionTokens } = record;
+    const tokens = promptTokens + completionTokens;
+    return [{ id: ids[index] ?? "", providerId, upstreamId, tokens }];
+  });
+  call.previousAnswers = new Map(known.map(({ id, ...answer }) => [id, answer]));
+  // The provider charges what it holds as input.
+  if (continuesThread(body)) requirements.heldTokens = known[0]?.tokens ?? 0;
+}
+
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** The header that says where the count comes from: `native` or `estimated`. */
 export const tokenCountHeader = brandHeader("Token-Count").toLowerCase();

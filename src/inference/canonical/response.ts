@@ -384,6 +384,8 @@ export interface ReportedError {
   /** Seconds that the caller should wait before it tries again. */
   retryAfterSeconds?: number;
   metadata?: JsonObject;
+  /** Anthropic's object of further facts, which its clients act upon. */
+  details?: JsonObject;
   /**
    * Whether the model generated tokens but no usable answer, so that the provider's usage counts.
    */

@@ -169,6 +169,12 @@ export interface DialectDeviations {
   systemOnlyFirst?: boolean;
   /** Request fields that the upstream answers with 400, by wire name. */
   unsupportedFields?: readonly string[];
+  /**
+   * Whether the upstream holds conversations that requests continue (`thread` of Messages); absent
+   * means that such requests are refused, since an upstream that ignores the field would answer
+   * without the conversation.
+   */
+  messageThreads?: boolean;
 }
 
 /** The upstream that a request is encoded for. */

@@ -30,6 +30,7 @@ export function readErrorBody(status: number, body: unknown): ReportedError {
     param: asString(inner.param),
     status: httpStatus(inner.code) ?? status,
     metadata: asObject(inner.metadata),
+    details: asObject(inner.details),
   });
 }
 

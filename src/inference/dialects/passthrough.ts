@@ -30,7 +30,12 @@ export interface OriginalRequest {
   dialectHeaders: Readonly<Record<string, string>>;
   /** Returns the Unix time in seconds, for answers that name the time when they were finished. */
   nowSeconds(): number;
+  /** The earlier answers that the body refers to; absent where it refers to none. */
+  previousAnswers?: PreviousAnswers;
 }
+
+/** Earlier answers of the workspace by the id that its client saw, as their provider knows them. */
+export type PreviousAnswers = ReadonlyMap<string, { providerId: string; upstreamId: string }>;
 
 /**
  * Returns the members of a body that matter once its answer has begun: not the messages, the input
@@ -349,6 +354,8 @@ export interface ReportedDetails {
   code?: unknown;
   type?: unknown;
   status?: unknown;
+  /** Anthropic's object of further facts. */
+  details?: unknown;
 }
 
 /** The failure of a stream: without content, malformed in its dialect, or a reported error. */

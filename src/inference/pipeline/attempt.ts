@@ -166,6 +166,14 @@ export function errorDetails(text: string): ErrorDetails {
 
 /** The most characters that are kept of each member of a provider's error. */
 const memberCharactersMax = 200;
+/** The most characters of JSON of its details; longer ones are left out whole. */
+const detailsCharactersMax = 8_192;
+
+/** Returns the details of a provider's error: an object with Anthropic, which clients act upon. */
+function detailsOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  return JSON.stringify(value).length > detailsCharactersMax ? undefined : { ...value };
+}
 
 /**
  * Returns the members of a provider's error that clients act on. Google names the type `status`.
@@ -175,6 +183,7 @@ function upstreamErrorOf({
   type,
   status,
   param,
+  details,
 }: Record<string, unknown>): UpstreamError | null {
   const text = (value: unknown): string | undefined =>
     typeof value === "string" ? value.slice(0, memberCharactersMax) : undefined;
@@ -182,6 +191,7 @@ function upstreamErrorOf({
     code: typeof code === "number" ? code : text(code),
     type: text(type) ?? text(status),
     param: text(param),
+    details: detailsOf(details),
   });
   return Object.keys(error).length === 0 ? null : error;
 }
@@ -391,6 +401,15 @@ const reportedFailure = (details: ReportedDetails): AttemptFailure =>
     status: statusOfErrorObject(details),
     message: typeof details.message === "string" ? details.message : null,
     upstreamCode: typeof details.code === "string" ? details.code : null,
-    upstreamError: typeof details.code === "string" ? { code: details.code } : null,
+    upstreamError: errorInStream(details),
     retryAfter: undefined,
   });
+
+/** Returns the members of an error event that clients act upon; its type has become the status. */
+function errorInStream({ code, details }: ReportedDetails): UpstreamError | null {
+  const error = present({
+    code: typeof code === "string" ? code : undefined,
+    details: detailsOf(details),
+  });
+  return Object.keys(error).length === 0 ? null : error;
+}

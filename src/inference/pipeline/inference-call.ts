@@ -72,6 +72,11 @@ export interface RequestRequirements {
   needsTools: boolean;
   /** Returns the names of the declared parameters that the request sets. */
   parameters(): string[];
+  /**
+   * The tokens of the conversation that the provider holds, to which the request adds; absent means
+   * none.
+   */
+  heldTokens?: number;
   /** Estimates the input tokens, for holds and for usage that no provider reported. */
   estimateInputTokens(): number;
 }
@@ -315,6 +320,7 @@ class ChatRequirements implements RequestRequirements {
   readonly choices: number;
   readonly wishedParameters: readonly string[];
   readonly needsTools: boolean;
+  heldTokens = 0;
   private readonly reader: RequirementReader;
   private readonly request: AskingRequest;
 
@@ -344,7 +350,7 @@ class ChatRequirements implements RequestRequirements {
   }
 
   estimateInputTokens(): number {
-    return estimateInputTokens(this.request.text, this.request.body);
+    return this.heldTokens + estimateInputTokens(this.request.text, this.request.body);
   }
 }
 

@@ -173,6 +173,7 @@ const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
     replay_content: { reasoningReplay: "content" },
     cache_control: { cacheMarkers: "cache_control" },
     prompt_cache_breakpoint: { cacheMarkers: "prompt_cache_breakpoint" },
+    message_threads: { messageThreads: true },
   } satisfies Record<string, DialectDeviations>),
 );
 

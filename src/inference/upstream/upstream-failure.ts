@@ -69,6 +69,8 @@ export interface UpstreamError {
   code?: string | number;
   type?: string;
   param?: string;
+  /** Anthropic's object, with its `error_code`. */
+  details?: Readonly<Record<string, unknown>>;
 }
 
 type Judgement = Pick<AttemptFailure, "code" | "reason" | "failover" | "outage">;
@@ -113,6 +115,16 @@ function judgeOther(status: number): Judgement {
     : judge("bad_gateway", "upstream_error", elsewhere);
 }
 
+/**
+ * Judgements of a conversation that the provider does not hold (Anthropic's threads). The caller
+ * sends it in full then, while no other provider could hold it.
+ */
+const threadFaults: Record<string, Judgement> = {
+  thread_not_found: judge("not_found", "upstream_error", final),
+  thread_already_continued: judge("conflict", "upstream_error", final),
+  thread_continue_in_flight: judge("conflict", "upstream_error", final),
+};
+
 /** Judges an answer with an error status, or with an error as its body in spite of its status. */
 export function classifyStatus(answer: {
   status: number;
@@ -127,6 +139,8 @@ export function classifyStatus(answer: {
   let judgement = byStatus[status] ?? judgeOther(status);
   const context =
     answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
+  const threadFault = threadFaults[String(answer.upstreamError?.details?.["error_code"])];
+  if (threadFault !== undefined) judgement = threadFault;
   if (context && status >= 400 && status < 500 && status !== 429)
     judgement = judge("context_length_exceeded", "upstream_error", final);
   const retryAfterSeconds = secondsOf(answer);

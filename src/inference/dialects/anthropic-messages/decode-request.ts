@@ -13,6 +13,7 @@ import { asObject, RequestFields, joined, withoutUndefined } from "../wire-field
 import { decodeCache, extensionsOf, laterDefinitions } from "./answer-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
 import { checkMessagesRequest } from "./request-schema.ts";
+import { refuseThread } from "./threads.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
   "model",
@@ -44,6 +45,7 @@ const knownMetadataFields: ReadonlySet<string> = new Set(["user_id"]);
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
   checkMessagesRequest(body.object);
+  refuseThread(body.object);
   const config = body.nested("output_config");
   const stop = body.strings("stop_sequences");
   return joined<CanonicalRequest>(

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { ReportedError } from "../../canonical/response.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorMessage, readErrorBody, reportError } from "../errors.ts";
-import { asString } from "../wire-fields.ts";
+import { asObject, asString } from "../wire-fields.ts";
 import { frame } from "./answer-fields.ts";
 
 /** HTTP statuses of Anthropic's error types, for errors that come without one. */
@@ -70,9 +70,17 @@ const anthropicTypes = new Set([
   "api_error",
 ]);
 
+/**
+ * Returns the details that Anthropic's clients act upon, such as those of a thread that was lost:
+ * the gateway's own, or the provider's.
+ */
+const detailsOf = ({ metadata }: ReportedError): JsonObject | undefined =>
+  asObject(metadata?.details) ?? asObject(asObject(metadata?.upstream_error)?.details);
+
 /** Returns Anthropic's envelope with the contract's code and metadata. */
 function errorBody(error: ReportedError): JsonObject {
   const requestId = error.metadata?.trace_id;
+  const details = detailsOf(error);
   const overflow = error.code === "context_length_exceeded";
   return {
     type: "error",
@@ -81,6 +89,7 @@ function errorBody(error: ReportedError): JsonObject {
       message: overflow ? contextOverflowText(error) : error.message,
       code: error.code ?? "upstream_error",
       ...(error.param !== undefined && { param: error.param }),
+      ...(details !== undefined && { details }),
       metadata: { type: error.type ?? "upstream_error", ...error.metadata },
     },
     ...(requestId !== undefined && { request_id: requestId }),

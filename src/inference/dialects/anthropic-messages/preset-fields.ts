@@ -11,6 +11,7 @@ import {
 } from "../dialect.ts";
 import { budgetTokensMin, budgetWithin } from "../passthrough.ts";
 import { asObject } from "../wire-fields.ts";
+import { continuesThread } from "./threads.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
@@ -89,7 +90,7 @@ const saysNothing = (system: unknown): boolean =>
 /** Presets in Anthropic's dialect, which has no penalties, seed or stream options. */
 export const presetFields: PresetFields = {
   settings(config, body) {
-    const { tools, tool_choice } = presetTools(config, body);
+    const { tools, tool_choice } = continuesThread(body) ? {} : presetTools(config, body);
     return {
       ...unlessSet(
         {
@@ -109,7 +110,10 @@ export const presetFields: PresetFields = {
       ...thinking(config, body),
     };
   },
-  hasSystem: ({ system, messages }) =>
-    !saysNothing(system) || (Array.isArray(messages) && messages.some(isSystemMessage)),
+  // A thread keeps the system prompt and the tools that it was created with, and takes no others.
+  hasSystem: ({ system, messages, thread }) =>
+    !saysNothing(system) ||
+    (Array.isArray(messages) && messages.some(isSystemMessage)) ||
+    continuesThread({ thread }),
   systemMember: (system) => ({ member: "system", text: JSON.stringify(system) }),
 };

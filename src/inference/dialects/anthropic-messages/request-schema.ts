@@ -8,7 +8,9 @@ import {
   modelField,
   open,
   otherType,
+  type Fields,
 } from "../request-check.ts";
+import { asObject, badRequest } from "../wire-fields.ts";
 
 const cacheControl = {
   cache_control: z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish(),
@@ -205,18 +207,26 @@ const thinking = z
   })
   .register(namedAsWhole, { problem: "must be an object with a type." });
 
+const messagesProblem =
+  'is required: send at least one message such as {"role": "user", "content": "Hello"}.';
+
+/** A conversation that the provider holds, and the answer that a request continues. */
+const thread = z.union(
+  [
+    z.looseObject({ type: z.literal("continue"), previous_message_id: z.string() }),
+    otherType(["continue"]),
+  ],
+  { error: 'must be an object such as {"type": "create"}; leave it out for none.' },
+);
+
 /**
  * The body of `POST /messages`: the contract's fields and Anthropic's reference (@anthropic-ai/sdk
- * 1.11). Null means absent, except for the required fields. Undescribed fields are passed on to
+ * 1.14). Null means absent, except for the required fields. Undescribed fields are passed on to
  * upstreams of the same dialect.
  */
 export const messagesRequestSchema = z.looseObject({
   model: modelField,
-  messages: z
-    .array(message, {
-      error: 'is required: send at least one message such as {"role": "user", "content": "Hello"}.',
-    })
-    .min(1),
+  messages: z.array(message, { error: messagesProblem }),
   // Zero only caches the prompt (Anthropic, 2026).
   max_tokens: z
     .number({ error: "is required and must be an integer: the bound on output tokens." })
@@ -247,11 +257,22 @@ export const messagesRequestSchema = z.looseObject({
   top_k: integer().nullish(),
   metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
   service_tier: z.string().nullish(),
+  thread: thread
+    .nullish()
+    .describe("A conversation that the provider holds; only providers that offer it are used."),
+  diagnostics: z.looseObject({ previous_message_id: z.string().nullish() }).nullish(),
   ...gatewayShape,
 });
 
 /** Checks a Messages request; see `requestCheck`. */
-export const checkMessagesRequest = requestCheck(messagesRequestSchema);
+export const checkMessagesRequest = requestCheck(messagesRequestSchema, checkMessages);
+
+/** Refuses a conversation without messages, unless the provider holds it and a turn is resumed. */
+function checkMessages({ messages, thread: held }: Fields): void {
+  const resumes = asObject(held)?.["type"] === "continue";
+  if (Array.isArray(messages) && messages.length === 0 && !resumes)
+    throw badRequest("messages", messagesProblem);
+}
 
 /** The body of `POST /messages/count_tokens`, which generates nothing and so needs no cap. */
 export const countTokensRequestSchema = messagesRequestSchema.extend({
@@ -259,7 +280,7 @@ export const countTokensRequestSchema = messagesRequestSchema.extend({
 });
 
 /** Checks a request to count tokens; see `requestCheck`. */
-export const checkCountRequest = requestCheck(countTokensRequestSchema);
+export const checkCountRequest = requestCheck(countTokensRequestSchema, checkMessages);
 
 /** Request fields for the gateway, which are removed from every body that is sent upstream. */
 export const messagesGatewayFields = gatewayFieldNames;

@@ -11,6 +11,7 @@ export const anthropic = {
   // Every version of the API accepts this header; the newest accepts a bearer token too.
   credentialHeader: { name: "x-api-key", prefix: "" },
   dialects: { chat: "anthropic-messages" },
+  deviations: { messageThreads: true },
   // Kept for up to 30 days, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   naming: { maker: "anthropic" },

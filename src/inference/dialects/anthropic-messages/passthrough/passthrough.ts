@@ -22,6 +22,7 @@ import { pricedUsageText, readUsage } from "../usage.ts";
 import { MessagesRelay } from "./passthrough-stream.ts";
 import { fittingEnd, isQuietEnd } from "../answer-fields.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
+import { providerReferences } from "../threads.ts";
 
 /**
  * Passes requests of Messages clients to Messages upstreams: the original bytes, with only those
@@ -44,12 +45,14 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
  * gateway's own fields.
  */
 export function requestText(
-  { text, body }: OriginalRequest,
+  { text, body, previousAnswers }: OriginalRequest,
   { route, outputCap }: TargetRoute,
 ): { text: string; parts: readonly string[]; losses: readonly Loss[] } {
   const edits = new Map<string, string | undefined>([
     ["model", JSON.stringify(route.upstreamModel)],
   ]);
+  const references = providerReferences({ body, previousAnswers }, route);
+  for (const [field, edited] of references.edits) edits.set(field, edited);
   for (const field of messagesGatewayFields) if (field in body) edits.set(field, undefined);
   const { max_tokens: asked } = body;
   const fitted = fittedCap(asked, { field: "max_tokens", route, outputCap });
@@ -69,7 +72,7 @@ export function requestText(
   return {
     text: joined(parts),
     parts,
-    losses: [...fitted.losses, ...losses, ...unthought],
+    losses: [...references.losses, ...fitted.losses, ...losses, ...unthought],
   };
 }
 
