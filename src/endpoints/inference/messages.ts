@@ -35,12 +35,7 @@ const messagesReader: CallReader = {
   dialect: anthropicMessages,
   idPrefix: "msg_",
   validate: checkMessagesRequest,
-  dialectHeaders: [
-    "anthropic-version",
-    "anthropic-beta",
-    "anthropic-user-profile-id",
-    "anthropic-workspace-id",
-  ],
+  dialectHeaders: ["anthropic-version", "anthropic-beta", ...anthropicMessages.providerHeaders],
 };
 
 /** Serves Anthropic's Messages dialect, whole or streamed, on any model of the catalog. */

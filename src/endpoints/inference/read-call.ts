@@ -418,6 +418,8 @@ export const inferenceHeaders = z.object({
 export const messagesHeaders = inferenceHeaders.extend({
   "anthropic-version": text("Version of the dialect, such as 2023-06-01. Optional."),
   "anthropic-beta": text("Beta features of the dialect, passed to providers that support them."),
+  "anthropic-user-profile-id": text("Profile at the provider, passed to providers of the dialect."),
+  "anthropic-workspace-id": text("Workspace at the provider, passed to providers of the dialect."),
 });
 
 /** These and the headers of Responses. */

@@ -95,6 +95,8 @@ export interface ClientDialect {
    * `messages[2].role`.
    */
   decodeRequest(body: unknown): CanonicalRequest;
+  /** Request headers that only providers of the dialect can act upon; absent means none. */
+  providerHeaders?: readonly string[];
   encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
   createStreamEncoder(context?: ResponseContext): StreamEncoder;
   /**

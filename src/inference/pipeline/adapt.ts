@@ -136,6 +136,7 @@ function translate(
   { client, upstream }: DialectPair,
 ): Adapter {
   const capped = withCap(request.canonical(), { route, outputCap, field: client.capField });
+  const lost = headerLosses(request, { client, upstream });
   const largest = lowerCap(route.maxCompletionTokens, outputCap);
   const formatted = withFormat(capped.request, route);
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
@@ -169,7 +170,7 @@ function translate(
     answerDeviations: chatAnswerDeviations[upstream.id],
     requestText: JSON.stringify(body),
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
-    losses: [...capped.losses, ...formatted.losses, ...losses],
+    losses: [...lost, ...capped.losses, ...formatted.losses, ...losses],
     readWhole: (_, answer) => {
       const response = upstream.decodeResponse(answer, decoding);
       // Messages and the Gemini API report no creation time.
@@ -196,6 +197,15 @@ function translate(
       }),
   };
 }
+
+/** Returns the client's headers that no provider of another dialect can act upon. */
+const headerLosses = (
+  { dialectHeaders }: ClientRequest,
+  { client: { providerHeaders = [] }, upstream }: DialectPair,
+): Loss[] =>
+  providerHeaders
+    .filter((name) => dialectHeaders[name] !== undefined)
+    .map((field) => ({ field, reason: `${upstream.id} has no such header` }));
 
 const toolNamesOf = ({ tools = [] }: Pick<CanonicalRequest, "tools">): string[] =>
   tools.flatMap((tool) => (tool.type === "hosted" ? [] : [tool.name]));

@@ -164,6 +164,14 @@ describe("a Messages request", () => {
     expect(bedrock).toMatchObject({ headers: {}, losses });
   });
 
+  test("has no header that names something at Anthropic where another cloud serves", () => {
+    const headers = { "anthropic-user-profile-id": "prof_1", "anthropic-workspace-id": "wrkspc_1" };
+    const named = fitMessages({ headers }, amazonBedrock.deviations);
+    expect(named.headers).toEqual({});
+    expect(named.losses.map(({ field }) => field)).toEqual(Object.keys(headers));
+    expect(fitMessages({ headers }, {}).headers).toMatchObject(headers);
+  });
+
   test("omits fields that Bedrock refuses, and reports them as losses", () => {
     const fitted = fitMessages(
       { text: '{"metadata":{"user_id":"u"},"max_tokens":9,"service_tier":"auto"}' },

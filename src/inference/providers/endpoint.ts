@@ -103,8 +103,14 @@ export function fitToEndpoint(
   const {
     "anthropic-version": version = messagesVersion,
     "anthropic-beta": _beta,
+    "anthropic-user-profile-id": profile,
+    "anthropic-workspace-id": workspace,
     ...headers
   } = request.headers;
+  const named = {
+    ...(profile !== undefined && { "anthropic-user-profile-id": profile }),
+    ...(workspace !== undefined && { "anthropic-workspace-id": workspace }),
+  };
   const betaHeader = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
   const betaLosses = lost.map(
     (beta): Loss => ({
@@ -115,7 +121,7 @@ export function fitToEndpoint(
   if (deviations.bodyVersion === undefined) {
     return {
       text: request.text,
-      headers: { ...headers, "anthropic-version": version, ...betaHeader },
+      headers: { ...headers, ...named, "anthropic-version": version, ...betaHeader },
       losses: betaLosses,
     };
   }
@@ -129,7 +135,9 @@ export function fitToEndpoint(
     headers: isInvoked ? headers : { ...headers, ...betaHeader },
     losses: [
       ...betaLosses,
-      ...unknown.map((field): Loss => ({ field, reason: "the provider does not take it" })),
+      ...[...Object.keys(named), ...unknown].map(
+        (field): Loss => ({ field, reason: "the provider does not take it" }),
+      ),
     ],
   };
 }

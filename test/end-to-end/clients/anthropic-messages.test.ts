@@ -87,6 +87,35 @@ describe("a provider of the same dialect", () => {
   });
 });
 
+describe("headers that name a profile and a workspace at the provider", () => {
+  const headers = { "anthropic-user-profile-id": "prof_1", "anthropic-workspace-id": "wrkspc_1" };
+  const create = (model: string) =>
+    anthropic()
+      .messages.create({ ...hello, model }, { headers })
+      .withResponse();
+
+  test("reach a provider of the same dialect", async () => {
+    const { response } = await create(native);
+    const sent = stage.upstream.requests.at(-1);
+    for (const [name, value] of Object.entries(headers))
+      expect(sent?.headers.get(name)).toBe(value);
+    expect(response.headers.get("x-service-translation-loss")).toBeNull();
+  });
+
+  test.each(upstreamDialects.filter((dialect) => dialect !== "anthropic-messages"))(
+    "are named as lost over %s",
+    async (dialect) => {
+      const { response } = await create(modelIn(dialect));
+      const sent = stage.upstream.requests.at(-1);
+      const lost = response.headers.get("x-service-translation-loss");
+      for (const name of Object.keys(headers)) {
+        expect(sent?.headers.has(name)).toBe(false);
+        expect(lost).toContain(name);
+      }
+    },
+  );
+});
+
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 

@@ -8,7 +8,7 @@ import { encodeRequest } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
 import { pingFrame } from "./answer-fields.ts";
-import { passThrough, versionDefault } from "./passthrough/passthrough.ts";
+import { passThrough, providerHeaders, versionDefault } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 
@@ -126,6 +126,7 @@ export const anthropicMessages = {
   recordedAs: "messages",
   capField: "max_tokens",
   refusesBrokenAnswers: true,
+  providerHeaders,
   decodeRequest,
   encodeResponse,
   createStreamEncoder: (context?: ResponseContext) => new MessagesStreamEncoder(context),

@@ -217,15 +217,25 @@ function replayedBlock(
  */
 export const versionDefault = "2023-06-01";
 
+/** Request headers that name something at Anthropic: whose request it is, and its workspace. */
+export const providerHeaders = ["anthropic-user-profile-id", "anthropic-workspace-id"] as const;
+
 /**
- * Returns the headers that a Messages upstream needs beside its credential: version and betas from
- * the client's own headers, where the client speaks Messages too.
+ * Returns the headers that a Messages upstream needs beside its credential: version, betas and
+ * what names something at the provider, from the client's own headers, where the client speaks
+ * Messages too.
  */
 export function requestHeaders(
   dialectHeaders: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const { "anthropic-version": version = versionDefault, "anthropic-beta": beta } = dialectHeaders;
-  return { "anthropic-version": version, ...(beta !== undefined && { "anthropic-beta": beta }) };
+  const headers: Record<string, string> = { "anthropic-version": version };
+  if (beta !== undefined) headers["anthropic-beta"] = beta;
+  for (const name of providerHeaders) {
+    const value = dialectHeaders[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  return headers;
 }
 
 interface Block {
