@@ -2,7 +2,7 @@ import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/se
 import { z } from "zod";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
 import type { ToolEndpoint, McpSdk, Tool, ToolContext } from "./tool.ts";
-import { operatorIdOf, type Caller } from "../identity/keys/caller.ts";
+import { isOperatorsKey, type Caller } from "../identity/keys/caller.ts";
 import type { SessionCaller } from "../identity/people/sessions.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
@@ -15,22 +15,17 @@ export interface KnownCaller {
   caller: ToolCaller;
   /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
-  /** The operator whose LLM key calls; undefined for every other credential. */
+  /** The operator who gave the calling LLM key their rights; undefined for other credentials. */
   operator: SessionCaller | undefined;
 }
 
-/** The scope that management keys need for endpoints of operators. */
-const operatorScope = "write:management-keys";
-
 /**
- * Returns whether a caller is an operator: by an operator's own LLM key, or a management key of the
- * first workspace with the scope.
+ * Returns whether a caller is an operator: by an LLM key with an operator's rights, or a management
+ * key of the first workspace with the scope.
  */
 const isOperator = ({ caller, operatorWorkspaceId, operator }: KnownCaller): boolean =>
   operator !== undefined ||
-  (operatorIdOf(caller, operatorWorkspaceId) !== undefined &&
-    caller.kind === "management-key" &&
-    coversScope(caller.key.scopes, operatorScope));
+  (caller.kind === "management-key" && isOperatorsKey(caller.key, operatorWorkspaceId));
 
 /** Returns whether a caller may use a tool; tools that it may not use are left out of its list. */
 export function mayUse(

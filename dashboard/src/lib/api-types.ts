@@ -269,6 +269,7 @@ export type LlmKey = {
   "allowed_models": readonly (string)[] | null;
   "allowed_endpoints": readonly (string)[] | null;
   "tpm": number | null;
+  "operator": boolean;
   "workspace_id": string;
   "external_user": null;
   "parent_key_id"?: string;
@@ -1038,6 +1039,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "operator"?: boolean | null;
   };
   "PATCH /keys/{hash}": {
     "name"?: string;
@@ -1050,6 +1052,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "operator"?: boolean | null;
   };
   "POST /keys/{hash}/rotate": {
     "grace_seconds"?: number;
@@ -1065,6 +1068,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "operator"?: boolean | null;
   };
   "POST /management-keys": {
     "name": string;

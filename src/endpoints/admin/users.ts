@@ -9,6 +9,7 @@ import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 import { organizationObject, organizationObjectSchema } from "../account/people-object.ts";
 import { deleteWithKeys } from "../session/own-account.ts";
+import { withdrawRightsOf } from "../keys/operator-rights.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -180,8 +181,9 @@ export const changeUser = defineEndpoint({
   description:
     "Blocks or unblocks a user, or grants or withdraws operator rights. Takes effect with the next request. Blocking " +
     "ends every session of the user and every app that the user connected, and refuses the keys of the personal " +
-    "workspace until the user is unblocked. Keys of organisations are not affected. The last operator who is not " +
-    "blocked cannot be blocked or withdrawn.",
+    "workspace until the user is unblocked. Keys of organisations are not affected. A blocked or withdrawn operator's " +
+    "keys lose an operator's rights, and do not regain them. The last operator who is not blocked cannot be blocked or " +
+    "withdrawn.",
   body: changeSchema,
   response: adminUserSchema,
   async handle(context, deps: Dependencies) {
@@ -190,6 +192,8 @@ export const changeUser = defineEndpoint({
       context.body,
       operatorOf(context, deps),
     );
+    if (context.body.operator === false || context.body.blocked === true)
+      await withdrawRightsOf(context, deps, user.id);
     if (context.body.blocked === true)
       await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
     return context.json(adminUser(user));

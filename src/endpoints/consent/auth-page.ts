@@ -106,7 +106,8 @@ const consentText = (
   title: `Give ${url.host} an API key`,
   lead:
     `${url.host} asks for an API key of your account. With it, the app sends requests to models and spends your ` +
-    "credits, up to the cap.",
+    "credits, up to the cap. It can list models and look up requests by their ids. It cannot see your balance, create keys " +
+    "or change your account.",
   facts: [
     ["App", url.host],
     ["Code goes to", `${url.origin}${url.pathname}`],

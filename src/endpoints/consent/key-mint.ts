@@ -21,6 +21,7 @@ import {
   sessionOf,
 } from "../account/account-fields.ts";
 import { childFields } from "../keys/child-keys.ts";
+import { inferenceEndpoints } from "../keys/keys.ts";
 import { limitField, limitResetField } from "../keys/llm-key-object.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";
@@ -130,8 +131,8 @@ export const createAuthorizationCode = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create an authorization code for a key.",
   description:
-    "The code is valid once, for ten minutes, and only with the verifier of the challenge. The new key belongs to the personal " +
-    "workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
+    "The code is valid once, for ten minutes, and only with the verifier of the challenge. The new key belongs to the workspace of " +
+    "the calling key (its owner's personal one, or the organisation's), stays within the calling key's limits, and ends with it.",
   body: codeSchema,
   response: () =>
     z.object({
@@ -155,8 +156,8 @@ export const createAuthorizationCode = defineEndpoint({
       challenge: context.body.code_challenge,
       method: context.body.code_challenge_method,
       userId: parent.creatorUserId,
-      workspaceId:
-        (await deps.people.sessions.personalWorkspaceId(parent.creatorUserId)) ?? workspace.id,
+      // Others may hold a key of an organisation, so it creates none in its creator's workspace.
+      workspaceId: workspace.id,
       parentKeyId: parent.id,
       resource: null,
       terms: termsFor(fields),
@@ -225,7 +226,10 @@ export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCod
   };
 }
 
-/** Returns the key that a person approved for an app. */
+/**
+ * Returns the key that a person approved for an app: for inference, as the page says, and nothing
+ * else.
+ */
 const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCode): NewLlmKey => ({
   workspaceId,
   creatorUserId: userId,
@@ -234,6 +238,7 @@ const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCo
   limitReset: terms.limitReset,
   expiresAtMs: terms.expiresAtMs,
   allowedModels: terms.allowedModels,
+  allowedEndpoints: inferenceEndpoints,
 });
 
 /**

@@ -10,6 +10,7 @@ import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, neverCached, workspaceOf } from "../account/account-fields.ts";
+import { assertNoRights } from "./operator-rights.ts";
 import {
   keyObject,
   llmKeyObjectSchema,
@@ -80,13 +81,14 @@ function endpointsWithin(
 }
 
 /**
- * Returns what a key passes on to one that it creates: what was requested, within its own bounds.
- * Throws `bad_request`.
+ * Returns what a key passes on to one that it creates: what was requested, within its own bounds,
+ * and never an operator's rights. Throws `bad_request`, and `forbidden` where they are requested.
  */
 export function childFields(
   parent: LlmKey,
   { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
 ): NewLlmKey {
+  assertNoRights(body.operator);
   const wanted = newKeyFieldsOf(body, { nowMs, endpointPaths });
   return {
     ...wanted,

@@ -96,6 +96,7 @@ const currentKeySchema = lazily(() =>
       is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
       is_management_key: z.literal(false).describe("Always false: the key is an LLM key."),
       is_provisioning_key: z.literal(false).describe("Always false; a copy of is_management_key."),
+      operator: z.boolean().describe("Whether the key may use the tools for operators."),
       creator_user_id: z.string().describe("Id of the key's creator."),
       workspace_id: z.string().describe("Id of the workspace that the key spends from."),
       organization_id: z
@@ -176,6 +177,7 @@ async function currentKeyObject(
     is_free_tier: workspace.plan === "free",
     is_management_key: false,
     is_provisioning_key: false,
+    operator: key.operatorUserId !== undefined,
     creator_user_id: key.creatorUserId,
     workspace_id: workspace.id,
     organization_id: workspace.organizationId ?? null,

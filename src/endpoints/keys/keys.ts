@@ -24,6 +24,7 @@ import {
   type ListOrder,
 } from "../account/account-fields.ts";
 import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
+import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
 import {
   allowedEndpointsField,
   allowedEndpointsOf,
@@ -37,6 +38,7 @@ import {
   llmKeyObjectSchema,
   newKeyFieldsOf,
   newKeySchema,
+  operatorField,
   rateLimitField,
   tokensPerMinuteField,
   type NewKeyBody,
@@ -90,12 +92,16 @@ export const inferenceEndpoints: readonly string[] = [
 ];
 
 /**
- * Returns the body with its endpoints. Keys that people create start with the inference endpoints;
- * those of programs without a list may call every one (contract: "Scopes").
+ * Returns the body with its endpoints. Keys that people create start with the inference endpoints,
+ * and with the MCP server if they have an operator's rights; those of programs without a list may
+ * call every one (contract: "Scopes").
  */
 const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
   kind === "session" && body.allowed_endpoints === undefined
-    ? { ...body, allowed_endpoints: [...inferenceEndpoints] }
+    ? {
+        ...body,
+        allowed_endpoints: [...inferenceEndpoints, ...(body.operator === true ? ["/mcp"] : [])],
+      }
     : body;
 
 /** The orders of the list. */
@@ -115,6 +121,8 @@ function fieldsOf(
     return {
       workspaceId: caller.workspace.id,
       creatorUserId: creatorIdOf(caller),
+      ...holderOf(caller),
+      ...(body.operator === true ? { operatorUserId: givingOperator(caller, deps) } : {}),
       ...newKeyFieldsOf(withEndpoints(caller, body), parts),
     };
   }
@@ -155,6 +163,7 @@ export const createKey = defineEndpoint({
       fieldsOf(caller, { body: context.body, deps }),
     );
     context.changed = key.id;
+    await tellRights(context, deps, { before: undefined, after: key });
     return context.json(
       { key: secret, data: await keyObject(deps, { workspace, key }) },
       { headers: neverCached },
@@ -268,6 +277,7 @@ const changeable = {
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
+  operator: operatorField.nullish(),
 };
 
 const changeKeySchema = z.strictObject(changeable, {
@@ -368,18 +378,26 @@ export const changeKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change an LLM key.",
   description:
-    "Omitted fields are unchanged; null removes a limit, an expiry, a list or a ceiling.",
+    "Omitted fields are unchanged; null removes a limit, an expiry, a list or a ceiling. A key with an operator's rights loses them " +
+    "unless its operator makes the change, within 15 minutes after signing in.",
   body: changeKeySchema,
   response: () => z.object({ data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
     const reference = changeableKey(context, deps, context.body);
+    const before = llmKeyEditor.find(reference);
+    const { operator: wanted } = context.body;
     const key =
-      Object.keys(changes).length === 0
-        ? llmKeyEditor.find(reference)
-        : await llmKeyEditor.change(reference, changes);
+      Object.keys(changes).length === 0 && typeof wanted !== "boolean"
+        ? before
+        : await llmKeyEditor.change(
+            reference,
+            changes,
+            rightsAfterChange(callerOf(context), { key: before, wanted, deps }),
+          );
     context.changed = key.id;
+    await tellRights(context, deps, { before, after: key });
     return context.json({
       data: await keyObject(deps, { workspace: callerOf(context).workspace, key }),
     });
@@ -435,8 +453,8 @@ export const rotateKey = defineEndpoint({
   summary: "Rotate the secret of an LLM key.",
   description:
     "The old secret is refused immediately, or after grace_seconds, at most a week. Another rotation ends the previous grace " +
-    "period. Spend, windows and all other fields remain; the hash in the key's path changes. If two rotations happen at the same " +
-    "time, one answers 409.",
+    "period. Spend, windows and all other fields remain, except an operator's rights, which are lost; the hash in the key's path " +
+    "changes. If two rotations happen at the same time, one answers 409.",
   body: rotationSchema,
   bodyOptional: true,
   response: () =>
@@ -452,8 +470,14 @@ export const rotateKey = defineEndpoint({
     const { grace_seconds: graceSeconds = 0 } = context.body;
     const grace =
       graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
-    const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps), grace);
+    const reference = changeableKey(context, deps);
+    const before = deps.directory.llmKeyByHash(reference.hash);
+    const { secret, key } = await deps.llmKeyEditor.rotate(reference, {
+      ...grace,
+      ...holderOf(callerOf(context)),
+    });
     context.changed = key.id;
+    await tellRights(context, deps, { before, after: key });
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
     const until =
       key.previous === undefined

@@ -82,6 +82,14 @@ function noSuchEndpoint(
   );
 }
 
+/** Whether a key has an operator's rights. */
+export const operatorField = z
+  .boolean()
+  .describe(
+    "Whether the key may use the MCP server's tools for operators. Only operators give it, to keys of their personal workspace, " +
+      "within 15 minutes after signing in. Any rotation, and any other caller's change, takes it away.",
+  );
+
 /** The body of a new LLM key. Null means the default, in every field that has one. */
 export const newKeySchema = z.object({
   name: nameField,
@@ -94,6 +102,7 @@ export const newKeySchema = z.object({
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
+  operator: operatorField.nullish(),
 });
 
 /** A body that `newKeySchema` has checked. */
@@ -166,6 +175,7 @@ export const llmKeyObjectSchema = lazily(() =>
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
       tpm: z.number().nullable(),
+      operator: z.boolean().describe("Whether the key may use the tools for operators."),
       workspace_id: z.string(),
       external_user: z.null().describe("Always null: keys belong to no end user."),
       parent_key_id: z
@@ -261,6 +271,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, usage.endpointPaths),
     tpm: key.tokensPerMinute,
+    operator: key.operatorUserId !== undefined,
     workspace_id: key.workspaceId,
     external_user: null,
     ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),

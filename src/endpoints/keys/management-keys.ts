@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { scopesHeld } from "../../identity/keys/caller.ts";
+import { isOperatorsKey, requireOperator, scopesHeld } from "../../identity/keys/caller.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
 import { coversScope, scopes, type Scope } from "../../identity/keys/scopes.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
@@ -27,6 +27,7 @@ const managementKeyObjectSchema = lazily(() =>
       name: z.string(),
       description: z.string().nullable(),
       scopes: z.array(z.string()),
+      operator: z.boolean().describe("Whether the key has an operator's rights."),
       label: z.string(),
       created_at: z.string(),
       expires_at: z.string().nullable(),
@@ -41,7 +42,11 @@ const managementKeyObjectSchema = lazily(() =>
 /** Returns the record of a key, without its secret and its hash. */
 function managementKeyObject(
   key: ManagementKey,
-  { lastUsedAtMs, nowMs }: { lastUsedAtMs: number | null; nowMs: number },
+  {
+    lastUsedAtMs,
+    nowMs,
+    operator,
+  }: { lastUsedAtMs: number | null; nowMs: number; operator: boolean },
 ): AnswerOf<typeof managementKeyObjectSchema> {
   return {
     id: key.id,
@@ -49,6 +54,7 @@ function managementKeyObject(
     name: key.name,
     description: key.description,
     scopes: [...key.scopes],
+    operator,
     label: key.label,
     created_at: new Date(key.createdAtMs).toISOString(),
     expires_at: isoOrNull(key.expiresAtMs),
@@ -93,12 +99,13 @@ function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
 }
 
 const recordOf = (
-  { directory, clock }: Dependencies,
+  { directory, clock, operatorWorkspaceId }: Dependencies,
   key: ManagementKey,
 ): AnswerOf<typeof managementKeyObjectSchema> =>
   managementKeyObject(key, {
     lastUsedAtMs: directory.uses.lastUsedAtMs(key.id),
     nowMs: clock.nowMs(),
+    operator: isOperatorsKey(key, operatorWorkspaceId),
   });
 
 /** Creates a management key. Its secret is shown only in this answer. */
@@ -111,7 +118,8 @@ export const createManagementKey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create a management key.",
   description:
-    "Scopes are granted as they are named; write:X implies read:X. A key cannot receive scopes that the calling key lacks.",
+    "Scopes are granted as they are named; write:X implies read:X. A key cannot receive scopes that the calling key lacks. With " +
+    "write:management-keys, a key of the first workspace has an operator's rights, so only operators create it.",
   body: createSchema,
   response: () => z.object({ key: z.string(), data: managementKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
@@ -119,6 +127,8 @@ export const createManagementKey = defineEndpoint({
     const { workspace } = caller;
     const { name, description, scopes: wanted, expires_at: expiresAt } = context.body;
     assertCovered(scopesHeld(caller), wanted);
+    if (isOperatorsKey({ workspaceId: workspace.id, scopes: wanted }, deps.operatorWorkspaceId))
+      requireOperator(caller, deps.operatorWorkspaceId);
     const { secret, key } = await deps.managementKeyEditor.mint({
       workspaceId: workspace.id,
       name,

@@ -119,26 +119,30 @@ function sdkRequest({ request }: RequestContext): Request {
 }
 
 /**
- * Returns the operator whose LLM key calls, as the session that this person could have: keys of
- * operators act for them.
+ * Returns the operator who gave the calling LLM key an operator's rights, as a session of this
+ * person that is not fresh. The rights end with those of the person.
  */
 async function operatorOf(
   caller: ToolCaller,
   { people }: Dependencies,
 ): Promise<KnownCaller["operator"]> {
-  if (
-    caller.kind !== "llm-key" ||
-    caller.parent !== undefined ||
-    !caller.key.creatorUserId.startsWith("usr_")
-  )
-    return undefined;
-  const user = await people.users.find(caller.key.creatorUserId);
+  if (caller.kind !== "llm-key") return undefined;
+  const { key, parent, workspace } = caller;
+  const { operatorUserId } = key;
+  // The endpoints refuse such keys; a row that was written otherwise grants nothing.
+  const isOwn = parent === undefined && workspace.ownerUserId === operatorUserId;
+  if (operatorUserId === undefined || !isOwn) return undefined;
+  const user = await people.users.find(operatorUserId);
   if (user === undefined || !user.operator || user.blockedAtMs !== null) return undefined;
   return {
     kind: "session",
-    session: { id: caller.key.id, expiresAtMs: caller.key.expiresAtMs ?? Number.MAX_SAFE_INTEGER },
+    session: {
+      id: key.id,
+      startedAtMs: Number.MIN_SAFE_INTEGER,
+      expiresAtMs: key.expiresAtMs ?? Number.MAX_SAFE_INTEGER,
+    },
     user: { id: user.id, name: user.name, email: user.email, emailVerified: true, operator: true },
-    workspace: caller.workspace,
+    workspace,
     role: "member",
     scopes: [],
   };
@@ -191,7 +195,9 @@ export const mcp = defineEndpoint<Dependencies>({
   description:
     "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at /mcp below " +
     "the root. LLM keys can call tools that require no scope; management keys and connected apps can call tools whose scope they " +
-    "hold. Limited to 120 tool calls per minute and credential and 300 requests per minute and address, separate from other limits.",
+    "hold. Operators' tools accept LLM keys with operator: true, and management keys of the first workspace with " +
+    "write:management-keys. Limited to 120 tool calls per minute and credential and 300 requests per minute and address, separate " +
+    "from other limits.",
   tag: "MCP",
   rawBody: messageSchema,
   response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),

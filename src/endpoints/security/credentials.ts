@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isOperatorsKey } from "../../identity/keys/caller.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
@@ -36,6 +37,7 @@ const credentialSchema = lazily(() =>
       expires_at: z.string().nullable(),
       last_used_at: z.string().nullable(),
       scopes: z.array(z.string()).nullable(),
+      operator: z.boolean().describe("Whether the key has an operator's rights."),
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
       privacy: privacySchema().nullable(),
@@ -76,6 +78,7 @@ function llmCredential(key: LlmKey, facts: LlmFacts): CredentialObject {
     expires_at: isoOrNull(key.expiresAtMs),
     last_used_at: isoOrNull(facts.lastUsedAtMs),
     scopes: null,
+    operator: key.operatorUserId !== undefined,
     allowed_models: key.allowedModels && [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, facts.endpointPaths),
     privacy: facts.privacy,
@@ -87,7 +90,10 @@ function llmCredential(key: LlmKey, facts: LlmFacts): CredentialObject {
   };
 }
 
-function managementCredential(key: ManagementKey, facts: Facts): CredentialObject {
+function managementCredential(
+  key: ManagementKey,
+  facts: Facts & { operatorWorkspaceId: string },
+): CredentialObject {
   return {
     id: key.id,
     object: "credential",
@@ -100,6 +106,7 @@ function managementCredential(key: ManagementKey, facts: Facts): CredentialObjec
     expires_at: isoOrNull(key.expiresAtMs),
     last_used_at: isoOrNull(facts.lastUsedAtMs),
     scopes: [...key.scopes],
+    operator: isOperatorsKey(key, facts.operatorWorkspaceId),
     allowed_models: null,
     allowed_endpoints: null,
     privacy: null,
@@ -133,10 +140,8 @@ export const listCredentials = defineEndpoint({
       security,
       clock,
       endpointPaths,
-    }: Pick<
-      Dependencies,
-      "llmKeys" | "managementKeys" | "directory" | "security" | "clock" | "endpointPaths"
-    >,
+      operatorWorkspaceId,
+    }: Dependencies,
   ) {
     const { id } = workspaceOf(context);
     const nowMs = clock.nowMs();
@@ -158,7 +163,7 @@ export const listCredentials = defineEndpoint({
       ),
       ...management
         .filter(({ revokedAtMs }) => revokedAtMs === null)
-        .map((key) => managementCredential(key, factsOf(key.id))),
+        .map((key) => managementCredential(key, { ...factsOf(key.id), operatorWorkspaceId })),
     ];
     return context.json({
       object: "list",

@@ -6,8 +6,9 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
+import { withdrawRightsOf } from "../keys/operator-rights.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { isFresh, type SessionCaller } from "../../identity/people/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
@@ -17,11 +18,6 @@ import {
   sessionOf,
 } from "../account/account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
-
-/**
- * Milliseconds for which a session counts as fresh, where an account has no password to ask for.
- */
-const freshMs = 15 * 60_000;
 
 const methodSchema = lazily(() =>
   z.object({
@@ -96,13 +92,11 @@ async function assertOwner(
   password: string | undefined,
 ): Promise<void> {
   const { people, clock } = deps;
-  const { user, session } = sessionOf(context);
+  const session = sessionOf(context);
+  const { user } = session;
   const hash = await people.users.passwordHashOf(user.id);
   if (hash === undefined) {
-    const record = (await people.sessions.list(user.id, clock.nowMs())).find(
-      ({ id }) => id === session.id,
-    );
-    if (record !== undefined && clock.nowMs() - Date.parse(record.createdAt) < freshMs) return;
+    if (isFresh(session, clock.nowMs())) return;
     throw new GatewayError(
       "forbidden",
       "Sign in again first: this needs a session that has just begun.",
@@ -152,6 +146,7 @@ export async function deleteWithKeys(
   await deps.userEditor.find(userId);
   const organizations = await deps.people.organizations.of(userId);
   const closed = await deps.userEditor.remove(userId, by);
+  await withdrawRightsOf(context, deps, userId);
   await endConnectionsOf(context, deps, {
     userId,
     reason: "the account of its person was deleted",

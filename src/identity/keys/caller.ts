@@ -137,6 +137,15 @@ export const spendingKeyOf = ({
   countsByok: includeByokInLimit,
 });
 
+/** The scope with which management keys of the first workspace are operators' keys. */
+export const operatorScope = "write:management-keys" satisfies Scope;
+
+/** Returns whether a management key is an operators' key. */
+export const isOperatorsKey = (
+  { workspaceId, scopes }: Pick<ManagementKey, "workspaceId" | "scopes">,
+  operatorWorkspaceId: string,
+): boolean => workspaceId === operatorWorkspaceId && scopes.includes(operatorScope);
+
 /**
  * Returns the id of the operator that calls; undefined for other callers. Operators are people who
  * are marked as such, in any workspace, and management keys of the first workspace, whose scope is

@@ -163,9 +163,9 @@ export class CredentialDirectory {
     this.hashById.set(id, hash);
     this.byHash.set(hash, credential);
     if (credential.kind !== "llm-key" || credential.key.previous === undefined) return;
-    const { key } = credential;
+    // The old secret finds the same key, with an earlier expiry and without an operator's rights.
+    const { operatorUserId: _, ...key } = credential.key;
     const { hash: previous, untilMs } = credential.key.previous;
-    // The old secret finds the same key, with an earlier expiry.
     this.byHash.set(previous, {
       ...credential,
       key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) },

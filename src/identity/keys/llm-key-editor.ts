@@ -5,7 +5,13 @@ import { newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { newSecret, type SecretHasher } from "./secret-hasher.ts";
-import { maskSecret, type LlmKeyStore, type LlmKey, type LlmKeyChanges } from "./llm-key-store.ts";
+import {
+  maskSecret,
+  type LlmKeyStore,
+  type LlmKey,
+  type LlmKeyChanges,
+  type OperatorRights,
+} from "./llm-key-store.ts";
 
 /** A key as its own workspace names it. */
 export interface LlmKeyReference {
@@ -62,11 +68,19 @@ export class LlmKeyEditor {
     return key;
   }
 
-  /** Changes some fields. Throws `not_found`. */
-  change(reference: LlmKeyReference, changes: LlmKeyChanges): Promise<LlmKey> {
+  /**
+   * Changes some fields. The key loses an operator's rights unless `rights` says otherwise. Throws
+   * `not_found`, and `conflict` where rights are given to a secret that was replaced meanwhile.
+   */
+  change(
+    reference: LlmKeyReference,
+    changes: LlmKeyChanges,
+    rights?: OperatorRights,
+  ): Promise<LlmKey> {
     return this.write(reference, async ({ id }) => {
-      const key = await this.store.change(id, { changes, nowMs: this.clock.nowMs() });
-      if (key === undefined) throw noKey();
+      const key = await this.store.change(id, { changes, nowMs: this.clock.nowMs(), rights });
+      if (key === undefined)
+        throw rights !== undefined && "gives" in rights ? rotatedMeanwhile() : noKey();
       this.directory.putLlmKey(key);
       return key;
     });
@@ -74,15 +88,21 @@ export class LlmKeyEditor {
 
   /**
    * Replaces the secret of a key. The old one is refused when this resolves, or accepted until
-   * `previousUntilMs`. `tokenExpiresAtMs` is the expiry of a connected app's secret. Throws
-   * `not_found`, and `conflict` for all but one of several concurrent rotations.
+   * `previousUntilMs`. `tokenExpiresAtMs` is the expiry of a connected app's secret, and
+   * `holderUserId` the person to whose session the new secret is shown. The key loses an operator's
+   * rights. Throws `not_found`, and `conflict` for all but one of several concurrent rotations.
    */
   rotate(
     reference: LlmKeyReference,
     {
       tokenExpiresAtMs,
       previousUntilMs,
-    }: { tokenExpiresAtMs?: number; previousUntilMs?: number } = {},
+      holderUserId,
+    }: {
+      tokenExpiresAtMs?: number;
+      previousUntilMs?: number;
+      holderUserId?: string | undefined;
+    } = {},
   ): Promise<{ secret: string; key: LlmKey }> {
     if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
     const prefix =
@@ -99,6 +119,7 @@ export class LlmKeyEditor {
               nowMs: this.clock.nowMs(),
               tokenExpiresAtMs,
               previousUntilMs,
+              holderUserId,
             })
           : undefined;
       if (key === undefined) throw rotatedMeanwhile();

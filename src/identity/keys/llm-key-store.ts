@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { isScope, type Scope } from "./scopes.ts";
 
 /** The rolling windows of a spending limit; null is the 30-day window. */
@@ -34,6 +34,16 @@ export interface LlmKey {
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
   creatorUserId: string;
+  /**
+   * The person to whose session the present secret was shown; absent where a key, an app or a file
+   * received it, or where that was not recorded.
+   */
+  holderUserId?: string;
+  /**
+   * The operator who gave this key an operator's rights; absent for keys without them, which are
+   * nearly all.
+   */
+  operatorUserId?: string;
   /**
    * The secret from before the last rotation, while it is still accepted; absent where it was
    * refused at once.
@@ -111,6 +121,8 @@ interface LlmKeyRow {
   token_expires_at_ms: number | null;
   previous_hash: string | null;
   previous_until_ms: number | null;
+  holder_user_id: string | null;
+  operator_user_id: string | null;
 }
 
 /** The table of LLM keys. */
@@ -142,6 +154,8 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
   creatorUserId: row.creator_user_id,
+  ...(row.holder_user_id === null ? {} : { holderUserId: row.holder_user_id }),
+  ...(row.operator_user_id === null ? {} : { operatorUserId: row.operator_user_id }),
   ...(row.previous_hash === null
     ? {}
     : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
@@ -156,6 +170,12 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
         },
       }),
 });
+
+/**
+ * The operator's rights of a key after a change by an operator: given, or kept where this operator
+ * gave them. Any other change takes them away.
+ */
+export type OperatorRights = { gives: string } | { keeps: string };
 
 /** Returns the columns of the changed fields. All others keep what another write set last. */
 const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
@@ -191,6 +211,8 @@ interface NewSecret {
   previousUntilMs?: number | undefined;
   /** When the secret expires as an access token; absent leaves it as it is. */
   tokenExpiresAtMs?: number | undefined;
+  /** The person to whose session it is shown; absent where no person sees it. */
+  holderUserId?: string | undefined;
 }
 
 /** Stores LLM keys. Deleted keys stay as rows, so that old charges can still be explained. */
@@ -304,6 +326,8 @@ export class LlmKeyStore {
         token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
         previous_hash: null,
         previous_until_ms: null,
+        holder_user_id: key.holderUserId ?? null,
+        operator_user_id: key.operatorUserId ?? null,
       })
       .execute();
   }
@@ -335,29 +359,53 @@ export class LlmKeyStore {
 
   /**
    * Changes some fields and returns the changed key; undefined when there is none or it was
-   * deleted.
+   * deleted. An operator's rights are lost unless `rights` says otherwise, and given only to a
+   * secret that their operator holds.
    */
   async change(
     id: string,
-    { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number },
+    {
+      changes,
+      nowMs,
+      rights,
+    }: { changes: LlmKeyChanges; nowMs: number; rights?: OperatorRights | undefined },
   ): Promise<LlmKey | undefined> {
-    const row = await this.database
+    let query = this.database
       .updateTable("llm_keys")
       .set({ ...changedColumns(changes), updated_at_ms: nowMs })
       .where("id", "=", id)
-      .where("deleted_at_ms", "is", null)
-      .returningAll()
-      .executeTakeFirst();
+      .where("deleted_at_ms", "is", null);
+    if (rights === undefined) query = query.set({ operator_user_id: null });
+    else if ("gives" in rights)
+      query = query
+        .set({ operator_user_id: rights.gives })
+        .where("holder_user_id", "=", rights.gives);
+    else
+      query = query.set({
+        operator_user_id: sql`case when operator_user_id = ${rights.keeps} then operator_user_id end`,
+      });
+    const row = await query.returningAll().executeTakeFirst();
     return row && fromRow(row);
   }
 
+  /** Takes an operator's rights from every key that they gave them to; returns those keys. */
+  async withdrawRights(operatorUserId: string, nowMs: number): Promise<LlmKey[]> {
+    const rows = await this.database
+      .updateTable("llm_keys")
+      .set({ operator_user_id: null, updated_at_ms: nowMs })
+      .where("operator_user_id", "=", operatorUserId)
+      .returningAll()
+      .execute();
+    return rows.filter(({ deleted_at_ms: deletedAtMs }) => deletedAtMs === null).map(fromRow);
+  }
+
   /**
-   * Replaces the secret of a key; undefined when `oldHash` is no longer its hash, or it was
+   * Replaces the secret of a key, which loses an operator's rights; undefined when `oldHash` is no longer its hash, or it was
    * deleted.
    */
   async rotate(
     id: string,
-    { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs }: NewSecret,
+    { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs, holderUserId }: NewSecret,
   ): Promise<LlmKey | undefined> {
     const expiry = tokenExpiresAtMs === undefined ? {} : { token_expires_at_ms: tokenExpiresAtMs };
     const previous =
@@ -366,7 +414,15 @@ export class LlmKeyStore {
         : { previous_hash: oldHash, previous_until_ms: previousUntilMs };
     const row = await this.database
       .updateTable("llm_keys")
-      .set({ hash, label, updated_at_ms: nowMs, ...expiry, ...previous })
+      .set({
+        hash,
+        label,
+        updated_at_ms: nowMs,
+        holder_user_id: holderUserId ?? null,
+        operator_user_id: null,
+        ...expiry,
+        ...previous,
+      })
       .where("id", "=", id)
       .where("hash", "=", oldHash)
       .where("deleted_at_ms", "is", null)

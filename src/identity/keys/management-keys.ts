@@ -6,7 +6,7 @@ import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { newSecret, type SecretHasher } from "./secret-hasher.ts";
 import { maskSecret } from "./llm-key-store.ts";
-import { isScope, type Scope } from "./scopes.ts";
+import { coversScope, isScope, scopesWithin, type Scope } from "./scopes.ts";
 
 /** A management key, with the keyed hash of its secret. */
 export interface ManagementKey {
@@ -144,6 +144,18 @@ export class ManagementKeyStore {
     return rows.map(fromRow);
   }
 
+  /** Replaces the scopes of an unrevoked key. Returns false when there is none with this id. */
+  async setScopes(id: string, scopes: readonly Scope[]): Promise<boolean> {
+    const row = await this.database
+      .updateTable("management_keys")
+      .set({ scopes: JSON.stringify(scopes) })
+      .where("id", "=", id)
+      .where("revoked_at_ms", "is", null)
+      .returning("id")
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
   /** Revokes a key of a workspace. Returns false when it has no unrevoked key with this id. */
   async revoke({
     workspaceId,
@@ -174,7 +186,13 @@ type NewManagementKey = Pick<
   "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId"
 >;
 
-/** Creates and revokes management keys. */
+/** A management key that lost scopes, and which; one that has none left was revoked. */
+export interface NarrowedKey {
+  key: ManagementKey;
+  lost: readonly Scope[];
+}
+
+/** Creates, narrows and revokes management keys. */
 export class ManagementKeyEditor {
   private readonly store: ManagementKeyStore;
   private readonly directory: CredentialDirectory;
@@ -211,6 +229,29 @@ export class ManagementKeyEditor {
     await this.store.insert(key);
     this.directory.putManagementKey(key);
     return { secret, key };
+  }
+
+  /**
+   * Takes from the keys that a person created in a workspace what they hold beyond a bound; a key
+   * that is left without scopes is revoked. Returns the keys that lost something.
+   */
+  async narrow(
+    { workspaceId, creatorUserId }: { workspaceId: string; creatorUserId: string },
+    { bound, reason }: { bound: readonly Scope[]; reason: string },
+  ): Promise<NarrowedKey[]> {
+    const nowMs = this.clock.nowMs();
+    const keys = await this.store.list(workspaceId, { includeInvalid: false, nowMs });
+    const narrowed: NarrowedKey[] = [];
+    for (const key of keys) {
+      const lost = key.scopes.filter((scope) => !coversScope(bound, scope));
+      if (key.creatorUserId !== creatorUserId || lost.length === 0) continue;
+      const left = { ...key, scopes: scopesWithin(key.scopes, bound) };
+      if (left.scopes.length === 0) await this.revoke({ workspaceId, id: key.id, reason });
+      else if (await this.store.setScopes(key.id, left.scopes))
+        this.directory.putManagementKey(left);
+      narrowed.push({ key: left, lost });
+    }
+    return narrowed;
   }
 
   /**

@@ -26,6 +26,10 @@ export type Scope = (typeof scopes)[number];
 export const isScope = (value: string): value is Scope =>
   (scopes as readonly string[]).includes(value);
 
+/** Returns the scopes of a credential that stay within others; a write scope may become its read scope. */
+export const scopesWithin = (own: readonly Scope[], bound: readonly Scope[]): Scope[] =>
+  scopes.filter((scope) => coversScope(own, scope) && coversScope(bound, scope));
+
 /** Returns whether granted scopes include a scope; `write:X` implies `read:X`. */
 export function coversScope(granted: readonly Scope[], wanted: string): boolean {
   if (granted.some((scope) => scope === wanted)) return true;

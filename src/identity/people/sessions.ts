@@ -27,13 +27,20 @@ export interface Person {
 /** A signed-in user, in the session's active workspace. */
 export interface SessionCaller {
   kind: "session";
-  session: { id: string; expiresAtMs: number };
+  session: { id: string; startedAtMs: number; expiresAtMs: number };
   user: Person;
   workspace: Workspace;
   /** The user's present role in that workspace. */
   role: Role;
   scopes: readonly Scope[];
 }
+
+/** Milliseconds after signing in for which a session counts as fresh. */
+const freshMs = 15 * 60_000;
+
+/** Returns whether the user of a session signed in a moment ago. */
+export const isFresh = ({ session }: SessionCaller, nowMs: number): boolean =>
+  nowMs - session.startedAtMs < freshMs;
 
 const pattern = new RegExp(`(?:^|;\\s*)${brand.sessionCookie}=([^;]*)`);
 
@@ -114,7 +121,11 @@ export class SessionReader {
     }
     return {
       kind: "session",
-      session: { id: row.id, expiresAtMs: Date.parse(row.expires_at) },
+      session: {
+        id: row.id,
+        startedAtMs: Date.parse(row.created_at),
+        expiresAtMs: Date.parse(row.expires_at),
+      },
       user: {
         id: row.user_id,
         name: row.user_name,
@@ -144,6 +155,7 @@ export class SessionReader {
       )
       .select([
         "session.id",
+        "session.created_at",
         "session.expires_at",
         "user.id as user_id",
         "user.name as user_name",

@@ -65,6 +65,7 @@ test("creating a key with only a name returns every documented field", async () 
     allowed_models: null,
     allowed_endpoints: null,
     tpm: null,
+    operator: false,
   });
 });
 

@@ -186,6 +186,7 @@ describe("a key's own record", () => {
         is_free_tier: false,
         is_management_key: false,
         is_provisioning_key: false,
+        operator: false,
         creator_user_id: creator,
         workspace_id: expect.stringMatching(/^ws_/),
         organization_id: null,

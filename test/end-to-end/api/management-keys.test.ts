@@ -47,6 +47,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
       name: "reporting",
       description: "for the books",
       scopes: ["read:credits", "write:presets"],
+      operator: false,
       label: `${secret.slice(0, 12)}...${secret.slice(-4)}`,
       created_at: expect.stringMatching(iso),
       expires_at: "2031-01-31T00:00:00.000Z",

@@ -51,7 +51,7 @@ describe.each(engines)("apps of OpenRouter's flow with another host, on %s", (_,
     expect(await works(textAt(answer, "key"))).toBe(true);
   });
 
-  test("the SDK's own flow gives a key, on the page and with a key", async () => {
+  test("the SDK's own flow gives a key, on the page and with a key of a person", async () => {
     const serverURL = `${people.gateway().origin}/api/v1`;
     const anonymous = new OpenRouter({ serverURL });
     const { codeChallenge, codeVerifier } = await anonymous.oAuth.createSHA256CodeChallenge();
@@ -66,7 +66,9 @@ describe.each(engines)("apps of OpenRouter's flow with another host, on %s", (_,
       });
     const { key } = await exchange(await approve(url));
     expect(await works(key)).toBe(true);
-    const asked = await new OpenRouter({ serverURL, apiKey: key }).oAuth.createAuthCode({
+    const own = await people.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
+    const apiKey = textAt(own, "key");
+    const asked = await new OpenRouter({ serverURL, apiKey }).oAuth.createAuthCode({
       requestBody: { callbackUrl: callback, codeChallenge, codeChallengeMethod: "S256", limit: 1 },
     });
     const child = await exchange(asked.data.id);

@@ -13,6 +13,7 @@ beforeAll(async () => {
   operatorsKey = textAt(
     await people.owner.json("POST", "/keys", {
       name: "the operator's own",
+      operator: true,
       allowed_endpoints: null,
     }),
     "key",
