@@ -151,7 +151,7 @@ export const isOperatorsKey = (
  * are marked as such, in any workspace, and management keys of the first workspace, whose scope is
  * checked separately.
  */
-export function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
+function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
   if (caller.kind === "session") return caller.user.operator ? caller.user.id : undefined;
   return caller.kind === "management-key" && caller.workspace.id === operatorWorkspaceId
     ? caller.key.id
