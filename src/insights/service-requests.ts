@@ -18,6 +18,7 @@ import {
   olderOf,
   pageOf,
   rowsReadMax,
+  type GenerationFilter,
   type GenerationPage,
   type GenerationPageQuery,
   type GenerationRange,
@@ -56,6 +57,15 @@ const linesMax = 1_000;
 
 const statusOf = (code: string): number =>
   Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
+
+/**
+ * Returns whether refused requests can match a filter. Of a refused request only the key and the
+ * code are known, and its status is failed.
+ */
+function matchesRefused({ keyIds: _, errors: __, statuses, ...others }: GenerationFilter): boolean {
+  const isFailed = statuses === undefined || statuses.includes("failed");
+  return isFailed && Object.values(others).every((value) => value === undefined);
+}
 
 /**
  * Returns whether requests that end with a code are counted here: those that a limit, a budget or
@@ -121,14 +131,11 @@ export class RefusedRequests {
 
   /**
    * Returns what was refused in the hours that a range overlaps, by key and code, most frequent
-   * first.
+   * first; nothing under a filter that no refused request can match.
    */
-  async sums({
-    workspaceId,
-    fromMs,
-    toMs,
-    filter: { keyIds },
-  }: GenerationRange): Promise<RefusedSums[]> {
+  async sums({ workspaceId, fromMs, toMs, filter }: GenerationRange): Promise<RefusedSums[]> {
+    if (!matchesRefused(filter)) return [];
+    const { keyIds, errors } = filter;
     const written = this.write();
     // The timer may have handed counts to the queue that are not durable yet.
     if (this.options.commits.pendingCount > 0) await this.options.commits.flush();
@@ -141,6 +148,7 @@ export class RefusedRequests {
       .where("hour", ">=", Math.floor(fromMs / hourMs))
       .where("hour", "<", Math.ceil(toMs / hourMs));
     if (keyIds !== undefined) query = query.where("key_id", "in", [...keyIds, ""]);
+    if (errors !== undefined) query = query.where("code", "in", [...errors, ""]);
     const rows = await query
       .groupBy(["key_id", "code"])
       .orderBy("requests", "desc")

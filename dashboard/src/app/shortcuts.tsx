@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
+import { isTyping } from "../lib/typing.ts";
 import { Modal } from "../ui/overlay.tsx";
 import { Facts } from "../ui/parts.tsx";
 import type { Entry } from "./navigation.ts";
@@ -11,10 +12,6 @@ interface Actions {
 }
 
 const chordMs = 1_500;
-
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 /** The first field that narrows the list of a screen; screens mark it with `type="search"`. */
 const filterField = (): HTMLElement | null => document.querySelector("main input[type=search]");

@@ -1,6 +1,5 @@
 import { Dialog } from "@base-ui/react/dialog";
 import type { ReactNode } from "react";
-import { Actions, Button } from "./parts.tsx";
 import style from "./ui.module.css";
 
 /** What is shown over the page, while it is open. */
@@ -9,34 +8,55 @@ export interface OverlayProps {
   open: boolean;
   onClose: () => void;
   children: ReactNode;
+  /** Shown in the head beside the title: a state, or buttons that belong to the whole. */
+  head?: ReactNode;
+  /** Closed by its buttons only, and not by Esc or a click outside: for what is shown once. */
+  keepOpen?: boolean;
 }
 
-/** A layer over the page that keeps the focus until it is closed, and then gives it back. */
+/** The ways of closing that happen by mistake. */
+const accidents: readonly string[] = ["escape-key", "outside-press", "focus-out"];
+
+/**
+ * Shows a layer over the page that keeps the focus until it is closed, and then returns it. Its
+ * head stays in sight while its body scrolls.
+ */
 export function Overlay({
   title,
   open,
   onClose,
   children,
+  head,
+  keepOpen = false,
   className,
 }: OverlayProps & { className: string | undefined }) {
   return (
     <Dialog.Root
       open={open}
-      onOpenChange={(isOpen) => {
-        if (!isOpen) onClose();
+      disablePointerDismissal={keepOpen}
+      onOpenChange={(isOpen, { reason }) => {
+        if (!isOpen && !(keepOpen && accidents.includes(reason))) onClose();
       }}
     >
       <Dialog.Portal>
         <Dialog.Backdrop className={style.backdrop ?? ""} />
         <Dialog.Popup className={className ?? ""}>
-          <Actions>
+          <div className={style.overlayHead}>
             {/* biome-ignore lint/a11y/useHeadingContent: the title is its content. */}
             <Dialog.Title render={<h1 />}>{title}</Dialog.Title>
-          </Actions>
-          {children}
-          <Actions>
-            <Dialog.Close render={<Button look="plain" />}>Close</Dialog.Close>
-          </Actions>
+            {head}
+            <Dialog.Close className={style.close} aria-label="Close">
+              <svg viewBox="0 0 24 24" aria-hidden="true">
+                <path
+                  d="M6 6l12 12M18 6L6 18"
+                  stroke="currentColor"
+                  strokeWidth="1.8"
+                  strokeLinecap="round"
+                />
+              </svg>
+            </Dialog.Close>
+          </div>
+          <div className={style.overlayBody}>{children}</div>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

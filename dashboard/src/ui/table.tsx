@@ -7,27 +7,39 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** Figures stand right. */
   number?: boolean;
+  /**
+   * The place of the cell in a row of two lines on phones; columns without a place are not shown
+   * there. Only where one column of the table has a place.
+   */
+  phone?: "title" | "figure" | "when" | "state";
 }
 
-/** A table; on a phone each row is a card. */
+/**
+ * A table. On a phone each row is a card with labels, or has two lines where columns say their
+ * place; `compact` tables, of few short columns, stay tables.
+ */
 export function Table<Row>({
   rows,
   columns,
   rowKey,
   caption,
+  compact = false,
 }: {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   caption: string;
+  compact?: boolean;
 }) {
+  const hasPlaces = columns.some(({ phone }) => phone !== undefined);
+  const onPhone = compact ? "" : hasPlaces ? style.lines : style.cards;
   const className = (column: Column<Row>): string | undefined =>
     column.number ? style.number : undefined;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a scrolled region, not a group of fields.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).
     <div className={style.tableWrap} tabIndex={0} role="group" aria-label={caption}>
-      <table className={`${style.table} ${style.cards}`}>
+      <table className={`${style.table} ${onPhone}`}>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -41,7 +53,12 @@ export function Table<Row>({
           {rows.map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.head} data-label={column.head} className={className(column)}>
+                <td
+                  key={column.head}
+                  data-label={column.head}
+                  data-phone={column.phone}
+                  className={className(column)}
+                >
                   {column.cell(row)}
                 </td>
               ))}

@@ -48,13 +48,18 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     for (const sentence of listAt(explained, "explanation")) {
       expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
     }
-    expect(await dialog.getByRole("table").locator("tbody tr").count()).toBe(
-      listAt(explained, "lines").length,
-    );
+    // One row more is the sum.
+    const prices = dialog.getByRole("table");
+    expect(await prices.locator("tbody tr").count()).toBe(listAt(explained, "lines").length + 1);
+    expect((await prices.boundingBox())?.height).toBeGreaterThan(60);
     for (const line of listAt(at(explained, "generation"), "routing.order")) {
       expect(await dialog.getByText(String(line), { exact: true }).isVisible()).toBe(true);
     }
-    expect(await dialog.getByRole("img", { name: "2 attempts" }).isVisible()).toBe(true);
+    expect(await dialog.getByRole("list", { name: "2 attempts" }).isVisible()).toBe(true);
+    await expectSound(screen);
+    await dialog.getByRole("tab", { name: "Repeat" }).click();
+    for (const client of ["curl", "TypeScript", "Python"])
+      expect(await dialog.getByRole("button", { name: `Copy ${client}` }).isVisible()).toBe(true);
     expect(
       await dialog
         .getByText(/^curl /)
@@ -89,7 +94,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     expect(new URL(page.url()).searchParams.get("id")).toBe(textAt(failed[0], "id"));
     // What would change this workspace, or ask in it, is no matter of another one's request.
-    expect(await dialog.getByRole("button", { name: /no more$/ }).count()).toBe(0);
+    expect(await dialog.getByRole("button", { name: /^Block / }).count()).toBe(0);
     expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
     await expectSound(screen);
     await page.keyboard.press("Escape");
@@ -137,13 +142,13 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
 
   test("show which provider fails and let the owner block it", async () => {
     const { page, close } = await scene.open("owner", "/activity");
-    const failures = page.getByRole("region", { name: "What failed" });
+    const failures = page.getByRole("list", { name: "What failed" });
     await failures.getByRole("button", { name: "broken" }).first().click();
     await page.waitForURL(/provider=broken/);
     await settled(page);
     await rows(page).first().getByRole("button").click();
-    await page.getByRole("button", { name: "Ask broken no more" }).click();
-    await page.getByText("broken is asked no more for this workspace.").waitFor();
+    await page.getByRole("button", { name: "Block broken" }).click();
+    await page.getByText("broken is blocked for this workspace.").waitFor();
     const before = scene.failing.requests.length;
     const answer = await scene.chat({
       model: "acme/large",
@@ -185,6 +190,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const screen = await scene.open("developer", "/activity?session_id=counted");
     const { page } = screen;
     await page.getByText("Nothing matches.").waitFor();
+    // A filter in use is in sight, also one of those that are folded away.
     expect(await page.getByLabel("Session id").inputValue()).toBe("counted");
     const hi = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hi" }] };
     await (await scene.chat(hi)).text();
@@ -249,6 +255,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
       true,
     );
     await expectSound(screen);
+    await dialog.getByRole("tab", { name: "Repeat" }).click();
     await tabTo(page, "Open in the playground");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/playground\?model=/);
@@ -268,7 +275,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const { page, close } = await scene.open("developer", `/activity?id=${idOf(sent)}`);
     const dialog = page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
-    expect(await dialog.getByRole("heading", { name: "Repeat" }).count()).toBe(0);
+    expect(await dialog.getByRole("tab", { name: "Repeat" }).count()).toBe(0);
     expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
     await close();
   });

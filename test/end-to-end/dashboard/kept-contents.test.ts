@@ -100,6 +100,7 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
       const screen = await scene.open("developer", `/activity?id=${id}`, look);
       const { page } = screen;
       const dialog = page.getByRole("dialog", { name: "Request" });
+      await dialog.getByRole("tab", { name: "Content" }).click();
       await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
       await dialog.getByRole("heading", { name: "Answer", exact: true }).waitFor();
       const texts = await dialog.locator("pre code").allInnerTexts();
@@ -117,12 +118,14 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
     const id = await ask({ store: false });
     const screen = await scene.open("owner", `/activity?id=${id}`);
     const dialog = screen.page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("tab", { name: "Content" }).click();
     await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
     await dialog.getByText("Nothing is kept of this request.").waitFor();
     expect(screen.problems.splice(0)).toEqual(["404 GET /api/v1/generation/content"]);
     await expectSound(screen);
     await keepContents(false);
     await screen.go(screen.page.url());
+    await dialog.getByRole("tab", { name: "Content" }).click();
     await dialog.getByText("This workspace does not keep prompts and answers.").waitFor();
     await dialog.getByRole("link", { name: "privacy settings" }).click();
     await screen.page.getByRole("heading", { name: "Security" }).waitFor();
@@ -139,7 +142,7 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
     const dialog = screen.page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     await settled(screen.page);
-    expect(await dialog.getByRole("heading", { name: "Prompt and answer" }).count()).toBe(0);
+    expect(await dialog.getByRole("tab", { name: "Content" }).count()).toBe(0);
     expect(screen.problems).toEqual([]);
     await screen.close();
   });
@@ -164,7 +167,7 @@ describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, 
       const dialog = page.getByRole("dialog", { name: "Request" });
       await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
       await settled(page);
-      expect(await dialog.getByRole("heading", { name: "Prompt and answer" }).count()).toBe(0);
+      expect(await dialog.getByRole("tab", { name: "Content" }).count()).toBe(0);
       await expectSound(screen);
       await screen.close();
     } finally {

@@ -1,4 +1,5 @@
 import { count, duration, requestCost } from "../../lib/format.ts";
+import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
 import { Status, Button, Problem, Moment, Name } from "../../ui/parts.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
@@ -17,7 +18,7 @@ const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
 
 /** The state of a request, as a word. */
 export const GenerationStatus = ({ status }: { status: string }) => (
-  <Status kind={kinds[status]}>{status}</Status>
+  <Status kind={kinds[status]}>{wordOf(status)}</Status>
 );
 
 /** What a fallback absorbed is amber, not red: its request was served. */
@@ -42,6 +43,7 @@ const routeColumns: readonly ChoosableColumn[] = [
   {
     name: "model",
     head: "Model",
+    phone: "title",
     cell: ({ model, requested_model: asked }) => (
       <span className="mono">
         {model}
@@ -62,16 +64,17 @@ const outcomeColumns: readonly ChoosableColumn[] = [
   {
     name: "status",
     head: "Status",
+    phone: "state",
     cell: ({ status, error }) => (
       <>
         <GenerationStatus status={status} />
-        {error === null ? "" : ` ${error.code}`}
+        {error === null ? "" : ` ${wordOf(error.code)}`}
       </>
     ),
   },
   {
     name: "tokens",
-    head: "Tokens in / cached / out",
+    head: "In / cached / out",
     number: true,
     cell: (row) =>
       `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}`,
@@ -83,7 +86,13 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     cell: ({ latency }) => duration(latency),
   },
   { name: "total", head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },
-  { name: "cost", head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
+  {
+    name: "cost",
+    head: "Cost",
+    number: true,
+    phone: "figure",
+    cell: ({ total_cost: cost }) => requestCost(cost),
+  },
 ];
 
 /** The columns that people choose from, in their order; the time always stands before them. */
@@ -113,6 +122,7 @@ export function GenerationsTable<Row extends Generation>({
       columns={[
         {
           head: `Time, ${zoneName()}`,
+          phone: "when",
           cell: ({ created_at: at, id }) => (
             <RowButton onClick={() => onOpen(id)}>
               <Moment at={at} />

@@ -15,16 +15,16 @@ function Texts({ content }: { content: Content }) {
   const { completion, reasoning, raw } = content.output;
   return (
     <>
-      <h3>Prompt</h3>
+      <h2>Prompt</h2>
       {content.input_cut ? <p>Only its beginning is kept.</p> : null}
       <Code text={promptText(content)} label="Copy prompt" />
       {reasoning === null ? null : (
         <>
-          <h3>Reasoning</h3>
+          <h2>Reasoning</h2>
           <Code text={reasoning} label="Copy reasoning" />
         </>
       )}
-      <h3>Answer</h3>
+      <h2>Answer</h2>
       {content.output_cut ? <p>Only its beginning is kept.</p> : null}
       {completion === null ? (
         <p>It has no text. What was sent is below.</p>
@@ -58,31 +58,33 @@ function Found({ id }: { id: string }) {
   );
 }
 
-/** The prompt and the answer of a request, read only when a person asks for them. */
-export function KeptContent({ id }: { id: string }) {
+/**
+ * Whether the workspace keeps prompts and answers; undefined where the person may not know, or
+ * where the gateway has no place to keep them.
+ */
+export function useKeepsContent(): boolean | undefined {
   const mayRead = useScope("read:security");
   const privacy = useQuery({ ...privacyQuery, enabled: mayRead });
+  return mayRead ? privacy.data?.keep_contents : undefined;
+}
+
+/** The prompt and the answer of a request, read only when a person asks for them. */
+export function KeptContent({ id }: { id: string }) {
   const [isAsked, setAsked] = useState(false);
-  const isKept = privacy.data?.keep_contents;
-  // Without an archive there is nothing to read or to turn on.
-  if (!mayRead || isKept === undefined) return null;
-  return (
-    <>
-      <h2>Prompt and answer</h2>
-      {!isKept ? (
-        <p>
-          This workspace does not keep prompts and answers. Its{" "}
-          <Link to="/security">privacy settings</Link> can change that for later requests.
-        </p>
-      ) : isAsked ? (
-        <Found id={id} />
-      ) : (
-        <Actions>
-          <Button look="plain" onClick={() => setAsked(true)}>
-            Show prompt and answer
-          </Button>
-        </Actions>
-      )}
-    </>
+  if (useKeepsContent() !== true)
+    return (
+      <p>
+        This workspace does not keep prompts and answers. Its{" "}
+        <Link to="/security">privacy settings</Link> can change that for later requests.
+      </p>
+    );
+  return isAsked ? (
+    <Found id={id} />
+  ) : (
+    <Actions>
+      <Button look="plain" onClick={() => setAsked(true)}>
+        Show prompt and answer
+      </Button>
+    </Actions>
   );
 }

@@ -59,7 +59,7 @@ function snippetFor(client: string, secret: string): string {
 }
 
 /** A secret that is shown this once, with what to paste where. */
-function SecretOnce({ secret }: { secret: string }) {
+function SecretOnce({ secret, onDone }: { secret: string; onDone: () => void }) {
   const [client, setClient] = useState<string>("curl");
   return (
     <>
@@ -69,6 +69,9 @@ function SecretOnce({ secret }: { secret: string }) {
         {(id) => <Select id={id} value={client} options={clients} onChange={setClient} />}
       </Field>
       <Code text={snippetFor(client, secret)} />
+      <Actions>
+        <Button onClick={onDone}>I have copied it</Button>
+      </Actions>
     </>
   );
 }
@@ -275,8 +278,10 @@ export function KeysPage() {
       <Modal title={`Key below ${of?.name ?? ""}`} open={opens("child")} onClose={close}>
         <KeyForm parent={of} onMade={shown} onChanged={done} />
       </Modal>
-      <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)}>
-        {made === undefined ? null : <SecretOnce secret={made.key} />}
+      <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)} keepOpen>
+        {made === undefined ? null : (
+          <SecretOnce secret={made.key} onDone={() => setMade(undefined)} />
+        )}
       </Modal>
       <Confirm
         title={`Rotate ${of?.name ?? ""}`}

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { type List, request, sending } from "../../lib/api.ts";
 import {
+  Actions,
   Button,
   Card,
   Code,
@@ -189,9 +190,13 @@ export function ManagementKeysCard() {
         title="Your management key"
         open={secret !== undefined}
         onClose={() => setSecret(undefined)}
+        keepOpen
       >
         <p>Copy the key now. It is not shown again.</p>
         <Code text={secret ?? ""} label="Copy key" />
+        <Actions>
+          <Button onClick={() => setSecret(undefined)}>I have copied it</Button>
+        </Actions>
       </Modal>
       <Confirm
         title={`Revoke ${doomed?.name ?? ""}`}

@@ -2,8 +2,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Button, Card, Empty, Loaded, NextPage } from "../../ui/parts.tsx";
 import type { ActivityFilters } from "../activity/api.ts";
-import { type Change, Filters } from "../activity/filters.tsx";
-import { GenerationDrawer } from "../activity/generation-drawer.tsx";
+import { type Change, Filters, defaultRange } from "../activity/filters.tsx";
+import { GenerationDrawer, useStepKeys } from "../activity/generation-drawer.tsx";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { anyExplanationQuery, requestsQuery } from "./api.ts";
 
@@ -12,7 +12,8 @@ const route = getRouteApi("/operator");
 /** The requests of every workspace, with their filters in the address. */
 export function Requests() {
   const { id, group, q: _, ...narrowed } = route.useSearch();
-  const filters: ActivityFilters = narrowed;
+  const hasRange = narrowed.range !== undefined || narrowed.from !== undefined;
+  const filters: ActivityFilters = hasRange ? narrowed : { ...narrowed, range: defaultRange };
   const navigate = route.useNavigate();
   const query = useInfiniteQuery(requestsQuery(filters));
   const rows = query.data?.pages.flatMap(({ data }) => data);
@@ -22,7 +23,8 @@ export function Requests() {
     const next = rows?.[rows.findIndex((row) => row.id === id) + by];
     if (next !== undefined) filter({ id: next.id });
   };
-  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  useStepKeys(step, { isOpen: id !== undefined });
+  const isFiltered = Object.values(narrowed).some((value) => value !== undefined);
   return (
     <>
       <Filters filters={filters} onFilter={filter} acrossWorkspaces />
