@@ -121,6 +121,7 @@ export const grantCredits = defineEndpoint({
       });
     }
     const workspaceId = await receiverOf(context.body, deps);
+    context.changedIn = workspaceId;
     const amountNano = nanoFromUsd(amount) ?? 0n;
     if (amountNano <= 0n)
       throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", {

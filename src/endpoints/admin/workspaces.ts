@@ -162,12 +162,9 @@ export const changeAnyWorkspace = defineEndpoint({
   body: changeSchema,
   response: adminWorkspaceSchema,
   async handle(context, deps: Dependencies) {
-    return context.json(
-      await adminWorkspace(
-        await deps.workspaceEditor.change(context.param("id"), context.body),
-        deps,
-      ),
-    );
+    const workspace = await deps.workspaceEditor.change(context.param("id"), context.body);
+    context.changedIn = workspace.id;
+    return context.json(await adminWorkspace(workspace, deps));
   },
 });
 

@@ -86,7 +86,7 @@ function joinPageOf(state: JoinState, token: string, typed: Typed = {}): Page {
     case "joined":
       return messagePage({
         title: `You are a member of ${state.organization.name}`,
-        sentences: ["You can use its workspace now."],
+        sentences: ["You work in its workspace now."],
         links: [{ href: "/", label: "Go to the start page" }],
       });
     case "identify":

@@ -49,7 +49,11 @@ async function signUpOrIn(
   { person, entitlement, end }: Submission,
 ) {
   try {
-    const answer = await signUpAndIn(context, deps, { person, entitlement });
+    const answer = await signUpAndIn(context, deps, {
+      person,
+      entitlement,
+      entersOrganization: entitlement.by === "invitation",
+    });
     return answer === undefined
       ? { location: "/sign-up?sent=1", answer: { cookies: [] } }
       : { location: end, answer };

@@ -49,13 +49,19 @@ const signUpSchema = z.object({
 });
 
 /**
- * Creates an account and starts its first session. Undefined where a link was sent instead, to
- * confirm the address. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
+ * Creates an account and starts its first session, in the personal workspace or, with
+ * `entersOrganization`, in that of the organisation that the invitation is for. Undefined where a
+ * link was sent instead, to confirm the address. Throws `forbidden`, `conflict`, or
+ * `rate_limit_exceeded`.
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>,
   deps: Dependencies,
-  { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
+  {
+    person,
+    entitlement,
+    entersOrganization = false,
+  }: { person: NewPerson; entitlement: Entitlement; entersOrganization?: boolean },
 ): Promise<DelegatedAnswer | undefined> {
   assertSameOrigin(context.request, deps.publicUrl());
   await deps.people.throttle.count({ ...attemptOf(context, person.email), purpose: "mail" });
@@ -67,8 +73,20 @@ export async function signUpAndIn(
   const userId = await deps.people.signUp.create(person, entitlement);
   const { email, password } = person;
   if (deps.people.recovery.sendsMail) deps.people.recovery.requestVerification({ userId, email });
-  return (await signInWithPassword(context, deps, { email, password })).answer;
+  const outcome = await signInWithPassword(context, deps, { email, password });
+  if (entersOrganization && outcome.kind === "signed-in") {
+    const [organization] = await deps.people.organizations.of(userId);
+    if (organization !== undefined) await enter(deps, outcome.caller, organization);
+  }
+  return outcome.answer;
 }
+
+/** Makes the workspace of an organisation the one that a session works in. */
+const enter = (
+  { people }: Pick<Dependencies, "people">,
+  { session }: SessionCaller,
+  { workspaceId }: Organization,
+): Promise<void> => people.sessions.activate(session.id, workspaceId);
 
 function entitlementOf({
   claim_token: claim,
@@ -244,12 +262,16 @@ async function joinAfter(
   return { kind: "joined", organization: await accept(context, deps, { token, caller }), answer };
 }
 
-/** Adds a member, and audits it in the organisation and in the member's own workspace. */
+/**
+ * Adds a member, lets the session go on in the organisation, and audits it there and in the member's
+ * own workspace.
+ */
 async function accept(
   context: RequestContext<unknown>,
-  { people, security }: Dependencies,
+  deps: Dependencies,
   { token, caller }: { token: string; caller: SessionCaller },
 ): Promise<Organization> {
+  const { people, security } = deps;
   const { user, workspace } = caller;
   const organization = await people.organizations.accept({
     token,
@@ -266,5 +288,6 @@ async function accept(
   for (const workspaceId of new Set([workspace.id, organization.workspaceId])) {
     await security.auditLog.tell({ ...change, workspaceId }, { status: 200, target: null });
   }
+  await enter(deps, caller, organization);
   return organization;
 }

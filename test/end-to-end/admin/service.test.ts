@@ -82,6 +82,11 @@ describe.each(engines)("service administration for operators, on %s", (_, freshU
     expect((await scene.withKey(key, "GET", "/models")).headers.get("x-ratelimit-limit")).toBe("7");
     const shown = await scene.owner.json("GET", `/admin/workspaces/${id}`);
     expect(shown).toMatchObject({ plan: "pro", members: 1, llm_keys: 1, management_keys: 0 });
+    // The workspace's own log says what operators did to it.
+    const log = listAt(await browser.json("GET", "/security/audit"), "data");
+    expect(log.map((entry) => at(entry, "action"))).toEqual(
+      expect.arrayContaining(["POST /admin/grants", "PATCH /admin/workspaces/:id"]),
+    );
     expect(
       listAt(await scene.owner.json("GET", "/admin/workspaces?plan=pro"), "data").map((each) =>
         at(each, "id"),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound, settled, tabTo } from "./screen.ts";
+import { act, expectSound, settled, tabTo } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -158,25 +158,25 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
       expect(await page.getByRole("dialog").locator("code").last().innerText()).toContain(words);
     }
     await expectSound(screen);
-    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have copied it" }).click();
     const row = page.getByRole("row").filter({ hasText: "Robot" }).first();
-    await row.getByRole("button", { name: "Edit" }).click();
+    await act(row, "Edit");
     await page.getByText("More limits").click();
     await page.getByLabel("Allowed models").fill("acme/large");
     await page.getByLabel("Tokens a minute").fill("1000");
     await page.getByRole("button", { name: "Save key" }).click();
     await row.getByText("1 model, 1,000 tokens a minute").waitFor();
-    await row.getByRole("button", { name: "Add child" }).click();
+    await act(row, "Add child");
     await page.getByLabel("Name").fill("Robot's child");
     await page.getByRole("button", { name: "Create key" }).last().click();
     await page.getByRole("dialog", { name: "Your key" }).waitFor();
-    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByText("↳ Robot's child").waitFor();
     const status = async (key: string): Promise<number> =>
       (await fetch(`${scene.gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } }))
         .status;
     const rotated = async (grace: string): Promise<string> => {
-      await row.getByRole("button", { name: "Rotate" }).click();
+      await act(row, "Rotate");
       await page.getByLabel("The old secret").selectOption(grace);
       await page.getByRole("button", { name: "Rotate key" }).click();
       const fresh = await page
@@ -184,7 +184,10 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
         .locator("code")
         .first()
         .innerText();
+      // A secret that is shown once is not lost by a key pressed by mistake.
       await page.keyboard.press("Escape");
+      expect(await page.getByRole("dialog", { name: "Your key" }).isVisible()).toBe(true);
+      await page.getByRole("button", { name: "I have copied it" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
       return fresh;
     };
@@ -192,7 +195,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     expect([await status(secret), await status(second)]).toEqual([200, 200]);
     const third = await rotated("0");
     expect([await status(second), await status(third)]).toEqual([401, 200]);
-    await row.getByRole("button", { name: "Delete" }).click();
+    await act(row, "Delete");
     await page.getByRole("button", { name: "Delete key" }).click();
     await page.getByText("↳ Robot's child").waitFor({ state: "detached" });
     const names = listAt(await scene.ask("developer", "GET", "/keys"), "data").map((key) =>
@@ -222,7 +225,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
         })
       ).status;
     expect([await status("/budgets"), await status("/keys")]).toEqual([200, 403]);
-    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await expectSound(screen);
     await page
       .getByRole("row")

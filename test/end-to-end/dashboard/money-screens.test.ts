@@ -5,7 +5,7 @@ import { paymentSettings, signed } from "../../support/stripe/paying-gateway.ts"
 import { at, listAt, textAt } from "../api/at.ts";
 import { startMailServer, startWebhook } from "../api/receivers.ts";
 import { emailOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound, settled, tabTo } from "./screen.ts";
+import { act, expectSound, settled, tabTo } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingChromium}`, () => {
   const [mail, webhook] = [startMailServer(), startWebhook()];
@@ -105,19 +105,19 @@ describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingC
     await page.getByRole("button", { name: "Add provider key" }).last().click();
     const row = page.getByRole("row").filter({ hasText: "Ours" });
     await row.getByText("$0.00 of $3.00").waitFor();
-    await row.getByRole("button", { name: "Test" }).click();
+    await act(row, "Test");
     await page.getByRole("dialog", { name: "Test of the key" }).waitFor();
     await page.keyboard.press("Escape");
-    await row.getByRole("button", { name: "Donate" }).click();
+    await act(row, "Donate");
     expect(await page.getByRole("button", { name: "Donate key" }).isDisabled()).toBe(true);
     await page.getByLabel("I agree that others use this key at my expense.").check();
     await page.getByRole("button", { name: "Donate key" }).click();
     await row.getByText("donated").waitFor();
     await expectSound(screen);
-    await row.getByRole("button", { name: "Donation" }).click();
+    await act(row, "Donation");
     await page.getByRole("button", { name: "Withdraw key" }).click();
     await row.getByText("own use only").waitFor();
-    await row.getByRole("button", { name: "Delete" }).click();
+    await act(row, "Delete");
     await page.getByRole("button", { name: "Delete provider key" }).click();
     await page.getByText("No provider key yet.").waitFor();
     await screen.close();

@@ -28,9 +28,24 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await phone.page.getByRole("button", { name: "Create an account and join" }).click();
     await phone.page.waitForURL(/joined=/);
     await phone.go(`${scene.origin}/dashboard/members`);
+    // The colleague works in the organisation, and not in an empty workspace of their own.
+    const workspace = phone.page.getByRole("combobox", { name: "Workspace" });
+    expect(await workspace.locator("option:checked").innerText()).toBe("Acme & Sons");
     await phone.page.getByRole("cell", { name: "colleague@example.com" }).waitFor();
     await expectSound(phone);
     await phone.close();
+  });
+
+  test("a person who creates an organisation works in it at once", async () => {
+    const { page, close } = await scene.open("member", "/members");
+    await page.getByLabel("Name", { exact: true }).fill("Own venture");
+    await page.getByRole("button", { name: "Create organisation" }).click();
+    await page.getByRole("region", { name: "Settings of Own venture" }).waitFor();
+    const workspace = page.getByRole("combobox", { name: "Workspace" });
+    await workspace.locator("option:checked", { hasText: "Own venture" }).waitFor({
+      state: "attached",
+    });
+    await close();
   });
 
   test("roles are changed, a new owner needs confirmation, and a member is removed with their keys", async () => {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { BrowserContext, Page, Request, Response } from "playwright-core";
+import type { BrowserContext, Locator, Page, Request, Response } from "playwright-core";
 import { axeFindings, sidewaysPixels } from "../../support/chromium.ts";
 
 /** A screen in a window, and what the browser had to say about it. */
@@ -115,6 +115,12 @@ export async function expectSound({ page, problems }: Screen): Promise<void> {
   expect(await sidewaysPixels(page)).toBe(0);
   expect(await page.locator("main h1").count()).toBe(1);
   expect(await page.title()).toEndWith(" - Switchyard");
+}
+
+/** Chooses an action in the menu of a row. */
+export async function act(row: Locator, name: string): Promise<void> {
+  await row.getByRole("button", { name: /^Actions of / }).click();
+  await row.page().getByRole("menuitem", { name, exact: true }).click();
 }
 
 /**

@@ -21,6 +21,7 @@ import {
 } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { ManagementKeysCard } from "../management-keys/management-keys-card.tsx";
@@ -161,28 +162,21 @@ export function KeysPage() {
   const opens = (act: Act): boolean => chosen?.act === act;
   const actionsOf = (key: Key) =>
     mayWrite ? (
-      <Actions>
-        <Button look="plain" onClick={() => setChosen({ act: "edit", of: key })}>
-          Edit
-        </Button>
-        <Button
-          look="plain"
-          onClick={() => change.mutate({ hash: key.hash, disabled: !key.disabled })}
-        >
-          {key.disabled ? "Enable" : "Disable"}
-        </Button>
-        <Button look="plain" onClick={() => setChosen({ act: "rotate", of: key })}>
-          Rotate
-        </Button>
-        {key.parent_key_id === undefined ? (
-          <Button look="plain" onClick={() => setChosen({ act: "child", of: key })}>
-            Add child
-          </Button>
-        ) : null}
-        <Button look="plain" onClick={() => setChosen({ act: "delete", of: key })}>
-          Delete
-        </Button>
-      </Actions>
+      <RowMenu
+        label={`Actions of ${key.name}`}
+        actions={[
+          ["Edit", () => setChosen({ act: "edit", of: key })],
+          [
+            key.disabled ? "Enable" : "Disable",
+            () => change.mutate({ hash: key.hash, disabled: !key.disabled }),
+          ],
+          ["Rotate", () => setChosen({ act: "rotate", of: key })],
+          ...(key.parent_key_id === undefined
+            ? [["Add child", () => setChosen({ act: "child", of: key })] as const]
+            : []),
+          ["Delete", () => setChosen({ act: "delete", of: key })],
+        ]}
+      />
     ) : null;
   return (
     <>

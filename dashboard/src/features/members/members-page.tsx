@@ -1,5 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useEnterWorkspace } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { Card, Empty, Field, Input, Loaded } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -8,14 +9,14 @@ import { OrganizationCard } from "./organization-card.tsx";
 
 /** The person's organisations: who is in them, who is invited, and who may do what. */
 export function MembersPage() {
-  const queries = useQueryClient();
+  const enter = useEnterWorkspace();
   const organizations = useQuery(organizationsQuery);
   const [name, setName] = useState("");
   const create = useMutation({
     mutationFn: createOrganization,
-    onSuccess: () => {
+    onSuccess: ({ workspace_id: workspace }) => {
       setName("");
-      return queries.invalidateQueries();
+      return enter.mutateAsync(workspace);
     },
   });
   return (

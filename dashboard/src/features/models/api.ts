@@ -5,6 +5,8 @@ import { type List, queryOf, request } from "../../lib/api.ts";
 export interface Model {
   id: string;
   display_name: string;
+  /** Unix time in seconds; 0 where it is not known. */
+  created?: number;
   provider: string;
   providers: readonly string[];
   category: string;

@@ -18,6 +18,7 @@ import {
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
+import style from "../../ui/ui.module.css";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
 
 /** Gives credits: what a support case or a trial needs. */
@@ -38,7 +39,7 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
     );
   };
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submit} className={style.form}>
       <p>
         {workspace.name} has {usd(workspace.balance)}.
       </p>
@@ -58,7 +59,7 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
           />
         )}
       </Field>
-      <Field label="Why" hint="The audit log keeps it.">
+      <Field label="Why" hint="Kept with the grant. The workspace's audit log says that and when it was made.">
         {(id) => (
           <Input
             id={id}
@@ -68,10 +69,43 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
         )}
       </Field>
       <ChangeProblem error={grant.error} />
-      <br />
       <Actions>
         <Button type="submit" disabled={grant.isPending}>
           Grant credits
+        </Button>
+      </Actions>
+    </form>
+  );
+}
+
+/** Puts a workspace on another plan, after its effect was shown. */
+function PlanForm({ workspace, onDone }: { workspace: Workspace; onDone: () => void }) {
+  const plans = useQuery(plansQuery);
+  const [plan, setPlan] = useState(workspace.plan);
+  const change = useChange();
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    change.mutate(
+      {
+        path: `/admin/workspaces/${workspace.id}`,
+        ...sending("PATCH /admin/workspaces/{id}", { plan }),
+      },
+      { onSuccess: onDone },
+    );
+  };
+  const options = plans.data?.data.map(({ id }) => [id, id] as const) ?? [[plan, plan] as const];
+  return (
+    <form onSubmit={submit} className={style.form}>
+      <p>
+        {workspace.name} is on the plan {workspace.plan}. Its limits change with its next request.
+      </p>
+      <Field label={`Plan of ${workspace.name}`}>
+        {(id) => <Select id={id} value={plan} options={options} onChange={setPlan} />}
+      </Field>
+      <ChangeProblem error={change.error} />
+      <Actions>
+        <Button type="submit" disabled={change.isPending || plan === workspace.plan}>
+          Change plan
         </Button>
       </Actions>
     </form>
@@ -87,15 +121,14 @@ export function Workspaces({
   onSearch: (text: string) => void;
 }) {
   const workspaces = useQuery(workspacesQuery(search));
-  const plans = useQuery(plansQuery);
   const [granted, setGranted] = useState<Workspace>();
+  const [planned, setPlanned] = useState<Workspace>();
   const changing = useChange();
   const patch = (id: string, body: Bodies["PATCH /admin/workspaces/{id}"]): void =>
     changing.mutate({
       path: `/admin/workspaces/${id}`,
       ...sending("PATCH /admin/workspaces/{id}", body),
     });
-  const planIds = plans.data?.data.map(({ id }) => [id, id] as const) ?? [];
   return (
     <Card
       title="Workspaces"
@@ -130,14 +163,7 @@ export function Workspaces({
                 },
                 {
                   head: "Plan",
-                  cell: ({ id, name, plan }) => (
-                    <Select
-                      label={`Plan of ${name}`}
-                      value={plan}
-                      options={planIds.length === 0 ? [[plan, plan]] : planIds}
-                      onChange={(chosen) => patch(id, { plan: chosen })}
-                    />
-                  ),
+                  cell: ({ plan }) => plan,
                 },
                 { head: "Balance", number: true, cell: ({ balance }) => usd(balance) },
                 { head: "Used", number: true, cell: ({ used }) => usd(used) },
@@ -147,6 +173,9 @@ export function Workspaces({
                     <Actions>
                       <Button look="plain" onClick={() => setGranted(workspace)}>
                         Grant credits
+                      </Button>
+                      <Button look="plain" onClick={() => setPlanned(workspace)}>
+                        Change plan
                       </Button>
                       {workspace.organization_id === null ? null : (
                         <Button
@@ -171,6 +200,11 @@ export function Workspaces({
       >
         {granted === undefined ? null : (
           <GrantForm workspace={granted} onDone={() => setGranted(undefined)} />
+        )}
+      </Modal>
+      <Modal title="Change plan" open={planned !== undefined} onClose={() => setPlanned(undefined)}>
+        {planned === undefined ? null : (
+          <PlanForm workspace={planned} onDone={() => setPlanned(undefined)} />
         )}
       </Modal>
     </Card>

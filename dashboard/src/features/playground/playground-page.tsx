@@ -6,6 +6,7 @@ import { PageHead } from "../../ui/page.tsx";
 import { Actions, Button, Card, Field, Input, Problem, Select, Skeleton } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { type Model, reachableQuery } from "../models/api.ts";
+import { type UsageRow, usageQuery } from "../usage/api.ts";
 import { AnswerCard, ShareButton } from "./answer-card.tsx";
 import { conversationsQuery, keepsQuery, presetsQuery } from "./api.ts";
 import { Attachments } from "./attachments.tsx";
@@ -22,22 +23,43 @@ const Differences = lazy(async () => ({
 const columnsMax = 4;
 const idsMax = 2_000;
 
-const chatIdsOf = (models: readonly Model[]): string[] =>
-  models.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id);
-
-/** A model that costs nothing, so that the first request of a new workspace is answered. */
-const suggestedOf = (ids: readonly string[]): string =>
-  ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
+/**
+ * The ids of models that chat: those that the workspace used most in the last days first, then
+ * those that cost nothing, then the newest.
+ */
+export function chatIdsOf(models: readonly Model[], used: readonly UsageRow[] = []): string[] {
+  const requests = new Map<string, number>();
+  for (const { model = "", requests: count } of used)
+    requests.set(model, count + (requests.get(model) ?? 0));
+  const weightOf = ({ id, created = 0 }: Model): readonly number[] => [
+    requests.get(id) ?? 0,
+    id.endsWith(":free") ? 1 : 0,
+    created,
+  ];
+  return models
+    .filter(({ capabilities }) => capabilities.includes("chat"))
+    .map((model) => ({ id: model.id, weight: weightOf(model) }))
+    .toSorted((one, other) => {
+      const at = one.weight.findIndex((weight, index) => weight !== other.weight[index]);
+      return at < 0 ? 0 : (other.weight[at] ?? 0) - (one.weight[at] ?? 0);
+    })
+    .map(({ id }) => id);
+}
 
 /** Models that chat, and presets, by the names that requests have for them. */
 function useModelNames(): { names: readonly string[]; suggested: string } {
   const { data: catalog } = useQuery(reachableQuery);
   const mayReadPresets = useScope("read:presets");
   const { data: presets } = useQuery({ ...presetsQuery, enabled: mayReadPresets });
-  const ids = chatIdsOf(catalog?.data ?? []);
+  const mayReadUsage = useScope("read:analytics");
+  const { data: usage } = useQuery({
+    ...usageQuery({ range: { range: "14d" }, group: "model" }),
+    enabled: mayReadUsage,
+  });
+  const ids = chatIdsOf(catalog?.data ?? [], usage?.data);
   return {
     names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)],
-    suggested: suggestedOf(ids),
+    suggested: ids[0] ?? "",
   };
 }
 
@@ -163,7 +185,7 @@ export function PlaygroundPage() {
     void attempt(async () => {
       // A question that is typed before the models have come waits for them.
       const catalog = await queries.ensureQueryData(reachableQuery);
-      const fallback = suggestedOf(chatIdsOf(catalog.data));
+      const fallback = suggested || (chatIdsOf(catalog.data)[0] ?? "");
       const asking = conversation.ask({
         workspaceId: session.workspace.id,
         draft,

@@ -3,19 +3,10 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { usd } from "../../lib/format.ts";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Loaded,
-  Problem,
-  Status,
-  Moment,
-  Name,
-} from "../../ui/parts.tsx";
+import { Button, Card, Empty, Loaded, Problem, Status, Moment, Name } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
   type ProviderKey,
@@ -72,23 +63,22 @@ export function ProviderKeysPage() {
   const opens = (act: Act): boolean => chosen?.act === act;
   const actionsOf = (key: ProviderKey) =>
     mayWrite ? (
-      <Actions>
-        <Button look="plain" disabled={test.isPending} onClick={() => test.mutate(key.id)}>
-          Test
-        </Button>
-        <Button look="plain" onClick={() => setChosen({ act: "edit", stored: key })}>
-          Edit
-        </Button>
-        <Button look="plain" onClick={() => change.mutate({ id: key.id, enabled: !key.enabled })}>
-          {key.enabled ? "Disable" : "Enable"}
-        </Button>
-        <Button look="plain" onClick={() => setChosen({ act: "donate", stored: key })}>
-          {key.donation === null ? "Donate" : "Donation"}
-        </Button>
-        <Button look="plain" onClick={() => setChosen({ act: "delete", stored: key })}>
-          Delete
-        </Button>
-      </Actions>
+      <RowMenu
+        label={`Actions of ${key.label}`}
+        actions={[
+          ["Test", () => test.mutate(key.id)],
+          ["Edit", () => setChosen({ act: "edit", stored: key })],
+          [
+            key.enabled ? "Disable" : "Enable",
+            () => change.mutate({ id: key.id, enabled: !key.enabled }),
+          ],
+          [
+            key.donation === null ? "Donate" : "Donation",
+            () => setChosen({ act: "donate", stored: key }),
+          ],
+          ["Delete", () => setChosen({ act: "delete", stored: key })],
+        ]}
+      />
     ) : null;
   return (
     <>
@@ -122,7 +112,12 @@ export function ProviderKeysPage() {
                     },
                     {
                       head: "State",
-                      cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status>,
+                      cell: ({ status, last_used_at: used }) =>
+                        status === "active" && used === null ? (
+                          <Status>not used yet</Status>
+                        ) : (
+                          <Status kind={kinds[status]}>{status}</Status>
+                        ),
                     },
                     { head: "Quota", cell: (key) => <Quota stored={key} /> },
                     {
