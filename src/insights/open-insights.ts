@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { dayMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
+import { dayMs, hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import type { Archive } from "./archive/open-archive.ts";
@@ -186,8 +186,10 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     ...watch,
     jobs,
   });
+  const stores = serviceStores({ database: reads, commits, kind });
+  const recall = (): Promise<void> => recallTraffic(watch.traffic, stores.requests, clock);
   return {
-    ...serviceStores({ database: reads, commits, kind }),
+    ...stores,
     counters: new UsageStore({ database: database.withTables(), commits, kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind }),
     months: await openMonths(database, kind),
@@ -200,8 +202,34 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     refused,
     jobs,
     stateOf: (providerId) => watch.states.stateOf(providerId),
-    ...upkeep({ network, health, refused, jobs, archive, onError }),
+    ...upkeep({ network, health, refused, jobs, archive, recall, onError }),
   };
+}
+
+const recalledMax = 10_000;
+const recallPage = 500;
+
+/** Counts the newest stored requests of the last hour, which the previous process counted. */
+async function recallTraffic(
+  traffic: Traffic,
+  requests: ServiceRequests,
+  clock: Clock,
+): Promise<void> {
+  // Later requests are counted as they end.
+  const toMs = clock.nowMs();
+  let after: string | undefined;
+  for (let read = 0; read < recalledMax; read += recallPage) {
+    const page = await requests.page({
+      fromMs: toMs - hourMs,
+      toMs,
+      filter: {},
+      limit: recallPage,
+      after,
+    });
+    traffic.recall(page.records);
+    after = page.next;
+    if (after === undefined) return;
+  }
 }
 
 /** Opens the monthly partitions of generation records, where the engine has partitions. */
@@ -313,13 +341,16 @@ function upkeep({
   refused,
   jobs,
   archive,
+  recall,
   onError,
 }: Pick<Insights, "network" | "health" | "refused" | "jobs" | "archive"> & {
+  recall(): Promise<void>;
   onError(error: unknown, message: string): void;
 }): Pick<Insights, "start" | "stop"> {
   let timers: ReturnType<typeof setInterval>[] = [];
   let refreshing = Promise.resolve();
   let checking = Promise.resolve();
+  let recalling = Promise.resolve();
   const refresh = (): void => {
     refreshing = jobs.run(
       "network_statistics",
@@ -335,11 +366,14 @@ function upkeep({
       timers = [setInterval(refresh, refreshEveryMs), setInterval(check, checkEveryMs)];
       refresh();
       check();
+      recalling = recall().catch((error: unknown) =>
+        onError(error, "the traffic of the last hour could not be read"),
+      );
       archive?.start();
     },
     async stop() {
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([refreshing, checking, archive?.stop()]);
+      await Promise.all([refreshing, checking, recalling, archive?.stop()]);
       await Promise.all([health.stop(), refused.write()]);
     },
   };

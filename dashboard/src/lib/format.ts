@@ -49,7 +49,7 @@ export const share = (part: number, total: number): string =>
 
 /** The change against the period before, in words. */
 export function change(now: number, before: number): string {
-  if (before === 0) return now === 0 ? "none before either" : "none in the period before";
+  if (before === 0) return now === 0 ? "" : "none in the period before";
   const percent = Math.round((100 * (now - before)) / before);
   return `${percent > 0 ? "+" : ""}${percent} % against the period before`;
 }

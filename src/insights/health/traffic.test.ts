@@ -34,6 +34,23 @@ test("traffic sums cover the last hour by minute", () => {
   expect(traffic.ofService().requests).toBe(0);
 });
 
+test("stored requests of the last hour are recalled with their attempts, in their minutes", () => {
+  const clock = new FakeClock();
+  const traffic = new Traffic(clock);
+  const at = (agoMinutes: number) => clock.nowMs() - agoMinutes * minuteMs;
+  const outage = attemptOf({ provider: "acme", outcome: "failed", status: 500 });
+  traffic.settled(recordOf({}));
+  traffic.recall([
+    recordOf({ createdAtMs: at(1), attempts: [attemptOf({ provider: "acme", durationMs: 7 })] }),
+    recordOf({ createdAtMs: at(59), status: "failed", attempts: [outage] }),
+    recordOf({ createdAtMs: at(61), attempts: [attemptOf({ provider: "acme" })] }),
+  ]);
+  expect(traffic.ofService()).toMatchObject({ requests: 3, errors: 1 });
+  expect(traffic.ofProvider("acme")).toMatchObject({ requests: 2, errors: 1, latencyMs: 7 });
+  clock.advance(2 * minuteMs);
+  expect(traffic.ofProvider("acme")).toMatchObject({ requests: 1, errors: 0 });
+});
+
 test("BYOK requests are not counted in the service's traffic", () => {
   const traffic = new Traffic(new FakeClock());
   traffic.settled(

@@ -1,5 +1,10 @@
 import { hourMs, minuteMs, dayMs, type Clock } from "../../platform/kernel/clock.ts";
-import { outcomeOf, type AttemptRecord, type GenerationRecord } from "../generation-record.ts";
+import {
+  isOutage,
+  outcomeOf,
+  type AttemptRecord,
+  type GenerationRecord,
+} from "../generation-record.ts";
 import type { HealthSignal } from "./provider-health.ts";
 
 /**
@@ -22,38 +27,60 @@ export class Traffic {
   }
 
   /** Counts a request that was answered, whole or in part. */
-  settled({ status, latencyMs, promptTokens, detail }: GenerationRecord): void {
+  settled({ status, latencyMs, promptTokens, detail }: GenerationRecord, agoMs = 0): void {
     if (detail.credentialSource !== undefined) return;
     const timed = status === "completed" ? 1 : 0;
-    this.service.record({
+    const request = {
       requests: 1,
       errors: status === "cut" ? 1 : 0,
       promptTokens,
       cachedTokens: detail.usage["cacheReadTokens"] ?? 0,
       latencyMs: timed * latencyMs,
       timed,
-    });
+    };
+    this.service.record(request, agoMs);
   }
 
   /** Counts a request that no provider answered. */
-  failed({ outage }: { outage: boolean }): void {
-    this.service.record({ requests: 1, errors: outage ? 1 : 0 });
+  failed({ outage }: { outage: boolean }, agoMs = 0): void {
+    this.service.record({ requests: 1, errors: outage ? 1 : 0 }, agoMs);
+  }
+
+  /**
+   * Counts stored requests of the last hour with their attempts, so that a restart does not forget
+   * them.
+   */
+  recall(records: readonly GenerationRecord[]): void {
+    const nowMs = this.clock.nowMs();
+    for (const record of records) {
+      const agoMs = Math.max(0, nowMs - record.createdAtMs);
+      const attempts = record.attempts.filter(
+        ({ credentialSource }) => credentialSource === undefined,
+      );
+      for (const attempt of attempts) this.attempted(attempt, agoMs);
+      if (record.status !== "failed") this.settled(record, agoMs);
+      else if (attempts.length === record.attempts.length)
+        this.failed({ outage: attempts.some(isOutage) }, agoMs);
+    }
   }
 
   /** Counts an attempt at a provider. */
-  attempted(attempt: AttemptRecord): void {
+  attempted(attempt: AttemptRecord, agoMs = 0): void {
     const { provider, durationMs } = attempt;
     let window = this.providers.get(provider);
     if (window === undefined)
       this.providers.set(provider, (window = new TrafficWindow(this.clock)));
     const outcome = outcomeOf(attempt);
     const timed = outcome === "served" ? 1 : 0;
-    window.record({
-      requests: 1,
-      errors: outcome === "outage" ? 1 : 0,
-      latencyMs: timed * durationMs,
-      timed,
-    });
+    window.record(
+      {
+        requests: 1,
+        errors: outcome === "outage" ? 1 : 0,
+        latencyMs: timed * durationMs,
+        timed,
+      },
+      agoMs,
+    );
   }
 
   ofService(): TrafficSums {
@@ -117,10 +144,13 @@ class TrafficWindow {
     this.clock = clock;
   }
 
-  record(request: Partial<TrafficSums>): void {
-    const minute = this.minute();
+  /** Counts a request that was made some time ago. One that is older than an hour is ignored. */
+  record(request: Partial<TrafficSums>, agoMs: number): void {
+    const minute = this.minute(agoMs);
     const index = minute % cells;
-    if (this.minutes[index] !== minute) {
+    const kept = this.minutes[index] ?? -1;
+    if (kept > minute) return;
+    if (kept !== minute) {
       this.minutes[index] = minute;
       this.sums[index] = { ...nothing };
     }
@@ -129,7 +159,7 @@ class TrafficWindow {
 
   /** Returns the sums of the last hour, including the current minute. */
   lastHour(): TrafficSums {
-    const minute = this.minute();
+    const minute = this.minute(0);
     const total = { ...nothing };
     this.sums.forEach((sums, index) => {
       const age = minute - (this.minutes[index] ?? -1);
@@ -138,8 +168,9 @@ class TrafficWindow {
     return total;
   }
 
-  private minute(): number {
-    return Math.floor(this.clock.monotonicMs() / minuteMs);
+  /** The minute of a moment of the last hour, counted from an hour before the clock's start. */
+  private minute(agoMs: number): number {
+    return Math.floor((this.clock.monotonicMs() + hourMs - Math.min(agoMs, hourMs)) / minuteMs);
   }
 }
 

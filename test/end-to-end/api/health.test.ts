@@ -338,3 +338,29 @@ test("GET /health returns 429 after 300 requests from one address within a minut
     code: "ip_rate_limit_exceeded",
   });
 });
+
+test.each(engines)(
+  "the last hour is known again after a restart, on %s",
+  async (_, freshUrl) => {
+    const url = await freshUrl();
+    const clock = new FakeClock();
+    const upstream = await upstreamThatEnds();
+    const providers = [from("well", upstream.baseUrl), from("gone", refusingBaseUrl())];
+    const { gateway } = await open({ providers, url, clock });
+    await ask(gateway, "acme/well", 6);
+    await ask(gateway, "acme/gone", 6);
+    const before = await snapshotOf(gateway);
+    await gateway.stop();
+    ends.pop();
+    clock.advance(60_000);
+    const restarted = await open({ providers, url, clock });
+    const { health } = restarted.gateway.app.insights;
+    // The records are read beside the start, which waits for no history.
+    while ((health.snapshot().components.providers.data?.providers.length ?? 0) < 2)
+      await new Promise(setImmediate);
+    const after = await snapshotOf(restarted.gateway);
+    expect(at(after, "components.providers")).toEqual(at(before, "components.providers"));
+    expect(at(after, "components.api.data")).toEqual(at(before, "components.api.data"));
+  },
+  60_000,
+);

@@ -59,7 +59,10 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
           />
         )}
       </Field>
-      <Field label="Why" hint="Kept with the grant. The workspace's audit log says that and when it was made.">
+      <Field
+        label="Why"
+        hint="Kept with the grant. The workspace's audit log says that and when it was made."
+      >
         {(id) => (
           <Input
             id={id}

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
+import { lifeOf } from "../../lib/balance-life.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd, shortDay } from "../../lib/format.ts";
 import {
@@ -10,12 +11,10 @@ import {
   Empty,
   Loaded,
   Problem,
-  Skeleton,
   Stale,
   Stat,
   Stats,
   Status,
-  isAwaited,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
@@ -105,27 +104,20 @@ const SpendBars = memo(function SpendBars({ usage, figure }: { usage: Usage; fig
 const days = 14;
 const range = { range: `${days}d` };
 
-/** How long the balance lasts at the mean of the last days, as a person reads it. */
-function lifeOf(daysLeft: number): string {
-  if (daysLeft > 730) return "more than two years";
-  const whole = Math.floor(daysLeft);
-  return whole < 1 ? "less than a day" : whole === 1 ? "about a day" : `about ${whole} days`;
-}
+/** Figures of the period before, in words; empty until both are known. */
+const against = (figure: Figure, now: Usage | undefined, before: Usage | undefined): string =>
+  now === undefined || before === undefined
+    ? ""
+    : change(sumOf(now.data, figure), sumOf(before.data, figure));
 
+/** The figures of the workspace. Each appears as soon as it is read, in a place of its own. */
 function Figures() {
   const credits = useQuery(creditsQuery);
   const now = useQuery(usageQuery({ range, group: "model" }));
   const before = useQuery(usageQuery({ range, before: true }));
   const rows = now.data?.data;
-  const old = before.data?.data;
   const spend = rows === undefined ? undefined : sumOf(rows, "cost");
-  const daily = spend === undefined ? 0 : spend / days;
-  const balance = credits.data?.balance;
-  const lasts = balance === undefined || daily === 0 ? "" : ` · lasts ${lifeOf(balance / daily)}`;
-  const queries = [credits, now, before];
-  if (queries.some(isAwaited)) return <Skeleton height={88} />;
-  const against = (figure: Figure): string =>
-    rows === undefined || old === undefined ? "" : change(sumOf(rows, figure), sumOf(old, figure));
+  const life = credits.data && lifeOf(credits.data, (spend ?? 0) / days);
   const unread = [
     ["The balance", credits],
     ["Spend and requests", now],
@@ -133,23 +125,17 @@ function Figures() {
   ] as const;
   return (
     <>
-      {unread.map(([what, { data, error, refetch }]) =>
-        data === undefined && error !== null ? (
-          <Problem key={what} what={what} error={error} retry={() => void refetch()} />
-        ) : null,
-      )}
-      <Stale queries={queries} />
       <Stats>
         <Stat
           name="Balance"
-          value={usd(balance)}
-          note={credits.data && `${usd(credits.data.today_cost)} today${lasts}`}
+          value={usd(credits.data?.balance)}
+          note={credits.data && `${usd(credits.data.today_cost)} today${life}`}
         />
-        <Stat name="Spend" value={usd(spend)} note={against("cost")} />
+        <Stat name="Spend" value={usd(spend)} note={against("cost", now.data, before.data)} />
         <Stat
           name="Requests"
           value={count(rows && sumOf(rows, "requests"))}
-          note={against("requests")}
+          note={against("requests", now.data, before.data)}
         />
         <Stat
           name="Failed"
@@ -157,6 +143,12 @@ function Figures() {
           note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`}
         />
       </Stats>
+      {unread.map(([what, { data, error, refetch }]) =>
+        data === undefined && error !== null ? (
+          <Problem key={what} what={what} error={error} retry={() => void refetch()} />
+        ) : null,
+      )}
+      <Stale queries={[credits, now, before]} />
     </>
   );
 }
@@ -218,12 +210,12 @@ export function OverviewPage() {
           </Link>
         ) : null}
       </PageHead>
+      <Figures />
       <Awaiting queries={[keys, latest]} />
       <SetUp
         hasKey={keys.data && keys.data.data.length > 0}
         hasRequest={latest.data && latest.data.data.length > 0}
       />
-      <Figures />
       <Columns>
         <Card title="Spend by model, last 14 days, UTC" flush>
           <Loaded query={usage} height={280}>
