@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
@@ -342,7 +345,9 @@ test("GET /health returns 429 after 300 requests from one address within a minut
 test.each(engines)(
   "the last hour is known again after a restart, on %s",
   async (_, freshUrl) => {
-    const url = await freshUrl();
+    const folder = mkdtempSync(join(tmpdir(), "switchyard-health-"));
+    ends.push(() => rmSync(folder, { recursive: true, force: true }));
+    const url = (await freshUrl()) ?? `sqlite:${join(folder, "gateway.db")}`;
     const clock = new FakeClock();
     const upstream = await upstreamThatEnds();
     const providers = [from("well", upstream.baseUrl), from("gone", refusingBaseUrl())];
