@@ -25,17 +25,20 @@ export function Button({
 /** A surface with a title and what belongs to it. */
 export function Card({
   title,
+  label = title,
   actions,
   children,
   flush,
 }: {
   title?: string;
+  /** The name of a card without a title, for assistive technology. */
+  label?: string | undefined;
   actions?: ReactNode;
   children: ReactNode;
   flush?: boolean;
 }) {
   return (
-    <section className={style.card} aria-label={title}>
+    <section className={style.card} aria-label={label}>
       {title === undefined ? null : (
         <div className={style.cardHead}>
           <h2>{title}</h2>

@@ -26,8 +26,8 @@ describe.skipIf(!hasChromium)(
     test.each([
       ["", "health", "Providers, last hour", "Latest requests"],
       ["", "analytics/generations", "Latest requests", "Spend by model, last 14 days, UTC"],
-      ["/activity", "analytics/errors", "What failed", "Requests"],
-      ["/activity", "analytics/generations/histogram", "Last 7 days", "Requests"],
+      ["/activity", "analytics/errors", "Figures of the range", "Requests"],
+      ["/activity", "analytics/generations/histogram", "Figures of the range", "Requests"],
     ])(
       "%s without the response of %s reports it in one card and shows the rest",
       async (path, failing, card, alive) => {

@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     const { page, close } = await scene.open("developer", "/playground");
     await page.getByText("Parameters, tools, answer format and provider rules").click();
     await page.getByLabel("Tools").fill("[{");
-    await ask(page, "Call it");
+    await ask(page, "Call it", "sandbox/chat:free");
     expect(await page.getByRole("alert").innerText()).toStartWith("Tools is not JSON");
     await page
       .getByLabel("Tools")
@@ -269,14 +269,14 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await scene.ask("owner", "PATCH", "/conversations/settings", { keep: true });
     const screen = await scene.open("developer", "/playground");
     const { page } = screen;
-    await ask(page, "First words");
+    await ask(page, "First words", "sandbox/chat:free");
     await done(page);
     await page.getByLabel("Kept conversations").waitFor();
     await screen.go(`${scene.origin}/dashboard/playground`);
     const [newest] = listAt(await scene.ask("developer", "GET", "/conversations"), "data");
     await page.getByLabel("Kept conversations").selectOption(String(at(newest, "id")));
     await page.getByText('You wrote: "First words"').waitFor();
-    await ask(page, "Second words");
+    await ask(page, "Second words", "sandbox/chat:free");
     await page.getByText('You wrote: "Second words"').waitFor();
     await done(page);
     // What was said before goes along: a request of a system-free conversation then has three
@@ -289,7 +289,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
       listAt(await scene.ask("developer", "GET", "/conversations"), "data").length;
     const before = await kept();
     const off = await scene.open("developer", "/playground");
-    await ask(off.page, "Off the record");
+    await ask(off.page, "Off the record", "sandbox/chat:free");
     await done(off.page);
     expect(await kept()).toBe(before);
     await off.close();

@@ -136,7 +136,7 @@ export function RangeStrip({
   const failures = useQuery(failuresQuery(filters));
   const { data } = failures;
   return (
-    <Card>
+    <Card label="Figures of the range">
       <Loaded query={histogram} height={height}>
         {(read) => <Sums histogram={read} onFilter={onFilter} />}
       </Loaded>
