@@ -1,91 +1,31 @@
-// Checks the types, runs every test, and ends with one line that says how many passed and failed.
-// Further arguments are handed to `bun test`; paths among them replace the default folders.
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+// Checks the types beside running every test, and ends with one line that says how many passed and
+// failed. Test files are shared among several processes; those of `alone` in test/suite.json run one
+// after another at the end. Arguments: paths that replace the default folders, `--engines=all` (what
+// runs on SQLite by default runs on every engine), `--record-timings` (writes test/timings.json), and
+// options of `bun test`.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ProgramRunner } from "./test-run/program-runner.mjs";
+import { failureLines, skipReasons, slowestLines } from "./test-run/report.mjs";
+import { readSuite, selectFiles, workerCount } from "./test-run/test-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const folders = ["src", "test", "bench", "scripts", "examples"];
+const timingsPath = join(root, "test", "timings.json");
 const testTimeoutMs = 60_000;
-/** More than the last lines of `bun test`, which are all that is parsed. */
-const keptCharacters = 16_384;
+/** A file that takes longer is named at the end, unless test/suite.json gives a reason. */
+const fileMsMax = 60_000;
 
-const program = (name) => join(root, "node_modules", ".bin", name);
+const temporary = mkdtempSync(join(tmpdir(), "switchyard-run-tests-"));
+process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
-/**
- * Runs a program, shows its output as it comes, and gives its exit code and the end of its output.
- */
-function run(name, parameters) {
-  return new Promise((resolve) => {
-    const child = spawn(program(name), parameters, {
-      cwd: root,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" },
-    });
-    let end = "";
-    let line = "";
-    const skips = [];
-    const show = (stream) => (chunk) => {
-      stream.write(chunk);
-      end = (end + chunk).slice(-keptCharacters);
-      const lines = (line + chunk).split("\n");
-      line = lines.pop().slice(-keptCharacters);
-      for (const each of lines) {
-        const plain = each.replaceAll(/\u001b\[[0-9;]*m/g, "");
-        if (/^(?:\(skip\)|») /.test(plain)) skips.push(plain);
-      }
-    };
-    child.stdout.on("data", show(process.stdout));
-    child.stderr.on("data", show(process.stderr));
-    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => child.kill(signal));
-    child.once("error", (error) =>
-      resolve({ code: 1, end: `${name} could not be run: ${error.message}`, skips }),
-    );
-    child.once("close", (code) => resolve({ code, end, skips }));
-  });
-}
+/** The environment of the tests; `bun test` prints less, or in groups, where it finds the others. */
+const { AGENT: _, CLAUDECODE: __, REPL_ID: ___, GITHUB_ACTIONS: ____, ...inherited } = process.env;
+const environment = { ...inherited, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" };
 
-/**
- * The number before a word in the summary, such as ` 12 pass`; the last one, should a test print
- * one of its own.
- */
-function count(summary, word) {
-  const matches = [...summary.matchAll(new RegExp(`^\\s*(\\d+) ${word}s?$`, "gm"))];
-  return Number(matches.at(-1)?.[1] ?? 0);
-}
-
-/** How many tests were skipped for want of what; a title says `(missing: what)`. */
-function skipReasons(skips) {
-  const counts = new Map();
-  for (const line of skips) {
-    const reason =
-      /\(missing: (.*?)\)(?: >|$|\s)/.exec(line)?.[1] ??
-      "something else that this machine lacks, which their titles name";
-    counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
-  return counts;
-}
-
-/**
- * What `.ci/run` installs, by the words of the reasons; with TESTS_MUST_RUN set, a run that lacks
- * one of them has failed.
- */
-const installable = /redis-server|python|test-clients|curl|nginx|chromium/;
-
-/** Whether an argument names files rather than an option of `bun test`. */
-const isPath = (parameter) =>
-  !parameter.startsWith("-") && (parameter.includes("/") || existsSync(join(root, parameter)));
-
-function testParameters(given) {
-  const paths = given.some(isPath)
-    ? []
-    : folders.filter((folder) => existsSync(join(root, folder))).map((folder) => `./${folder}`);
-  const timeout = given.some((parameter) => parameter.startsWith("--timeout"))
-    ? []
-    : ["--timeout", String(testTimeoutMs)];
-  return ["test", ...timeout, ...paths, ...given];
-}
+const runner = new ProgramRunner({ root, environment });
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => runner.stop(signal));
 
 /**
  * The projects whose types are checked: the server with its tests, and the dashboard, which runs in
@@ -94,30 +34,107 @@ function testParameters(given) {
 const projects = [root, join(root, "dashboard")].filter(
   (folder) => existsSync(join(folder, "tsconfig.json")) || folder === root,
 );
-const types = { code: 0 };
-for (const project of projects)
-  types.code ||= (await run("tsc", ["--noEmit", "-p", project])).code ?? 1;
-const tests = await run("bun", testParameters(process.argv.slice(2)));
 
-const summary = tests.end.replaceAll(/\u001b\[[0-9;]*m/g, "");
-const passed = count(summary, "pass");
-const skipped = count(summary, "skip") + count(summary, "todo");
-const broken = count(summary, "fail") + count(summary, "error");
-const reasons = skipReasons(tests.skips);
-const lacking = process.env.TESTS_MUST_RUN
-  ? [...reasons.keys()].filter((reason) => installable.test(reason))
-  : [];
-// A run that ended badly without naming a test that failed has failed as a whole.
-const failed =
-  (broken > 0 || tests.code === 0 ? broken : 1) + (types.code === 0 ? 0 : 1) + lacking.length;
+/** Checks the types of every project; returns a failure where there are errors. */
+async function checkTypes() {
+  const lines = [];
+  let failed = false;
+  for (const project of projects) {
+    const code = await runner.run("tsc", ["--noEmit", "-p", project], (line) => lines.push(line));
+    failed ||= code !== 0;
+  }
+  for (const line of lines) console.log(line);
+  return failed ? [{ file: "tsc", title: "", lines, command: "npm run typecheck" }] : [];
+}
 
-if (types.code !== 0)
-  console.error("tsc found errors; they stand above and count as one failed test");
-if (tests.code === null) console.error("bun test was ended by a signal");
+/** Whether an argument names files rather than an option of `bun test`. */
+const isPath = (parameter) =>
+  !parameter.startsWith("-") && (parameter.includes("/") || existsSync(join(root, parameter)));
+
+const own = ["--engines=all", "--record-timings"];
+const given = process.argv.slice(2);
+const paths = given.filter(isPath);
+const options = given.filter((parameter) => !isPath(parameter) && !own.includes(parameter));
+const isWhole = options.length === 0;
+if (given.includes("--engines=all")) environment["TEST_ENGINES"] = "all";
+if (!options.some((option) => option.startsWith("--timeout")))
+  options.unshift("--timeout", String(testTimeoutMs));
+
+/** Durations of the files of this run, which `bun test` writes beside what was recorded before. */
+const measuredPath = join(temporary, "timings.json");
+const recorded = existsSync(timingsPath) ? [`--timings=${timingsPath}`] : [];
+const timing = [`--timings=${measuredPath}`, ...recorded, "--update-timings"];
+
+async function runTests(files, suite) {
+  const runs = [];
+  const durations = new Map();
+  const beside = files.filter((file) => suite.alone[file] === undefined);
+  const workers = Math.min(workerCount(), beside.length);
+  const parallel = workers > 1 ? [`--parallel=${workers}`, "--no-isolate"] : [];
+  if (beside.length > 0)
+    runs.push(await runner.test(beside, [...options, ...parallel, ...timing], isWhole));
+  if (existsSync(measuredPath)) {
+    const { files: measured } = JSON.parse(readFileSync(measuredPath, "utf8"));
+    for (const file of beside)
+      if (measured[file] !== undefined) durations.set(file, measured[file]);
+  }
+  for (const file of files.filter((each) => suite.alone[each] !== undefined)) {
+    if (runner.stopped) break;
+    const startedMs = performance.now();
+    runs.push(await runner.test([file], options, isWhole));
+    durations.set(file, Math.round(performance.now() - startedMs));
+  }
+  return { runs, durations };
+}
+
+const suite = readSuite(root);
+const files = selectFiles(root, paths);
+const startedMs = performance.now();
+const [typeFailures, { runs, durations }] = await Promise.all([
+  checkTypes(),
+  runTests(files, suite),
+]);
+
+const sum = (field) => runs.reduce((total, each) => total + each[field], 0);
+const reasons = skipReasons(runs.flatMap(({ skips }) => skips));
+/**
+ * What `.ci/run` installs, by the words of the reasons; with TESTS_MUST_RUN set, a run that lacks
+ * one of them has failed.
+ */
+const installable = /redis-server|python|test-clients|curl|nginx|chromium/;
+const lacking = [...reasons.keys()]
+  .filter((reason) => process.env.TESTS_MUST_RUN && installable.test(reason))
+  .map((reason) => ({
+    file: "TESTS_MUST_RUN",
+    title: "",
+    lines: [`error: it is set, and ${reason} could have been installed`],
+    command: ".ci/run",
+  }));
+const failures = [...typeFailures, ...runs.flatMap((each) => each.failures), ...lacking];
+const [passed, skipped] = [sum("passed"), sum("skipped")];
+const failed = sum("failed") + typeFailures.length + lacking.length;
+
+if (given.includes("--record-timings")) writeTimings(durations);
+if (durations.size > 1) for (const line of slowestLines(durations)) console.log(line);
+for (const [file, milliseconds] of durations)
+  if (milliseconds > fileMsMax && suite.slow[file] === undefined)
+    console.log(
+      `${file} took more than ${fileMsMax / 1_000} s; test/suite.json gives no reason for it`,
+    );
+console.log(`${files.length} files in ${Math.round((performance.now() - startedMs) / 1_000)} s`);
 for (const [reason, number] of reasons) console.log(`skipped ${number}: missing ${reason}`);
-for (const reason of lacking)
-  console.error(
-    `TESTS_MUST_RUN is set, and ${reason} could have been installed; it counts as one failed test`,
-  );
+for (const line of failureLines(failures)) console.log(line);
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+/** Records the durations that decide which files start first, rounded so that they differ rarely. */
+function writeTimings(measured) {
+  const before = existsSync(timingsPath) ? JSON.parse(readFileSync(timingsPath, "utf8")).files : {};
+  const present = new Set(selectFiles(root, []));
+  const merged = Object.entries({ ...before, ...Object.fromEntries(measured) })
+    .filter(([file]) => present.has(file))
+    .map(([file, milliseconds]) => [file, Math.ceil(milliseconds / 100) * 100])
+    .sort(([left], [right]) => (left < right ? -1 : 1));
+  const text = JSON.stringify({ version: 1, files: Object.fromEntries(merged) }, null, 2);
+  writeFileSync(timingsPath, `${text}\n`);
+}
