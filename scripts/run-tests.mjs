@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProgramRunner } from "./test-run/program-runner.mjs";
 import { failureLines, skipReasons, slowestLines } from "./test-run/report.mjs";
+import { startPostgres } from "./test-run/shared-postgres.mjs";
 import { readSuite, selectFiles, workerCount } from "./test-run/test-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -16,6 +17,9 @@ const timingsPath = join(root, "test", "timings.json");
 const testTimeoutMs = 60_000;
 /** A file that takes longer is named at the end, unless test/suite.json gives a reason. */
 const fileMsMax = 60_000;
+
+/** Fewer files start a server of their own when they need one. */
+const sharedServerFiles = 20;
 
 const temporary = mkdtempSync(join(tmpdir(), "switchyard-run-tests-"));
 process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
@@ -65,7 +69,18 @@ const measuredPath = join(temporary, "timings.json");
 const recorded = existsSync(timingsPath) ? [`--timings=${timingsPath}`] : [];
 const timing = [`--timings=${measuredPath}`, ...recorded, "--update-timings"];
 
+/** Runs the tests, on one Postgres for all processes where there are enough files to need it. */
 async function runTests(files, suite) {
+  const postgres = files.length >= sharedServerFiles ? await startPostgres(root) : undefined;
+  Object.assign(environment, postgres?.variables);
+  try {
+    return await runFiles(files, suite);
+  } finally {
+    await postgres?.stop();
+  }
+}
+
+async function runFiles(files, suite) {
   const runs = [];
   const durations = new Map();
   const beside = files.filter((file) => suite.alone[file] === undefined);

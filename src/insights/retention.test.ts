@@ -10,7 +10,7 @@ import {
   settledUnit,
   type InsightTables,
 } from "../../test/support/generation-records.ts";
-import { freshDatabase } from "../../test/support/postgres.ts";
+import { migratedDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { GenerationStore, type GenerationRecord } from "./generation-record.ts";
@@ -24,7 +24,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let databaseCount = 0;
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", async () => `sqlite:${join(root, `${++databaseCount}.db`)}`],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 const { signal } = new AbortController();

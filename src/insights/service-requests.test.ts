@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../test/support/generation-records.ts";
-import { freshDatabase } from "../../test/support/postgres.ts";
+import { migratedDatabase } from "../../test/support/postgres.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
 import { RefusedRequests } from "./service-requests.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", async () => `sqlite:${join(root, "refused.db")}`],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 describe.each(engines)("refused requests on %s", (_, freshUrl) => {

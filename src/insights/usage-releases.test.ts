@@ -188,7 +188,7 @@ test("a fold that Postgres interrupts halfway is folded again, once", async () =
   await holder?.query("begin; lock table network_days in exclusive mode");
   await Promise.all(records.map((record) => storage.commits.commit(settledUnit(record))));
   const ending = `select pg_terminate_backend(pid) from pg_stat_activity
-    where cardinality(pg_blocking_pids(pid)) > 0 and query like '%commit_growths%'`;
+    where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0 and query like '%commit_growths%'`;
   let ended = 0;
   while (ended === 0) ended = (await observer?.query(ending))?.rows.length ?? 0;
   await holder?.query("commit");

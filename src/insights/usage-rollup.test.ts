@@ -9,7 +9,7 @@ import {
   recordOf,
   settledUnit,
 } from "../../test/support/generation-records.ts";
-import { freshDatabase } from "../../test/support/postgres.ts";
+import { migratedDatabase } from "../../test/support/postgres.ts";
 import { expectCountersToMatch } from "../../test/support/usage-counters.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
 import type { GenerationRecord } from "./generation-record.ts";
@@ -21,7 +21,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", async () => `sqlite:${join(root, "rollup.db")}`],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 describe.each(engines)("usage counters on %s", (_, freshUrl) => {

@@ -22,7 +22,7 @@ import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 
 /** What happens to the next commit. */
 export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
@@ -30,7 +30,7 @@ export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
 /** Opens an empty Postgres database that holds what the ledger needs. */
 export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> =>
   openStorage<LedgerTables>({
-    url: await freshDatabase(),
+    url: await migratedDatabase(),
     durability: "process",
     migrations,
     severalGateways: true,

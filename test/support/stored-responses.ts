@@ -16,7 +16,7 @@ import type {
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 
 /** Stores of responses over one open database. */
 export interface OpenedStores {
@@ -54,7 +54,7 @@ export function storesOn(engine: Engine): StoresOfEngine {
   let count = 0;
   let stores: OpenedStores;
   beforeEach(async () => {
-    url = engine === "SQLite" ? `sqlite:${join(root, `${++count}.db`)}` : await freshDatabase();
+    url = engine === "SQLite" ? `sqlite:${join(root, `${++count}.db`)}` : await migratedDatabase();
     stores = await open(url);
   }, 60_000);
   afterEach(() => stores.storage.close());

@@ -11,7 +11,7 @@ import {
   FaultyCommits,
   type CommitFate,
 } from "../../../test/support/faulty-commits.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
@@ -266,4 +266,4 @@ test("1,000 random histories of grants, charges, refunds and crashes match the m
   );
 }, 120_000);
 
-test("40 histories match the model on Postgres", () => runHistories(40, freshDatabase), 60_000);
+test("40 histories match the model on Postgres", () => runHistories(40, migratedDatabase), 60_000);

@@ -11,7 +11,7 @@ import {
   problemsOf,
   topUpUnit,
 } from "../../../test/support/closed-ledger.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { freshDatabase, migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs, systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
@@ -23,9 +23,11 @@ const root = mkdtempSync(join(tmpdir(), "switchyard-closed-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 let databaseCount = 0;
-const engines: [string, () => Promise<string>][] = [
-  ["SQLite", async () => `sqlite:${join(root, `${++databaseCount}.db`)}`],
-  ["Postgres", freshDatabase],
+const sqliteUrl = async (): Promise<string> => `sqlite:${join(root, `${++databaseCount}.db`)}`;
+/** Each engine with a database for the ledger, and an empty one. */
+const engines: [string, () => Promise<string>, () => Promise<string>][] = [
+  ["SQLite", sqliteUrl, sqliteUrl],
+  ["Postgres", migratedDatabase, freshDatabase],
 ];
 
 const workspaceIds = ["ws_a", "ws_b"];
@@ -73,7 +75,7 @@ async function filled(freshUrl: () => Promise<string>): Promise<ClosedLedger> {
   return storage;
 }
 
-describe.each(engines)("closed months on %s", (_, freshUrl) => {
+describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
   test("moves the transfers of months before the last full month and keeps balances, lists and charges", async () => {
     const storage = await filled(freshUrl);
     const { database, commits } = storage;
@@ -287,7 +289,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl) => {
 
   test("closes nothing within a week after the migration, while older gateways may still run", async () => {
     const migratedFromMs = systemClock.nowMs();
-    const storage = await openClosedLedger(await freshUrl());
+    const storage = await openClosedLedger(await emptyUrl());
     const migratedByMs = systemClock.nowMs();
     const months = openMonths(storage);
     expect([

@@ -10,7 +10,7 @@ import {
   FaultyCommits,
   type CommitFate,
 } from "../../../test/support/faulty-commits.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { startFakeStripe } from "../../../test/support/stripe/fake-stripe.ts";
 import { paymentSettings } from "../../../test/support/stripe/paying-gateway.ts";
 import { PaymentModel } from "../../../test/support/stripe/payment-model.ts";
@@ -386,7 +386,7 @@ test("300 histories of payments with reordered, repeated and interrupted events 
   );
 }, 180_000);
 
-test("10 histories match the model on Postgres", () => runHistories(10, freshDatabase), 120_000);
+test("10 histories match the model on Postgres", () => runHistories(10, migratedDatabase), 120_000);
 
 test("the next round completes the steps of a refused commit without another event", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-payments-"));

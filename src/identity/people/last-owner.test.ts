@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
@@ -22,7 +22,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", async () => `sqlite:${join(directory, "people.db")}`],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 const [anna, bert] = ["usr_anna", "usr_bert"];
 

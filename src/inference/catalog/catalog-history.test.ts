@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { acme, startGateway, type TestGateway } from "../../../test/support/gateway.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { PriceHistory } from "./catalog-history.ts";
 
 const engines: readonly [string, () => Promise<{ storageUrl?: string }>][] = [
   ["SQLite", () => Promise.resolve({})],
-  ["Postgres", async () => ({ storageUrl: await freshDatabase() })],
+  ["Postgres", async () => ({ storageUrl: await migratedDatabase() })],
 ];
 
 /** The provider at a price for its output. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { startGateway, type TestGateway } from "../../../test/support/gateway.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { RouteHistory, uptimeDays } from "./catalog-history.ts";
 
@@ -36,7 +36,7 @@ const rows = [
 
 const engines: readonly [string, () => Promise<{ storageUrl?: string }>][] = [
   ["SQLite", () => Promise.resolve({})],
-  ["Postgres", async () => ({ storageUrl: await freshDatabase() })],
+  ["Postgres", async () => ({ storageUrl: await migratedDatabase() })],
 ];
 
 describe.each(engines)("route history on %s", (_, open) => {

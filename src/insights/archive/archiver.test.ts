@@ -10,7 +10,7 @@ import {
   recordOf,
   settledUnit,
 } from "../../../test/support/generation-records.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs, hourMs, systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { JobRegistry } from "../health/job-registry.ts";
@@ -70,7 +70,7 @@ async function within<Result>(
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", () => Promise.resolve(fresh().url)],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 describe.each(engines)("generation records in a database on %s", (_, databaseUrl) => {
@@ -161,7 +161,7 @@ test("records are archived once if the gateway is killed between insert and wate
 
 test("two gateways that archive at the same time archive each record once", async () => {
   const { name, archiveUrl } = fresh();
-  const url = await freshDatabase();
+  const url = await migratedDatabase();
   const options = { url, archiveUrl, severalGateways: true };
   const one = await openArchived(options);
   const other = await openArchived(options);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ArchivedStorage, openArchived } from "../../../test/support/archive.ts";
 import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { Content } from "./content-insert.ts";
@@ -29,7 +29,7 @@ const fresh = (): { url: string; archiveUrl: string; name: string } => {
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", () => Promise.resolve(fresh().url)],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 async function within<Result>(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../../test/support/generation-records.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
+import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { HealthEvents } from "./health-events.ts";
 import { ProviderStates } from "./provider-health.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const engines: [string, () => Promise<string>][] = [
   ["SQLite", async () => `sqlite:${join(root, "events.db")}`],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 async function openStage(url: string, clock: FakeClock) {

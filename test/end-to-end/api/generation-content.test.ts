@@ -4,7 +4,7 @@ import { systemClock } from "../../../src/platform/kernel/clock.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { type ClickHouseServer, startClickHouse } from "../../support/clickhouse.ts";
 import { acme, testLlmKey } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
@@ -189,7 +189,7 @@ describe.each(engines)("stored prompts and completions on %s", (engine, freshUrl
 });
 
 test("prompts and completions of a closed workspace are deleted", async () => {
-  const databaseUrl = await freshDatabase();
+  const databaseUrl = await migratedDatabase();
   const archive = { url: clickhouse.urlOf("closed"), reads: "older", keepDays: undefined } as const;
   const workspaces = await startTwoWorkspaces(() => Promise.resolve(databaseUrl), {
     archive: { ...archive, contentDays: 7 },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { freshRedis, hasRedis } from "../../support/redis.ts";
 import { at, listAt } from "./at.ts";
 import {
@@ -114,7 +114,7 @@ describe.each(engines)("sign-in attempts on %s", (_, freshUrl) => {
 test.skipIf(!hasRedis)(
   "sign-in attempts are shared by gateways on one database and survive a restart",
   async () => {
-    const url = await freshDatabase();
+    const url = await migratedDatabase();
     const settings = { ...trusting, storageUrl: url, sharedUrl: await freshRedis() };
     const peopled = await startPeopled(url, settings);
     const other = await startGateway(settings);

@@ -1,14 +1,14 @@
 import type { AppTools } from "../../../src/app/app.ts";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 import { seedStorage } from "./seed-storage.ts";
 
 /** Storage engines, each with a way to an empty database of its own. */
 export const engines: readonly [name: string, freshUrl: () => Promise<string | undefined>][] = [
   ["SQLite", async () => undefined],
-  ["Postgres", freshDatabase],
+  ["Postgres", migratedDatabase],
 ];
 
 /** Secret of the management key of the second workspace, with all scopes. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import {
@@ -59,7 +59,7 @@ const stores: Store[] = [
   [
     "Postgres' rows",
     async () => {
-      const url = await freshDatabase();
+      const url = await migratedDatabase();
       return { url, read: () => rowsOf(url), remove: () => undefined };
     },
   ],

@@ -8,7 +8,7 @@ import {
   type ParseProvider,
 } from "../../support/documents/parse-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 
 /** Odd on purpose: what comes back has to be these very bytes. */
 const result =
@@ -28,7 +28,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let databases = 0;
 const engines = [
   { name: "SQLite", open: async () => `sqlite:${join(root, `${++databases}.db`)}` },
-  { name: "Postgres", open: freshDatabase },
+  { name: "Postgres", open: migratedDatabase },
 ];
 
 describe.each(engines)("document jobs on $name", ({ open }) => {

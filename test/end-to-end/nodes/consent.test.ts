@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
@@ -27,7 +27,7 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
   let [a, b] = [new AppSide(""), new AppSide("")];
   beforeAll(async () => {
     const settings = {
-      storageUrl: await freshDatabase(),
+      storageUrl: await migratedDatabase(),
       sharedUrl: await freshRedis(),
       trustProxy: true,
     };

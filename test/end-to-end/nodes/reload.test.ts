@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { testManagementKey } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import {
   endProcesses,
   startProcess,
@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
 
   beforeAll(async () => {
     both(priced("0.50"));
-    const [server, databaseUrl] = await Promise.all([startRedis(), freshDatabase()]);
+    const [server, databaseUrl] = await Promise.all([startRedis(), migratedDatabase()]);
     redis = server;
     const start = (path: string): Promise<GatewayProcess> =>
       startProcess({

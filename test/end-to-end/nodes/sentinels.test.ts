@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import {
   hasRedis,
@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
     [servers, upstream, databaseUrl] = await Promise.all([
       startWatchedServers(name),
       startFaultUpstream(),
-      freshDatabase(),
+      migratedDatabase(),
     ]);
     const start = (): Promise<GatewayProcess> =>
       startProcess({

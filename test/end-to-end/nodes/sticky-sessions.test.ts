@@ -10,7 +10,7 @@ import { SharedStateAwayError } from "../../../src/platform/shared-state/shared-
 import { SharedValues } from "../../../src/platform/shared-state/shared-values.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { freshRedis, hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
 import { silentLogger } from "../../support/silent-logger.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -160,7 +160,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
         ],
       });
     const settings = {
-      storageUrl: await freshDatabase(),
+      storageUrl: await migratedDatabase(),
       sharedUrl: redis.url,
       providers: [entry("first", 0, "0"), entry("second", 1, "0")],
     };

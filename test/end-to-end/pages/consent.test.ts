@@ -6,7 +6,7 @@ import {
   missingChromium,
   sidewaysPixels,
 } from "../../support/chromium.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { freshRedis, hasRedis } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
@@ -29,7 +29,7 @@ const places: Place[] = [
     ? [
         [
           "two gateways",
-          async () => ({ storageUrl: await freshDatabase(), sharedUrl: await freshRedis() }),
+          async () => ({ storageUrl: await migratedDatabase(), sharedUrl: await freshRedis() }),
         ] as Place,
       ]
     : []),

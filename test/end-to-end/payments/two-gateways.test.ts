@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing, startRedis, type RedisServer } from "../../support/redis.ts";
 import { signed, webhookSecret } from "../../support/stripe/paying-gateway.ts";
@@ -22,7 +22,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   let databaseUrl: string;
   let gateways: GatewayProcess[];
   beforeAll(async () => {
-    [redis, databaseUrl] = await Promise.all([startRedis(), freshDatabase()]);
+    [redis, databaseUrl] = await Promise.all([startRedis(), migratedDatabase()]);
     const environment = {
       ...bootstrapVariables,
       DATABASE_URL: databaseUrl,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CuttingProxy } from "../../support/cutting-proxy.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { migratedDatabase } from "../../support/postgres.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at } from "../api/at.ts";
@@ -20,7 +20,7 @@ let gateway: GatewayProcess;
 
 beforeEach(async () => {
   upstream = await startFaultUpstream();
-  const url = new URL(await freshDatabase());
+  const url = new URL(await migratedDatabase());
   proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
   const proxied = Object.assign(new URL(url), { port: String(await proxy.listen()) });
   const environment = {

@@ -3,7 +3,7 @@ import {
   partTags,
   slotOf,
 } from "../../../../src/platform/shared-state/cluster-slots.ts";
-import { freshDatabase } from "../../../support/postgres.ts";
+import { migratedDatabase } from "../../../support/postgres.ts";
 import { startProcess, type GatewayProcess } from "../../../support/process.ts";
 import { startRedisCluster, type RedisCluster } from "../../../support/redis-cluster.ts";
 import {
@@ -59,7 +59,7 @@ export async function startClusterNodes({
   const [upstream, cluster, databaseUrl] = await Promise.all([
     startFaultUpstream(),
     startRedisCluster({ replicas, settings }),
-    freshDatabase(),
+    migratedDatabase(),
   ]);
   const workspaces = [0, 1, 2].map(placedWorkspace) as unknown as ClusterNodes["workspaces"];
   const { settings: seeded } = await seedStorage(

@@ -1,4 +1,4 @@
-import { freshDatabase } from "../../../support/postgres.ts";
+import { migratedDatabase } from "../../../support/postgres.ts";
 import {
   runProcess,
   startProcess,
@@ -41,7 +41,7 @@ export async function startNodes({
   const [upstream, redis, databaseUrl] = await Promise.all([
     startFaultUpstream(),
     startRedis(),
-    freshDatabase(),
+    migratedDatabase(),
   ]);
   const options = {
     yaml: acmeYaml(upstream.baseUrl, yaml),
