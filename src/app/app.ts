@@ -6,6 +6,7 @@ import type { ConverterPoolOptions } from "../documents/converter/converter-pool
 import type { compileRoutes } from "../http/router.ts";
 import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import type { HashCost } from "../identity/people/passwords.ts";
 import type { RunBackground } from "../inference/responses/job-store.ts";
 import type { BackgroundRunner } from "../inference/responses/background-runner.ts";
 import type { Sandbox } from "../inference/sandbox/sandbox.ts";
@@ -82,6 +83,8 @@ export interface AppTools {
   tracing: Tracing;
   clock?: Clock;
   random?: () => number;
+  /** The cost of a password's hash in place of the recommended one. */
+  passwordCost?: HashCost;
   /** Runs background responses in place of inference. */
   runBackground?: RunBackground;
   /** Overrides of the options of the processes that convert files. */

@@ -136,7 +136,8 @@ async function openGround(settings: AppSettings, tools: AppTools): Promise<Groun
 async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
   const ground = await openGround(settings, tools);
   const { clock, shared, work, storage, replica, catalog } = ground;
-  const account = await buildAccount(settings, { storage, clock, shared, logger: tools.logger });
+  const { logger, passwordCost } = tools;
+  const account = await buildAccount(settings, { storage, clock, shared, logger, passwordCost });
   const counters = await openCounters(shared, {
     ...tools,
     ...account,

@@ -1,3 +1,4 @@
+import type { HashCost } from "../identity/people/passwords.ts";
 import type { Kysely } from "kysely";
 import {
   openIdempotentAnswers,
@@ -135,6 +136,8 @@ interface AccountOptions {
    * Settings of signing in and up; absent, people come by invitation, with passwords and passkeys.
    */
   people?: PeopleSettings | undefined;
+  /** The cost of a password's hash in place of the recommended one. */
+  passwordCost?: HashCost | undefined;
   /** The credits for referrals; absent where none are granted. */
   referrals?: ReferralSettings | undefined;
   /** The server that mail is sent through; absent where none is sent. */

@@ -103,6 +103,8 @@ export async function startGateway(
       logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
       metrics,
       tracing: noTracing,
+      // Signing in takes most of the time of many tests; passwords.test.ts pins the real cost.
+      passwordCost: { memoryKib: 64, passes: 1 },
       // Upstreams receive no request other than the test's own.
       smoke: {
         providerIds: () => [],

@@ -1,4 +1,5 @@
 import { openAccount, type Account } from "../open-account.ts";
+import type { HashCost } from "../../identity/people/passwords.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import { SpendStore } from "../../insights/service-usage-store.ts";
@@ -81,7 +82,14 @@ export async function buildAccount(
     clock,
     logger,
     shared,
-  }: { storage: Storage<AppTables>; clock: Clock; logger: Logger; shared: Shared | undefined },
+    passwordCost,
+  }: {
+    storage: Storage<AppTables>;
+    clock: Clock;
+    logger: Logger;
+    shared: Shared | undefined;
+    passwordCost: HashCost | undefined;
+  },
 ): Promise<Account> {
   const { database, commits } = storage;
   const spend = new SpendStore({ database: database.withTables(), commits });
@@ -90,6 +98,7 @@ export async function buildAccount(
     openAccount({
       ...settings,
       clock,
+      passwordCost,
       commits,
       database: database.withTables(),
       spentBy: (query, reading) => spend.spent(query, reading),

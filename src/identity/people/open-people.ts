@@ -7,7 +7,7 @@ import type { PlanId } from "../workspaces/workspace-store.ts";
 import { InvitationMails, Invitations } from "./invitations.ts";
 import { OwnerClaim, UserLinks } from "./one-time-links.ts";
 import { Organizations } from "./organizations.ts";
-import { BreachedPasswords, PasswordHasher } from "./passwords.ts";
+import { BreachedPasswords, type HashCost, PasswordHasher } from "./passwords.ts";
 import { SessionReader, SessionStore } from "./sessions.ts";
 import { PendingSignUps, SignUp, type SignUpPolicy, type SignUpReferrals } from "./sign-up.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
@@ -38,6 +38,8 @@ export interface PeopleOptions {
   /** The id of the workspace that the first start created. */
   firstWorkspaceId: string;
   settings: PeopleSettings;
+  /** The cost of a password's hash; absent uses the one that OWASP recommends. */
+  passwordCost?: HashCost | undefined;
   /** The credits for referrals; absent where none are granted. */
   referrals: SignUpReferrals | undefined;
   /** Absent where no mail is sent. */
@@ -83,7 +85,7 @@ const signingSecret = (encryptionKey: Uint8Array): string =>
 export async function openPeople(options: PeopleOptions): Promise<People> {
   const { database, clock, hasher, directory, settings, mailer, referrals } = options;
   const secret = signingSecret(options.encryptionKey);
-  const passwords = new PasswordHasher();
+  const passwords = new PasswordHasher(options.passwordCost);
   const breached = new BreachedPasswords({
     url: settings.breachedPasswordsUrl,
     onError: (error) => options.log("warn", `a password was not looked up: ${messageOf(error)}`),

@@ -8,16 +8,27 @@ const parallelMax = 2;
 /** The most hashes that may wait. Further requests are asked to try again later. */
 const waitingMax = 64;
 
+/** What one hash of a password costs. */
+export interface HashCost {
+  memoryKib: number;
+  passes: number;
+}
+
 /**
  * The parameters of OWASP's password storage cheat sheet (2026): argon2id with at least 19 MiB and
  * two passes.
  */
-const argon2id = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+const recommendedCost: HashCost = { memoryKib: 19_456, passes: 2 };
 
 /** Computes and checks hashes of passwords, few at a time. */
 export class PasswordHasher {
+  private readonly cost: HashCost;
   private running = 0;
   private readonly waiting: (() => void)[] = [];
+
+  constructor(cost: HashCost = recommendedCost) {
+    this.cost = cost;
+  }
 
   /**
    * Throws `service_unavailable` where too many hashes wait. Called before work that cannot be
@@ -36,7 +47,14 @@ export class PasswordHasher {
 
   /** Returns a hash with its salt and parameters, as PHC text. */
   hash(password: string): Promise<string> {
-    return this.inTurn(() => Bun.password.hash(password, argon2id));
+    const { memoryKib, passes } = this.cost;
+    return this.inTurn(() =>
+      Bun.password.hash(password, {
+        algorithm: "argon2id",
+        memoryCost: memoryKib,
+        timeCost: passes,
+      }),
+    );
   }
 
   verify({ password, hash }: { password: string; hash: string }): Promise<boolean> {
