@@ -4,12 +4,12 @@ import { acme } from "../../support/gateway.ts";
 import { middayClock } from "../../support/midday-clock.ts";
 import { at, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
 const hello = { model: "acme/large", messages: [{ role: "user", content: "hi" }] };
 
-describe.each(engines)("service figures for operators, on %s", (_, freshUrl) => {
+describe.each(allEngines)("service figures for operators, on %s", (_, freshUrl) => {
   let broken = false;
   const server = Bun.serve({
     hostname: "127.0.0.1",

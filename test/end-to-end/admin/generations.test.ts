@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acme } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
 const hello = (model: string) => ({ model, messages: [{ role: "user", content: "hi" }] });
 
-describe.each(engines)("requests across workspaces for operators, on %s", (_, freshUrl) => {
+describe.each(allEngines)("requests across workspaces for operators, on %s", (_, freshUrl) => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,

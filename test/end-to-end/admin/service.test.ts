@@ -3,7 +3,7 @@ import { acme } from "../../support/gateway.ts";
 import { middayClock } from "../../support/midday-clock.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
 /** Starts a provider that answers until `fail` is called. */
@@ -35,7 +35,7 @@ function startUpstream(): { url: string; fail(): void; stop(): void } {
   };
 }
 
-describe.each(engines)("service administration for operators, on %s", (_, freshUrl) => {
+describe.each(allEngines)("service administration for operators, on %s", (_, freshUrl) => {
   const upstream = startUpstream();
   let scene: OperatorScene;
   beforeAll(async () => {

@@ -3,10 +3,10 @@ import { brand } from "../../../src/platform/kernel/brand.ts";
 import { testLlmKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
-describe.each(engines)("users for operators, on %s", (_, freshUrl) => {
+describe.each(allEngines)("users for operators, on %s", (_, freshUrl) => {
   let scene: OperatorScene;
   beforeAll(async () => {
     scene = await startOperatorScene(await freshUrl());

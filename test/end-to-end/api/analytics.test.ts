@@ -9,7 +9,7 @@ import { json } from "../../support/upstream/steps.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const usage = {
   prompt_tokens: 100,
@@ -22,7 +22,7 @@ const pricing = { prompt: "1", completion: "2", cache_read: "0.5" };
 /** 60 uncached, 40 cached and 20 output tokens. */
 const cost = 0.000_12;
 
-describe.each(engines)("analytics on %s", (_, freshUrl) => {
+describe.each(allEngines)("analytics on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;
   let secondKey: string;

@@ -5,7 +5,7 @@ import { isAudited } from "../../../src/access/audit-log.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 test("every route that needs a write scope is audited", () => {
   const writing = endpoints.filter(
@@ -23,7 +23,7 @@ test("every route that needs a write scope is audited", () => {
   ).toEqual([]);
 });
 
-describe.each(engines)("the audit log on %s", (_, freshUrl) => {
+describe.each(allEngines)("the audit log on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, { trustProxy: true });

@@ -6,7 +6,7 @@ import { startOperatorScene, type OperatorScene } from "../admin/operator-scene.
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { isSigned, startMailServer, startWebhook } from "./receivers.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 /** A provider whose every answer costs 0.002 USD. */
 const startUpstream = () =>
@@ -30,7 +30,7 @@ const cost = 0.002;
 /** Sessions end by the machine's clock, so this one stays behind it. */
 const longAgo = (): FakeClock => new FakeClock(Date.UTC(2025, 2, 3, 12));
 
-describe.each(engines)("budgets on %s", (_, freshUrl) => {
+describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
   const [upstream, mail, webhook, clock] = [
     startUpstream(),
     startMailServer(),

@@ -3,14 +3,14 @@ import { dayMs } from "../../../src/platform/kernel/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 /**
  * Contract, "States and transitions", table "Keys": a test for each row, named after it. The rows
  * of the table "LLM API key record" are in `key-creation.test.ts`, "Credential families" in
  * `credentials.test.ts`, "Scopes" in `scope-matrix.test.ts`.
  */
-describe.each(engines)("the documented key states on %s", (_, freshUrl) => {
+describe.each(allEngines)("the documented key states on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {

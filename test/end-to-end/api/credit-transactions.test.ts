@@ -5,12 +5,12 @@ import { acme, testLlmKey } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
 
-describe.each(engines)("the credit statement on %s", (_, freshUrl) => {
+describe.each(allEngines)("the credit statement on %s", (_, freshUrl) => {
   const clock = new FakeClock(Date.UTC(2025, 2, 3, 12));
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;

@@ -8,7 +8,7 @@ import { migratedDatabase } from "../../support/postgres.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
-import { type Ask, engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { type Ask, allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const secretWord = "Xylophonisch";
 const messages = [{ role: "user", content: `Say ${secretWord}` }];
@@ -44,7 +44,7 @@ const statusOf = async (ask: Ask, id: string): Promise<number> => {
   return answer.status;
 };
 
-describe.each(engines)("stored prompts and completions on %s", (engine, freshUrl) => {
+describe.each(allEngines)("stored prompts and completions on %s", (engine, freshUrl) => {
   const database = `contents_${engine.toLowerCase()}`;
   let workspaces: TwoWorkspaces;
   let withKey: Ask;

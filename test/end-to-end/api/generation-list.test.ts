@@ -9,7 +9,7 @@ import { middayClock } from "../../support/midday-clock.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const usage = {
   prompt_tokens: 100,
@@ -22,7 +22,7 @@ const pricing = { prompt: "1", completion: "2" };
 /** One cheap answer costs 0.00014 USD; those of the dear model a hundred times as much. */
 const dear = { prompt: "100", completion: "200" };
 
-describe.each(engines)("the list of generations on %s", (_, freshUrl) => {
+describe.each(allEngines)("the list of generations on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;
   let secondId: string;

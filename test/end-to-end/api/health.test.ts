@@ -14,7 +14,7 @@ import { json } from "../../support/upstream/steps.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -190,7 +190,7 @@ test("an unreachable provider is quarantined, listed in events, restored later a
   expect(textAt(later, "components.api.status")).toBe("no_signal");
 });
 
-describe.each(engines)("GET /health on %s", (engine, freshUrl) => {
+describe.each(allEngines)("GET /health on %s", (engine, freshUrl) => {
   test("answers without the database, and the state of Postgres does not affect the overall status", async () => {
     const url = await freshUrl();
     const { gateway } = await open(url === undefined ? {} : { url });

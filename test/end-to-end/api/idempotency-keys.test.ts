@@ -5,11 +5,16 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, strangersKey, type TwoWorkspaces } from "./two-workspaces.ts";
+import {
+  allEngines,
+  startTwoWorkspaces,
+  strangersKey,
+  type TwoWorkspaces,
+} from "./two-workspaces.ts";
 
 const dayMs = 86_400_000;
 
-describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
+describe.each(allEngines)("idempotency keys on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   let stage: TwoWorkspaces;
   let key = "";

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { startPeopled, type PeopledGateway } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
-describe.each(engines)("lists of keys on %s", (_, freshUrl) => {
+describe.each(allEngines)("lists of keys on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let parent: unknown;
   beforeAll(async () => {

@@ -4,9 +4,9 @@ import { paymentSettings, signed } from "../../support/stripe/paying-gateway.ts"
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { startPeopled, type PeopledGateway } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
-describe.each(engines)("paged lists on %s", (_, freshUrl) => {
+describe.each(allEngines)("paged lists on %s", (_, freshUrl) => {
   let stripe: FakeStripe;
   let people: PeopledGateway;
   let organizationId: string;

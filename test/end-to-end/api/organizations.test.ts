@@ -3,7 +3,7 @@ import { scopes } from "../../../src/identity/keys/scopes.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { codeOf } from "../../support/authenticator-app.ts";
 import { type Browser, publicOrigin, startPeopled, type PeopledGateway } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const listed = async (browser: Browser, path: string): Promise<unknown[]> =>
   listAt(await browser.json("GET", path), "data");
@@ -24,7 +24,7 @@ const enter = (browser: Browser, { workspaceId }: Organization): Promise<unknown
 const userIdOf = async (browser: Browser): Promise<string> =>
   textAt(await browser.json("GET", "/session"), "user.id");
 
-describe.each(engines)("organizations on %s", (_, freshUrl) => {
+describe.each(allEngines)("organizations on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   beforeAll(async () => {
     peopled = await startPeopled(await freshUrl());
@@ -252,7 +252,7 @@ describe.each(engines)("organizations on %s", (_, freshUrl) => {
   });
 });
 
-describe.each(engines)("invitations on %s", (_, freshUrl) => {
+describe.each(allEngines)("invitations on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   let organization: Organization;
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Authenticator } from "../../support/authenticator.ts";
 import { listAt, textAt } from "./at.ts";
 import { publicOrigin, startPeopled, type Browser, type PeopledGateway } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const base = "/api/auth/passkey";
 const rpId = "127.0.0.1";
@@ -36,7 +36,7 @@ async function signIn(
   return browser.ask("POST", `${base}/verify-authentication`, { response });
 }
 
-describe.each(engines)("passkeys on %s", (_, freshUrl) => {
+describe.each(allEngines)("passkeys on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   const laptop = new Authenticator();
   beforeAll(async () => {

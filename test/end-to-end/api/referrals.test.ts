@@ -6,7 +6,7 @@ import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { Browser, startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { linkIn, startMailServer } from "./receivers.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const usd = 1_000_000_000n;
 const atSignUp = {
@@ -70,7 +70,7 @@ async function comes(
   return { browser, response };
 }
 
-describe.each(engines)("referral credits on %s", (_, freshUrl) => {
+describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
   test("are granted once to both sides as monthly credits, and reported only as numbers", async () => {
     const { owner, gateway, restart } = await start(await freshUrl(), { referrals: atSignUp });
     const code = await codeOf(owner);

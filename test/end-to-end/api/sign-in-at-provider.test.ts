@@ -6,7 +6,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
 import { textAt } from "./at.ts";
 import { Browser, ownersPassword, startPeopled, type PeopledGateway } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const clientId = "switchyard-test";
 const clientSecret = "client-secret-of-the-test";
@@ -42,7 +42,7 @@ async function signInAt(browser: Browser): Promise<{ end: string; signedIn: bool
   return comeBack(browser, textAt(await begun.json(), "url"));
 }
 
-describe.each(engines)("OpenID Connect sign-in on %s", (_, freshUrl) => {
+describe.each(allEngines)("OpenID Connect sign-in on %s", (_, freshUrl) => {
   let provider: OidcTestProvider;
   const gateways: PeopledGateway[] = [];
   const entry = (signUp: boolean): OidcProvider => ({

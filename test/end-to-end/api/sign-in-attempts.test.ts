@@ -11,7 +11,7 @@ import {
   type PeopledGateway,
 } from "./people-browser.ts";
 import { startGateway } from "../../support/gateway.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const email = "owner@example.com";
 const trusting = { trustProxy: true } as const;
@@ -21,7 +21,7 @@ const from = (browser: Browser, address: string): Browser => {
   return browser;
 };
 
-describe.each(engines)("sign-in attempts on %s", (_, freshUrl) => {
+describe.each(allEngines)("sign-in attempts on %s", (_, freshUrl) => {
   const clock = new FakeClock(Date.now());
   let peopled: PeopledGateway;
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { at, listAt, numberAt, textAt } from "./at.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const models = [
   { id: "acme/large", pricing: { prompt: "0.50", completion: "1.50" } },
@@ -18,7 +18,7 @@ const models = [
 /** Less than what a request of the test costs, so that it is paid from both buckets. */
 const monthlyNano = 2_000n;
 
-describe.each(engines)("spend and charges on %s", (_, freshUrl) => {
+describe.each(allEngines)("spend and charges on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {

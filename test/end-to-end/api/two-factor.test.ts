@@ -7,11 +7,11 @@ import {
   startPeopled,
   type PeopledGateway,
 } from "./people-browser.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 const email = "owner@example.com";
 
-describe.each(engines)("a second factor on %s", (_, freshUrl) => {
+describe.each(allEngines)("a second factor on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   let uri: string;
   let backupCodes: string[];

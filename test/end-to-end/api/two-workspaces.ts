@@ -5,11 +5,20 @@ import { migratedDatabase } from "../../support/postgres.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 import { seedStorage } from "./seed-storage.ts";
 
-/** Storage engines, each with a way to an empty database of its own. */
-export const engines: readonly [name: string, freshUrl: () => Promise<string | undefined>][] = [
+type Engine = readonly [name: string, freshUrl: () => Promise<string | undefined>];
+
+/** Storage engines, each with a way to an empty database of its own. For what differs by engine. */
+export const allEngines: readonly Engine[] = [
   ["SQLite", async () => undefined],
   ["Postgres", migratedDatabase],
 ];
+
+/**
+ * The engines of tests of what is above the storage: SQLite, and every engine with
+ * `npm test -- --engines=all`, which runs nightly.
+ */
+export const engines: readonly Engine[] =
+  process.env["TEST_ENGINES"] === "all" ? allEngines : allEngines.slice(0, 1);
 
 /** Secret of the management key of the second workspace, with all scopes. */
 export const strangersKey = "ak_live_of_the_other_workspace_0123456789abcdef";

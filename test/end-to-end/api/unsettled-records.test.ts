@@ -6,7 +6,7 @@ import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json, type Script } from "../../support/upstream/steps.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const pricing = { prompt: "1", completion: "2" };
 const failing = (status: number): Script => json(chatError("no"), { status });
@@ -14,7 +14,7 @@ const failing = (status: number): Script => json(chatError("no"), { status });
 /**
  * Requests that come to nothing, or that no provider is asked for, and the record that they leave.
  */
-describe.each(engines)("records of requests that were not charged, on %s", (_, freshUrl) => {
+describe.each(allEngines)("records of requests that were not charged, on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;
   beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startOperatorScene, type OperatorScene } from "../admin/operator-scene.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { engines } from "./two-workspaces.ts";
+import { allEngines } from "./two-workspaces.ts";
 
 /** Postgres takes no zero byte in a text, and answers one as a mistake of the gateway. */
-describe.each(engines)("a zero byte on %s", (_, freshUrl) => {
+describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
   let scene: OperatorScene;
   beforeAll(async () => {
     scene = await startOperatorScene(await freshUrl(), {

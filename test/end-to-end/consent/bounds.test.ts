@@ -4,7 +4,7 @@ import type { ConsentTables } from "../../../src/consent/consent-tables.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, callback, connectDevice } from "./flows.ts";
 
 const count = 10_000;
@@ -76,122 +76,127 @@ async function flood({ app: { storage } }: TestGateway): Promise<void> {
   }
 }
 
-describe.each(engines)(`${count} pending device codes and registrations, on %s`, (_, freshUrl) => {
-  let flooded: PeopledGateway;
-  let quiet: PeopledGateway;
-  beforeAll(async () => {
-    const settings = { sandbox: true, trustProxy: true } as const;
-    flooded = await startPeopled(await freshUrl(), settings);
-    quiet = await startPeopled(await freshUrl(), settings);
-    await flood(flooded.gateway());
-  }, 120_000);
-  afterAll(async () => {
-    await flooded.stop();
-    await quiet.stop();
-  });
+describe.each(allEngines)(
+  `${count} pending device codes and registrations, on %s`,
+  (_, freshUrl) => {
+    let flooded: PeopledGateway;
+    let quiet: PeopledGateway;
+    beforeAll(async () => {
+      const settings = { sandbox: true, trustProxy: true } as const;
+      flooded = await startPeopled(await freshUrl(), settings);
+      quiet = await startPeopled(await freshUrl(), settings);
+      await flood(flooded.gateway());
+    }, 120_000);
+    afterAll(async () => {
+      await flooded.stop();
+      await quiet.stop();
+    });
 
-  let address = 0;
-  /** What other people do meanwhile, each with an address of its own. */
-  const works: Record<string, (people: PeopledGateway) => Promise<void>> = {
-    async "a device flow"(people) {
-      const headers = { "x-forwarded-for": `203.0.113.${(address += 1) % 250}` };
-      await connectDevice(new AppSide(people.gateway().baseUrl, headers), people.owner);
-    },
-    async "an OAuth client flow"(people) {
-      const app = new AppSide(people.gateway().baseUrl, {
-        "x-forwarded-for": `203.0.113.${(address += 1) % 250}`,
-      });
-      const clientId = await app.clientId();
-      await app.exchange({
-        code: await authorizationCode(people.owner, clientId),
-        client_id: clientId,
-      });
-    },
-    async "an inference request"(people) {
-      const body = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] };
-      const answer = await new AppSide(people.gateway().baseUrl).as(
-        testLlmKey,
-        "POST",
-        "/chat/completions",
-        body,
-      );
-      if (!answer.ok)
-        throw new Error(`inference answered ${answer.status}: ${await answer.text()}`);
-      await answer.text();
-    },
-  };
+    let address = 0;
+    /** What other people do meanwhile, each with an address of its own. */
+    const works: Record<string, (people: PeopledGateway) => Promise<void>> = {
+      async "a device flow"(people) {
+        const headers = { "x-forwarded-for": `203.0.113.${(address += 1) % 250}` };
+        await connectDevice(new AppSide(people.gateway().baseUrl, headers), people.owner);
+      },
+      async "an OAuth client flow"(people) {
+        const app = new AppSide(people.gateway().baseUrl, {
+          "x-forwarded-for": `203.0.113.${(address += 1) % 250}`,
+        });
+        const clientId = await app.clientId();
+        await app.exchange({
+          code: await authorizationCode(people.owner, clientId),
+          client_id: clientId,
+        });
+      },
+      async "an inference request"(people) {
+        const body = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] };
+        const answer = await new AppSide(people.gateway().baseUrl).as(
+          testLlmKey,
+          "POST",
+          "/chat/completions",
+          body,
+        );
+        if (!answer.ok)
+          throw new Error(`inference answered ${answer.status}: ${await answer.text()}`);
+        await answer.text();
+      },
+    };
 
-  // The fastest of many, in turns with a gateway that has none: what else the machine does makes
-  // none of them faster.
-  test.each(Object.entries(works))(
-    "%s takes at most three times as long as without them",
-    async (_name, work) => {
-      const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
-      for (let round = 0; round < 25; round += 1) {
-        for (const [name, people] of [
-          ["flooded", flooded],
-          ["quiet", quiet],
-        ] as const) {
-          const startedMs = performance.now();
-          await work(people);
-          takenMs[name].push(performance.now() - startedMs);
+    // The fastest of many, in turns with a gateway that has none: what else the machine does makes
+    // none of them faster.
+    test.each(Object.entries(works))(
+      "%s takes at most three times as long as without them",
+      async (_name, work) => {
+        const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
+        for (let round = 0; round < 25; round += 1) {
+          for (const [name, people] of [
+            ["flooded", flooded],
+            ["quiet", quiet],
+          ] as const) {
+            const startedMs = performance.now();
+            await work(people);
+            takenMs[name].push(performance.now() - startedMs);
+          }
         }
+        expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
+      },
+      60_000,
+    );
+
+    test("expired codes and unused clients are deleted", async () => {
+      const { app } = flooded.gateway();
+      const clock = new FakeClock();
+      clock.advance(40 * 86_400_000);
+      const clients = new OauthClients({ database: app.storage.database.withTables(), clock });
+      await clients.removeUnused();
+      const left = await app.storage.database
+        .withTables<Tables>()
+        .selectFrom("oauth_clients")
+        .select("id")
+        .where("name", "=", "flood")
+        .execute();
+      expect(left).toEqual([]);
+    });
+
+    test("an address can register at most 200 clients a day, and other addresses are not affected", async () => {
+      const own = new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.1" });
+      const register = (app: AppSide): Promise<Response> =>
+        app.json("/mcp/oauth/register", { redirect_uris: [callback] });
+      for (let made = 0; made < registeredPerDayMax; made += 1)
+        expect((await register(own)).status).toBe(201);
+      expect([
+        (await register(own)).status,
+        (await register(own)).headers.has("retry-after"),
+      ]).toEqual([429, true]);
+      expect(
+        (await register(new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.2" })))
+          .status,
+      ).toBe(201);
+    });
+
+    test("the oldest unused clients are removed when there are too many", async () => {
+      const clock = new FakeClock();
+      const database = quiet.gateway().app.storage.database.withTables<Tables>();
+      await database.deleteFrom("oauth_clients").execute();
+      const clients = new OauthClients({ database, clock, unusedMax: 3 });
+      const made: string[] = [];
+      for (let index = 0; index < 6; index += 1) {
+        clock.advance(1);
+        const wanted = {
+          name: "n",
+          redirectUris: [callback],
+          clientUri: null,
+          logoUri: null,
+          applicationType: "web",
+        } as const;
+        made.push((await clients.register(wanted, `address ${index}`))?.id ?? "");
+        if (index === 0) await clients.noteUse(made[0] ?? "");
       }
-      expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
-    },
-    60_000,
-  );
-
-  test("expired codes and unused clients are deleted", async () => {
-    const { app } = flooded.gateway();
-    const clock = new FakeClock();
-    clock.advance(40 * 86_400_000);
-    const clients = new OauthClients({ database: app.storage.database.withTables(), clock });
-    await clients.removeUnused();
-    const left = await app.storage.database
-      .withTables<Tables>()
-      .selectFrom("oauth_clients")
-      .select("id")
-      .where("name", "=", "flood")
-      .execute();
-    expect(left).toEqual([]);
-  });
-
-  test("an address can register at most 200 clients a day, and other addresses are not affected", async () => {
-    const own = new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.1" });
-    const register = (app: AppSide): Promise<Response> =>
-      app.json("/mcp/oauth/register", { redirect_uris: [callback] });
-    for (let made = 0; made < registeredPerDayMax; made += 1)
-      expect((await register(own)).status).toBe(201);
-    expect([
-      (await register(own)).status,
-      (await register(own)).headers.has("retry-after"),
-    ]).toEqual([429, true]);
-    expect(
-      (await register(new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.2" })))
-        .status,
-    ).toBe(201);
-  });
-
-  test("the oldest unused clients are removed when there are too many", async () => {
-    const clock = new FakeClock();
-    const database = quiet.gateway().app.storage.database.withTables<Tables>();
-    await database.deleteFrom("oauth_clients").execute();
-    const clients = new OauthClients({ database, clock, unusedMax: 3 });
-    const made: string[] = [];
-    for (let index = 0; index < 6; index += 1) {
-      clock.advance(1);
-      const wanted = {
-        name: "n",
-        redirectUris: [callback],
-        clientUri: null,
-        logoUri: null,
-        applicationType: "web",
-      } as const;
-      made.push((await clients.register(wanted, `address ${index}`))?.id ?? "");
-      if (index === 0) await clients.noteUse(made[0] ?? "");
-    }
-    const found = await Promise.all(made.map(async (id) => (await clients.find(id)) !== undefined));
-    expect(found).toEqual([true, false, false, true, true, true]);
-  });
-});
+      const found = await Promise.all(
+        made.map(async (id) => (await clients.find(id)) !== undefined),
+      );
+      expect(found).toEqual([true, false, false, true, true, true]);
+    });
+  },
+);

@@ -4,10 +4,10 @@ import type { ConsentTables } from "../../../src/consent/consent-tables.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, connectDevice, keyCode, verifier } from "./flows.ts";
 
-describe.each(engines)("the end of connected apps, on %s", (_, freshUrl) => {
+describe.each(allEngines)("the end of connected apps, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let app: AppSide;
   const clock = new FakeClock();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { at, textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 import { formWith } from "./page-form.ts";
 
 const verifier = "verifier-of-a-client-of-oauth-that-proves-who-asked-01";
@@ -12,7 +12,7 @@ const authorizePath = "/api/v1/mcp/oauth/authorize";
 
 type Changes = Record<string, string | readonly string[] | null>;
 
-describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
+describe.each(allEngines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startPeopled(await freshUrl());

@@ -5,7 +5,7 @@ import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import { startPeopled, type PeopledGateway } from "../api/people-browser.ts";
 import {
-  engines,
+  allEngines,
   startTwoWorkspaces,
   type Ask,
   type TwoWorkspaces,
@@ -16,7 +16,7 @@ import { idsOf, json } from "./hub-scene.ts";
 
 const said = (content: string, role = "user"): Record<string, unknown> => ({ role, content });
 
-describe.each(engines)("conversations on %s", (_, freshUrl) => {
+describe.each(allEngines)("conversations on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   const clock = new FakeClock();
   beforeAll(async () => {

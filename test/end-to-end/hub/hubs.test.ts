@@ -3,7 +3,7 @@ import { strFromU8, unzipSync } from "fflate";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import {
-  engines,
+  allEngines,
   startTwoWorkspaces,
   type Ask,
   type TwoWorkspaces,
@@ -16,7 +16,7 @@ const unzipped = async (answer: Response): Promise<Record<string, string>> => {
   return Object.fromEntries(Object.entries(files).map(([path, bytes]) => [path, strFromU8(bytes)]));
 };
 
-describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
+describe.each(allEngines)("hubs and skills on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "../api/two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "../api/two-workspaces.ts";
 import { approve, expectHidden, idsOf, json, promptFields, publish } from "./hub-scene.ts";
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-describe.each(engines)("prompts on %s", (_, freshUrl) => {
+describe.each(allEngines)("prompts on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);

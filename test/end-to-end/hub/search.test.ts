@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { textAt } from "../api/at.ts";
-import { engines, startTwoWorkspaces, type TwoWorkspaces } from "../api/two-workspaces.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "../api/two-workspaces.ts";
 import { approve, idsOf, json, publish } from "./hub-scene.ts";
 
 /** What is looked for, and which of the bodies have it; the same on every engine. */
@@ -52,7 +52,7 @@ const searches: readonly [search: string, found: readonly Name[]][] = [
   ["it to", ["emoji", "code"]],
 ];
 
-describe.each(engines)("search on %s", (_, freshUrl) => {
+describe.each(allEngines)("search on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   const names = new Map<unknown, Name>();
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
 import { listAt, textAt } from "../api/at.ts";
 import {
-  engines,
+  allEngines,
   startTwoWorkspaces,
   strangersKey,
   type TwoWorkspaces,
@@ -14,7 +14,7 @@ import { toolContract } from "./tool-contract.ts";
 /** Records of the first workspace, none of them public. */
 const real = { keyId: "", keyHash: "", prompt: "", hub: "private-tools", skill: "plane" };
 let workspaces: TwoWorkspaces;
-describe.each(engines)("another workspace's records over MCP on %s", (_engine, freshUrl) => {
+describe.each(allEngines)("another workspace's records over MCP on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
     const { own, stranger } = workspaces;

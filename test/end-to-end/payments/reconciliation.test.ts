@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { startPayingGateway, type PayingGateway } from "../../support/stripe/paying-gateway.ts";
 import { at, listAt } from "../api/at.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 
 let paying: PayingGateway;
 afterEach(() => paying.stop());
@@ -11,7 +11,7 @@ const reconcile = (): Promise<void> => paying.payments().reconciliation.run();
 const statusOf = async (orderId: string): Promise<unknown> =>
   (await paying.json("GET", `/credits/top-ups/${orderId}`))["status"];
 
-describe.each(engines)("reconciliation on %s", (_, freshUrl) => {
+describe.each(allEngines)("reconciliation on %s", (_, freshUrl) => {
   test("finds payments, refunds and expired orders with lost webhooks, once", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { startPayingGateway, type PayingGateway } from "../../support/stripe/paying-gateway.ts";
 import { at, listAt } from "../api/at.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 
 let paying: PayingGateway;
 afterEach(() => paying.stop());
@@ -28,7 +28,7 @@ const spend = async (usd: number): Promise<void> => {
 const documents = async (): Promise<unknown[]> =>
   listAt(await paying.json("GET", "/credits/invoices"), "data");
 
-describe.each(engines)("refunds and disputes on %s", (_, freshUrl) => {
+describe.each(allEngines)("refunds and disputes on %s", (_, freshUrl) => {
   test("refunds deduct credits in proportion, once, each with a credit note, up to the full amount", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;

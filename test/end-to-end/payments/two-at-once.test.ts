@@ -8,7 +8,7 @@ import {
 } from "../../support/stripe/paying-gateway.ts";
 import type { StripeEvent } from "../../support/stripe/stripe-world.ts";
 import { at, listAt } from "../api/at.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 
 let paying: PayingGateway;
 afterEach(() => paying.stop());
@@ -55,7 +55,7 @@ const receive = (
     object: data.object,
   });
 
-describe.each(engines)("two processes on %s", (_, freshUrl) => {
+describe.each(allEngines)("two processes on %s", (_, freshUrl) => {
   test("credit each payment once in parallel and number invoices without gaps", async () => {
     paying = await startPayingGateway(await freshUrl());
     const both = [paying.payments(), await secondPayments()];

@@ -8,7 +8,7 @@ import {
 } from "../../support/stripe/paying-gateway.ts";
 import type { StripeEvent, StripeObject } from "../../support/stripe/stripe-world.ts";
 import { at } from "../api/at.ts";
-import { engines } from "../api/two-workspaces.ts";
+import { allEngines } from "../api/two-workspaces.ts";
 
 let paying: PayingGateway;
 afterEach(() => paying.stop());
@@ -147,7 +147,7 @@ describe("an event that does not match its order is logged for the operator and 
   });
 });
 
-describe.each(engines)("parallel webhooks on %s", (_, freshUrl) => {
+describe.each(allEngines)("parallel webhooks on %s", (_, freshUrl) => {
   test("forty parallel deliveries of one payment credit it once, with one invoice", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { completed, succeeded } = await paid();
