@@ -428,4 +428,13 @@ export const chatResponse: fc.Arbitrary<CanonicalResponse> = fc
       },
       ["id", "model", "createdAtSeconds", "choices"],
     ),
-  );
+  )
+  // A tier that an answer names is also the level that it is charged at.
+  .map(({ usage: metered, ...response }) => {
+    if (metered === undefined) return response;
+    const { serviceTier: tier } = response;
+    return {
+      ...response,
+      usage: tier === undefined ? metered : { ...metered, levels: { service_tier: tier } },
+    };
+  });

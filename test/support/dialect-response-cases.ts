@@ -170,6 +170,20 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
       },
     },
     reads: {
+      "openai-responses": {
+        usage: {
+          usage: {
+            inputTokens: 10,
+            cacheReadTokens: 100,
+            cacheWriteTokens: 20,
+            outputTokens: 3,
+            reasoningTokens: 4,
+          },
+          estimated: false,
+          clamped: false,
+          levels: { service_tier: "default" },
+        },
+      },
       "amazon-converse": {
         usage: {
           usage: { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 7 },

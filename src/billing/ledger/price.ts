@@ -1,14 +1,17 @@
 import {
+  countedParts,
   inputParts,
   outputParts,
   totalInputTokens,
   type Usage,
   type UsagePart,
 } from "../../platform/kernel/usage.ts";
+import type { LevelField } from "../../platform/kernel/charged-extras.ts";
 import { nanoFromPico, type NanoUsd, type PicoUsd } from "../../platform/kernel/money.ts";
 
 /**
- * Prices in pico-USD per token. A part without a price of its own takes that of `fallbackParts`.
+ * Prices in pico-USD per token, search or call. A part without a price of its own takes that of
+ * `fallbackParts`.
  */
 export interface PriceVector extends Partial<Record<UsagePart, PicoUsd>> {
   inputTokens: PicoUsd;
@@ -23,8 +26,30 @@ export interface PriceRow {
   version: string;
   base: PriceVector;
   /** The prices of the whole request once its total input exceeds a size, largest size first. */
-  tiers?: readonly { aboveInputTokens: number; price: PriceVector }[];
+  tiers?: readonly PriceTier[];
+  /**
+   * Other prices for the same tokens, by the request field that asks for them and its value
+   * (`price-levels.ts`).
+   */
+  levels?: PriceLevels;
+  /** Pico-USD per call of the provider's own tools, by their names; searches are in the vector. */
+  tools?: Readonly<Record<string, PicoUsd>>;
+  /** Whether searches cost the same however many of them one request makes. */
+  searchesOnce?: true;
 }
+
+/** The prices of a whole request whose total input exceeds a size. */
+export interface PriceTier {
+  aboveInputTokens: number;
+  price: PriceVector;
+}
+
+/** The price of a level: a vector of its own, or the ordinary one times a factor. */
+export type PriceLevel = { base: PriceVector; tiers?: readonly PriceTier[] } | { factor: Factor };
+/** A factor of token prices, in ten-thousandths. */
+export type Factor = bigint;
+/** Price levels by field and value. */
+export type PriceLevels = Partial<Record<LevelField, Readonly<Record<string, PriceLevel>>>>;
 
 /** The part whose price applies where a part has none of its own. */
 const fallbackParts = {
@@ -38,15 +63,16 @@ const fallbackParts = {
   outputImageTokens: "outputTokens",
 } as const satisfies Partial<Record<UsagePart, UsagePart>>;
 
-const allParts = [...inputParts, ...outputParts];
+const fallbackOf: Partial<Record<UsagePart, UsagePart>> = fallbackParts;
 
-/** Returns the pico-USD per token of one part, from its own price or that of its fallback. */
+const allParts = [...inputParts, ...outputParts, ...countedParts];
+
+/** Returns the pico-USD per unit of one part, from its own price or that of its fallback. */
 export function unitPrice(price: PriceVector, part: UsagePart): PicoUsd {
   const own = price[part];
   if (own !== undefined) return own;
-  return part === "inputTokens" || part === "outputTokens"
-    ? 0n
-    : unitPrice(price, fallbackParts[part]);
+  const fallback = fallbackOf[part];
+  return fallback === undefined ? 0n : unitPrice(price, fallback);
 }
 
 /** Returns the prices of the tier that the request's total input falls into. */

@@ -221,6 +221,8 @@ export interface MeteredUsage {
   providerCostUsd?: number;
   /** Facts that the provider reports beside tokens, such as the requests of its own tools. */
   extensions?: Extensions;
+  /** The levels that the provider says it served the request at, as it names them. */
+  levels?: { service_tier?: string; speed?: string; inference_geo?: string };
 }
 
 const charactersPerToken = 4;

@@ -25,6 +25,10 @@ const factPricesSchema = z.lazy(() =>
   }),
 );
 
+/** A factor of the ordinary token prices as decimal text, or prices of their own. */
+const factLevelSchema = z.lazy(() => z.union([usdPerMillion, factPricesSchema]));
+const factLevels = z.lazy(() => z.record(z.string(), factLevelSchema).optional());
+
 const factRowSchema = z.lazy(() =>
   z.strictObject({
     id: z.string().regex(/^[^/\s]+\/\S+$/),
@@ -41,6 +45,14 @@ const factRowSchema = z.lazy(() =>
     tiers: z
       .array(z.strictObject({ above: z.int().positive(), prices: factPricesSchema }))
       .optional(),
+    /** Prices at other levels, by the value of the request field that asks for them. */
+    service_tier: factLevels,
+    speed: factLevels,
+    inference_geo: factLevels,
+    /** USD per call of the provider's tools; `web_search` per search. */
+    tools: z.record(z.string(), usdPerMillion).optional(),
+    /** Whether a request's searches are charged together, once. */
+    searches_once: z.literal(true).optional(),
     capabilities: z.array(z.string()),
     parameters: z.array(z.string()).optional(),
     /** Effort levels in ascending order. */

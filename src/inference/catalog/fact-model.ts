@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { PriceRow, PriceVector } from "../../billing/ledger/price.ts";
+import { levelFields, searchTool } from "../../platform/kernel/charged-extras.ts";
+import type { PriceLevel, PriceLevels, PriceRow, PriceVector } from "../../billing/ledger/price.ts";
 import {
   parseDecimal,
   picoPerTokenFromUsdPerMillion,
@@ -134,7 +135,7 @@ function union(
 export function configurationVersion(pricing: ConfiguredPricing | undefined): string {
   if (pricing === undefined) return "configuration";
   const parts = Object.entries(pricing)
-    .map(([part, price]) => `${part}=${price}`)
+    .map(([part, price]) => `${part}=${typeof price === "object" ? JSON.stringify(price) : price}`)
     .sort();
   return `configuration-${createHash("sha256").update(parts.join()).digest("hex").slice(0, 8)}`;
 }
@@ -161,17 +162,66 @@ export function factPriceReader(snapshot: string): FactPriceReader {
     if (!read.has(text)) read.set(text, pico(text));
     return read.get(text);
   };
-  return ({ id, provider, prices, tiers }) =>
-    prices === undefined
-      ? undefined
-      : present({
-          version: priceVersion(provider, id, snapshot),
-          base: factVector(prices, picoOf),
-          tiers: tiers?.map((tier) => ({
-            aboveInputTokens: tier.above,
-            price: factVector(tier.prices, picoOf),
-          })),
-        });
+  return (row) => {
+    const { id, provider, prices, tiers } = row;
+    if (prices === undefined) return undefined;
+    const searches = callPrice(row.tools?.[searchTool]);
+    return present({
+      version: priceVersion(provider, id, snapshot),
+      base: present({ ...factVector(prices, picoOf), searches }),
+      tiers: tiers?.map((tier) => ({
+        aboveInputTokens: tier.above,
+        price: present({ ...factVector(tier.prices, picoOf), searches }),
+      })),
+      levels: levelsOf(row, (level) => factVector(level, picoOf)),
+      tools: callPrices(row.tools),
+      searchesOnce: row.searches_once,
+    });
+  };
+}
+
+/** Prices of levels as they are written, by field and value. */
+type WrittenLevels<Prices> = Partial<
+  Record<(typeof levelFields)[number], Record<string, string | number | Prices> | undefined>
+>;
+
+/** Reads price levels: factors of the ordinary price, and prices of their own. */
+function levelsOf<Prices>(
+  written: WrittenLevels<Prices>,
+  vectorOf: (prices: Prices) => PriceVector,
+): PriceLevels | undefined {
+  if (levelFields.every((field) => written[field] === undefined)) return undefined;
+  const levels: PriceLevels = {};
+  for (const field of levelFields) {
+    const values = written[field];
+    if (values === undefined) continue;
+    levels[field] = Object.fromEntries(
+      Object.entries(values).map(([value, level]): [string, PriceLevel] => [
+        value,
+        typeof level === "string" || typeof level === "number"
+          ? { factor: parseDecimal(level, factorDigits) ?? 0n }
+          : { base: vectorOf(level) },
+      ]),
+    );
+  }
+  return levels;
+}
+
+/** The decimal places of factors, which are counted in ten-thousandths. */
+const factorDigits = 4;
+
+/** Converts USD per call to pico-USD. */
+const callPrice = (usd: string | number | undefined): PicoUsd | undefined =>
+  usd === undefined ? undefined : parseDecimal(usd, 12);
+
+/** Returns the prices of tools by their names; searches are in the vector. */
+function callPrices(
+  tools: Readonly<Record<string, string | number>> | undefined,
+): PriceRow["tools"] | undefined {
+  if (tools === undefined) return undefined;
+  const { [searchTool]: _, ...others } = tools;
+  const entries = Object.entries(others).map(([name, usd]) => [name, callPrice(usd) ?? 0n]);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 type PicoReader = (usdPerMillion: string | undefined) => PicoUsd | undefined;
@@ -190,9 +240,22 @@ const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
   });
 
 /** Returns the price that an operator wrote into the configuration. */
-export const configuredPriceRow = (version: string, pricing: ConfiguredPricing): PriceRow => ({
-  version,
-  base: present({
+export const configuredPriceRow = (version: string, pricing: ConfiguredPricing): PriceRow =>
+  present({
+    version,
+    base: present({
+      ...configuredVector(pricing),
+      request: callPrice(pricing.request),
+      searches: callPrice(pricing.search),
+    }),
+    levels: levelsOf(pricing, configuredVector),
+    tools: callPrices(pricing.tools),
+  });
+
+const configuredVector = (
+  pricing: Pick<ConfiguredPricing, "prompt" | "completion"> & Partial<ConfiguredPricing>,
+): PriceVector =>
+  present({
     inputTokens: pico(pricing.prompt) ?? 0n,
     outputTokens: pico(pricing.completion) ?? 0n,
     cacheReadTokens: pico(pricing.cache_read),
@@ -201,9 +264,7 @@ export const configuredPriceRow = (version: string, pricing: ConfiguredPricing):
     reasoningTokens: pico(pricing.reasoning),
     inputImageTokens: pico(pricing.image),
     inputAudioTokens: pico(pricing.audio),
-    request: pricing.request === undefined ? undefined : parseDecimal(pricing.request, 12),
-  }),
-});
+  });
 
 /** Returns the price of something free. */
 export const freePriceRow = (version: string): PriceRow => ({

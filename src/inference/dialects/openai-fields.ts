@@ -228,10 +228,44 @@ export function readOpenaiUsage(value: unknown): MeteredUsage | undefined {
   const usage: Usage = {};
   if (input !== undefined) readInput({ fields, counts, usage, total: input });
   if (completion !== undefined) readOutput({ fields, counts, usage, total: completion });
+  const searched = searchCount(fields, counts);
+  if (searched !== undefined && searched > 0) usage.searches = searched;
   const metered: MeteredUsage = { usage, estimated: false, clamped: counts.clamped };
   const cost = providerCost(fields);
   if (cost !== undefined) metered.providerCostUsd = cost;
   return metered;
+}
+
+/**
+ * Returns the searches that chat servers count: OpenRouter's requests, and the sources of xAI's live
+ * search, which it charges one by one. Sources: openrouter.ai/docs/guides/features/server-tools,
+ * docs.x.ai/docs/guides/live-search (2026-07).
+ */
+const searchCount = (fields: Fields, counts: CountReader): number | undefined =>
+  counts.read(fieldsOf(fields.server_tool_use).web_search_requests) ??
+  counts.read(fields.num_sources_used);
+
+/**
+ * Returns whether a total shows that cached tokens are counted beside those of the prompt, as
+ * Anthropic counts them, although the fields have OpenAI's names.
+ */
+function isCountedBeside(
+  fields: Fields,
+  { total, apart }: { total: number; apart: number },
+): boolean {
+  const { total_tokens: sum, completion_tokens: completion, output_tokens: output } = fields;
+  return (
+    apart > 0 && typeof sum === "number" && sum === total + apart + Number(completion ?? output)
+  );
+}
+
+/** Adds the service tier that an answer names to its usage. */
+export function withTier(
+  metered: MeteredUsage | undefined,
+  tier: unknown,
+): MeteredUsage | undefined {
+  if (metered === undefined || typeof tier !== "string" || tier === "") return metered;
+  return { ...metered, levels: { service_tier: tier } };
 }
 
 interface Side {
@@ -253,7 +287,8 @@ function readInput({ fields, counts, usage, total }: Side): void {
   const written = counts.read(details.cache_write_tokens ?? fields.cache_creation_input_tokens);
   const oneHour = counts.read(fieldsOf(fields.cache_creation).ephemeral_1h_input_tokens);
   const isAnthropic =
-    fields.prompt_tokens === undefined && fields.input_tokens_details === undefined;
+    (fields.prompt_tokens === undefined && fields.input_tokens_details === undefined) ||
+    isCountedBeside(fields, { total, apart: (cached ?? 0) + (written ?? 0) });
   let left = isAnthropic ? total + (cached ?? 0) + (written ?? 0) : total;
   if (cached !== undefined) left -= usage.cacheReadTokens = counts.within(cached, left);
   if (written !== undefined) {

@@ -5,6 +5,7 @@ import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
 import type { Provenance } from "../canonical/reasoning.ts";
 import {
   type OriginalRequest,
@@ -21,7 +22,13 @@ import {
   wishesOf,
   type RequirementReader,
 } from "../dialects/requirements.ts";
-import { adapt } from "./adapt.ts";
+import {
+  askedExtras,
+  sentExtras,
+  type AskedExtras,
+  type SentExtras,
+} from "../dialects/charged-extras.ts";
+import { adapt, chatDialectOf } from "./adapt.ts";
 
 /** The requirements of a request that matter to routing and holds. */
 export interface RequestRequirements {
@@ -79,6 +86,11 @@ export interface RequestRequirements {
   heldTokens?: number;
   /** Estimates the input tokens, for holds and for usage that no provider reported. */
   estimateInputTokens(): number;
+  /**
+   * Returns what a route would be sent that its provider charges beside tokens at the ordinary
+   * price; undefined for nothing. Absent on surfaces without such fields.
+   */
+  extrasAt?(route: UpstreamRoute): SentExtras | undefined;
 }
 
 /** The origin of a request. */
@@ -323,11 +335,18 @@ class ChatRequirements implements RequestRequirements {
   heldTokens = 0;
   private readonly reader: RequirementReader;
   private readonly request: AskingRequest;
+  readonly extrasAt?: (route: UpstreamRoute) => SentExtras | undefined;
 
-  constructor(reader: RequirementReader, request: AskingRequest) {
+  constructor(
+    { requirements: reader, id }: Pick<ClientDialect, "requirements" | "id">,
+    request: AskingRequest,
+  ) {
     const { body } = request;
     this.reader = reader;
     this.request = request;
+    // Read at once, since the body of a stream is released before the stream is charged.
+    const extras = askedExtras(body);
+    if (extras !== undefined) this.extrasAt = extrasReader(extras, id);
     this.stream = body["stream"] === true;
     this.maxOutputTokens = reader.outputCap(body);
     this.thinks = reader.thinks(body);
@@ -354,11 +373,21 @@ class ChatRequirements implements RequestRequirements {
   }
 }
 
+/** Returns a function that tells which extras a route is sent. */
+const extrasReader =
+  (extras: AskedExtras, client: DialectId) =>
+  (route: UpstreamRoute): SentExtras | undefined => {
+    const { simulated, local, deviations } = route.provider;
+    return simulated === true || local === true
+      ? undefined
+      : sentExtras(extras, { client, upstream: chatDialectOf(route), deviations });
+  };
+
 /** Returns what a chat-like request asks for. */
 export const chatRequirements = (
-  { requirements }: Pick<ClientDialect, "requirements">,
+  dialect: Pick<ClientDialect, "requirements" | "id">,
   request: AskingRequest,
-): RequestRequirements => new ChatRequirements(requirements, request);
+): RequestRequirements => new ChatRequirements(dialect, request);
 
 /** Throws where the model does not serve chat, since chat-like routes serve chat models alone. */
 export function assertServesChat({ id, surface }: CatalogModel): void {

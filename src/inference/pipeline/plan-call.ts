@@ -16,6 +16,7 @@ import { providerFilter } from "../routing/provider-preferences.ts";
 import { needsOf } from "../dialects/requirements.ts";
 import { isModelAllowed, resolveModel, type ResolvedModel } from "../routing/resolve-models.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
+import { unpricedError, withoutUnpriced, type Unpriced } from "./unpriced-extras.ts";
 import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
 
 /** The candidates that may serve a call, in order. */
@@ -105,6 +106,8 @@ export interface PlanTrail extends RoutePlan {
   viaRouter: boolean;
   losesNothing: boolean;
   inputTokens: number;
+  /** What no remaining candidate has a price for; undefined where that left out none. */
+  unpriced: Unpriced | undefined;
 }
 
 /** The dependencies of planning, which asks no database and no provider. */
@@ -160,13 +163,16 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     },
     choice === undefined ? deps : withKeysOf(choice, deps),
   );
-  const { candidates, leftOut, emptiedBy, moved } =
-    choice === undefined ? plan : withCredentials(plan, choice);
+  const { candidates, leftOut, emptiedBy, moved, unpriced } = withoutUnpriced(
+    choice === undefined ? plan : withCredentials(plan, choice),
+    requirements,
+  );
   return {
     candidates,
     leftOut,
     emptiedBy,
     moved,
+    unpriced,
     ids,
     losesNothing,
     inputTokens,
@@ -219,7 +225,8 @@ const permissionRules: ReadonlySet<string> = new Set([
 ]);
 
 /** Builds the error of a request that no candidate can serve. */
-export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
+export function noRoute({ ids, leftOut, emptiedBy, unpriced }: PlanTrail): GatewayError {
+  if (unpriced !== undefined) return unpricedError(unpriced, ids);
   // The model is served and will be again: tomorrow, or when the operator raises the budget.
   const spent = emptiedBy === "budget_exhausted";
   const code = spent

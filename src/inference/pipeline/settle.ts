@@ -1,4 +1,5 @@
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import { chargedPrice, chargedUsage } from "../../billing/ledger/price-levels.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import {
   chargeFor,
@@ -18,7 +19,8 @@ import { usageAdds } from "../../insights/usage-rollup.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
-import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
+import { extrasOf } from "../dialects/charged-extras.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
@@ -63,14 +65,30 @@ export interface Settled extends PostedCharge {
  * Returns what the provider key that served has paid, at list price; 0 where the platform's
  * credential served.
  */
-const listedNanoOf = ({
-  candidate: {
-    credential,
-    route: { price },
-  },
-  metered,
-}: Settlement): bigint =>
-  credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage);
+const listedNanoOf = (
+  { candidate: { credential } }: Settlement,
+  { price, usage }: Priced,
+): bigint => (credential === undefined || price === undefined ? 0n : chargeFor(price, usage));
+
+/** The price that a request is charged at, and the usage as it is charged. */
+interface Priced {
+  price: PriceRow | undefined;
+  usage: Usage;
+}
+
+/** Returns the price and usage by which an answer is charged, at the levels that it reports. */
+function pricedOf({ call, candidate: { route }, metered }: Settlement): Priced {
+  const { price: row } = route;
+  const { usage } = metered;
+  if (row === undefined) return { price: row, usage };
+  const sent = call.requirements.extrasAt?.(route);
+  const asked = sent && extrasOf(sent);
+  const charged = chargedUsage(row, { usage, asked });
+  return {
+    price: chargedPrice(row, { asked, told: metered.levels, usage: charged }),
+    usage: charged,
+  };
+}
 
 /**
  * Prices the usage, charges the hold and writes the record in one commit. Resolves when the charge
@@ -81,22 +99,23 @@ export async function settle(
   deps: InferenceDependencies,
   settlement: Settlement,
 ): Promise<Settled> {
-  const { candidate, call, metered } = settlement;
+  const { candidate, call } = settlement;
   const free = call.unbilled === true || isFree(candidate);
-  const price = candidate.route.price;
-  const amountNano = free || price === undefined ? 0n : chargeFor(price, metered.usage);
-  const listedNano = listedNanoOf(settlement);
-  const posting = post(deps, { settlement, amountNano, listedNano });
+  const priced = pricedOf(settlement);
+  const { price, usage } = priced;
+  const amountNano = free || price === undefined ? 0n : chargeFor(price, usage);
+  const listedNano = listedNanoOf(settlement, priced);
+  const posting = post(deps, { settlement, priced, amountNano, listedNano });
   if (amountNano > 0n || listedNano > 0n || posting.record === undefined) {
     try {
       await posting.durable;
     } catch (error) {
-      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.posted });
       throw refused(error, { deps, call });
     }
   } else
     posting.durable.catch((error: unknown) => {
-      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.posted });
       deps.observer.settlementFailed(error, call.generationId);
     });
   const settledMs = deps.clock.monotonicMs();
@@ -141,15 +160,13 @@ function post(
   deps: InferenceDependencies,
   {
     settlement,
+    priced,
     amountNano,
     listedNano,
-  }: { settlement: Settlement; amountNano: bigint; listedNano: bigint },
+  }: { settlement: Settlement; priced: Priced; amountNano: bigint; listedNano: bigint },
 ): Posting {
   const {
-    candidate: {
-      credential,
-      route: { price },
-    },
+    candidate: { credential },
     call: { generationId },
   } = settlement;
   const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
@@ -161,7 +178,7 @@ function post(
     // What counts towards limits that include callers' own keys.
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {
-      const record = generationRecord(deps, { settlement, posted, price });
+      const record = generationRecord(deps, { settlement, posted, priced });
       posting.posted = posted;
       posting.record = record;
       const adds = usageAdds(record);
@@ -181,15 +198,18 @@ function keepUncollected(
   deps: InferenceDependencies,
   {
     settlement,
+    priced,
     amountNano,
     posted,
-  }: { settlement: Settlement; amountNano: bigint; posted: PostedCharge | undefined },
+  }: {
+    settlement: Settlement;
+    priced: Priced;
+    amountNano: bigint;
+    posted: PostedCharge | undefined;
+  },
 ): void {
   const {
     call: { caller, generationId },
-    candidate: {
-      route: { price },
-    },
   } = settlement;
   const lost = {
     chargedNano: 0n,
@@ -197,7 +217,7 @@ function keepUncollected(
     heldNano: posted?.heldNano ?? 0n,
     balanceAfterNano: 0n,
   };
-  const record = generationRecord(deps, { settlement, posted: lost, price });
+  const record = generationRecord(deps, { settlement, posted: lost, priced });
   deps.uncollected.keep({
     chargeId: generationId,
     workspaceId: caller.workspace.id,
@@ -251,11 +271,7 @@ const keptText = (text: string | null): string | null =>
 
 function generationRecord(
   deps: InferenceDependencies,
-  {
-    settlement,
-    posted,
-    price,
-  }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
+  { settlement, posted, priced }: { settlement: Settlement; posted: PostedCharge; priced: Priced },
 ): GenerationRecord {
   const { call, candidate, metered, timing } = settlement;
   const nowMs = deps.clock.monotonicMs();
@@ -281,7 +297,7 @@ function generationRecord(
     attempts: settlement.attempts,
     firstTokenMs:
       timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
-    detail: detailOf(deps, settlement, { price, promptTokens, posted }),
+    detail: detailOf(deps, settlement, { priced, promptTokens, posted }),
   };
 }
 
@@ -290,15 +306,15 @@ function detailOf(
   deps: Pick<InferenceDependencies, "privacyOf">,
   settlement: Settlement,
   {
-    price,
+    priced: { price, usage },
     promptTokens,
     posted,
-  }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
+  }: { priced: Priced; promptTokens: number; posted: PostedCharge },
 ): GenerationDetail {
   const { call, candidate, metered, routing, losses, outputCap } = settlement;
   const { credential } = candidate;
   const detail: GenerationDetail = {
-    usage: metered.usage as Record<string, number | undefined>,
+    usage: usage as Record<string, number | undefined>,
     priceVersion: price?.version ?? null,
     price: priceText(price, promptTokens),
     holdNanoUsd: String(posted.heldNano),

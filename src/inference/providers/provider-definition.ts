@@ -187,6 +187,7 @@ const refusesPrefix = "refuses_";
 const refusableFields = [
   "audio",
   "frequency_penalty",
+  "inference_geo",
   "logit_bias",
   "logprobs",
   "metadata",
@@ -206,6 +207,7 @@ const refusableFields = [
   "safety_identifier",
   "seed",
   "service_tier",
+  "speed",
   "stop",
   "store",
   "temperature",

@@ -17,6 +17,10 @@ export interface Usage {
   reasoningTokens?: number;
   outputAudioTokens?: number;
   outputImageTokens?: number;
+  /** Searches of the web that the provider ran and charges one by one. */
+  searches?: number;
+  /** Calls of the provider's other tools that it charges one by one. */
+  toolCalls?: number;
 }
 
 /** A count of a usage vector. */
@@ -50,6 +54,8 @@ export const outputParts = [
   "outputAudioTokens",
   "outputImageTokens",
 ] as const;
+/** The parts that are no tokens. */
+export const countedParts = ["searches", "toolCalls"] as const;
 
 /** Returns all input tokens, including cached ones: what chat calls `prompt_tokens`. */
 export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);

@@ -59,7 +59,7 @@ export interface Metrics {
   gatewayOverhead(endpoint: string): HistogramCell;
   /** Seconds to the first content of a stream. */
   firstToken(provider: string): HistogramCell;
-  tokens(provider: string, kind: UsagePart): CounterCell;
+  tokens(provider: string, kind: TokenPart): CounterCell;
   upstreamAttempt(provider: string, outcome: Outcome): CounterCell;
   /** Seconds from a file to its text, including the wait for a converter. */
   conversion(format: string, outcome: string): HistogramCell;
@@ -182,6 +182,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
 const faultOf = (code: ErrorCode): ErrorFacts["fault"] => errorCatalog[code].fault;
 
+/** A part of the usage that counts tokens. */
+type TokenPart = keyof typeof tokenKinds;
+
 /** The label value of each kind of token. */
 const tokenKinds = {
   inputTokens: "input",
@@ -194,9 +197,9 @@ const tokenKinds = {
   reasoningTokens: "reasoning",
   outputAudioTokens: "output_audio",
   outputImageTokens: "output_image",
-} as const satisfies Record<UsagePart, string>;
+} as const satisfies Partial<Record<UsagePart, string>>;
 
-const tokenNames = Object.keys(tokenKinds) as UsagePart[];
+const tokenNames = Object.keys(tokenKinds) as TokenPart[];
 
 /**
  * Returns a function that passes the first `limit` distinct values through and replaces all later

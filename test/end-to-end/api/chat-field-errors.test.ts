@@ -8,7 +8,10 @@ let upstream: FaultUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl)] });
+  const pricing = { prompt: "0.50", completion: "1.50", search: "0.01" };
+  gateway = await startGateway({
+    providers: [acme(upstream.baseUrl, { models: [{ id: "acme/large", pricing }] })],
+  });
 });
 afterAll(async () => {
   await gateway.stop();

@@ -3,11 +3,19 @@ import { acme, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { answer, sse, stream } from "../../support/upstream/steps.ts";
 
+/** A model whose prices are known at every level that the bodies below ask for. */
+const flexible = {
+  id: "acme/large",
+  upstream_model: "large-v2",
+  context_length: 131072,
+  pricing: { prompt: "0.50", completion: "1.50", service_tier: { flex: "0.5" } },
+};
+
 let upstream: FaultUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl)] });
+  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models: [flexible] })] });
 });
 afterAll(async () => {
   await gateway.stop();

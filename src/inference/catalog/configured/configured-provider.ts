@@ -53,8 +53,8 @@ const priceSchema = z
     'must be a decimal number of USD that is not negative, such as "0.50"',
   );
 
-/** USD per million tokens; `request` in USD per request. */
-const pricingSchema = z.strictObject({
+/** USD per million tokens. */
+const tokenPricing = {
   prompt: priceSchema,
   completion: priceSchema,
   cache_read: priceSchema.optional(),
@@ -63,7 +63,25 @@ const pricingSchema = z.strictObject({
   reasoning: priceSchema.optional(),
   image: priceSchema.optional(),
   audio: priceSchema.optional(),
+};
+
+/**
+ * The prices at a level, by the value of the request field that asks for it: a factor of the
+ * ordinary token prices, or prices of their own.
+ */
+const levelsSchema = z
+  .record(z.string().min(1), z.union([priceSchema, z.strictObject(tokenPricing)]))
+  .optional();
+
+/** Token prices, and in USD those of each request, search and call of the provider's tools. */
+const pricingSchema = z.strictObject({
+  ...tokenPricing,
   request: priceSchema.optional(),
+  search: priceSchema.optional(),
+  tools: z.record(z.string().min(1), priceSchema).optional(),
+  service_tier: levelsSchema,
+  speed: levelsSchema,
+  inference_geo: levelsSchema,
 });
 
 const reasoningSchema = z

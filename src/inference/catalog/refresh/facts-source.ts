@@ -4,6 +4,7 @@ import {
   picoPerTokenFromUsdPerMillion,
   usdPerMillionText,
 } from "../../../platform/kernel/money.ts";
+import { levelFields, type LevelField } from "../../../platform/kernel/charged-extras.ts";
 import type { FactPrices } from "../catalog-facts.ts";
 import { present } from "../model.ts";
 
@@ -52,6 +53,20 @@ const modelSchema = z.object({
     .array(z.object({ type: z.string(), values: z.array(z.string()).optional() }))
     .optional(),
   cost: costSchema.optional(),
+  /** Modes with prices of their own, and the request fields that ask for them. */
+  experimental: z
+    .object({
+      modes: z
+        .record(
+          z.string(),
+          z.object({
+            cost: z.object(priceFields).optional(),
+            provider: z.object({ body: z.record(z.string(), z.unknown()).optional() }).optional(),
+          }),
+        )
+        .optional(),
+    })
+    .optional(),
   /** Set where a model is served at another address than its provider's others. */
   provider: z.object({ api: z.string().optional() }).optional(),
 });
@@ -174,6 +189,23 @@ export function sourcePrices(
     })
     .sort((left, right) => right.above - left.above);
   return tiers.length === 0 ? { prices } : { prices, tiers };
+}
+
+/** Returns the prices at the levels that a row names, by request field and value. */
+export function sourceLevels(
+  { experimental }: Pick<SourceModel, "experimental">,
+  context: PriceContext,
+): Partial<Record<LevelField, Record<string, FactPrices>>> {
+  const levels: Partial<Record<LevelField, Record<string, FactPrices>>> = {};
+  for (const { cost, provider } of Object.values(experimental?.modes ?? {})) {
+    const prices = cost && priceSet(cost, context);
+    for (const field of levelFields) {
+      const value = provider?.body?.[field];
+      if (prices === undefined || typeof value !== "string") continue;
+      levels[field] = { ...levels[field], [value]: prices };
+    }
+  }
+  return levels;
 }
 
 /** Returns the decimal text of USD per million tokens, rounded to the pico-dollar per token. */

@@ -48,6 +48,7 @@ test("converts a source row to a facts row", () => {
     ],
   });
   expect(rows.find(({ id }) => id === "openai/gpt-9")).toEqual({
+    tools: expect.objectContaining({ web_search: "0.01", file_search: "0.0025" }),
     id: "openai/gpt-9",
     provider: "openai",
     upstream: "gpt-9",

@@ -3,7 +3,8 @@ import type { ProviderDefinition, Surface } from "../../providers/provider-defin
 import { compareText, type CatalogFacts, type FactRow, type FactPrices } from "../catalog-facts.ts";
 import { readModelName } from "../model-names.ts";
 import { present } from "../model.ts";
-import { sourcePrices, type FactsSource, type SourceModel } from "./facts-source.ts";
+import { withVendorExtras } from "./vendor-extras.ts";
+import { sourceLevels, sourcePrices, type FactsSource, type SourceModel } from "./facts-source.ts";
 
 /** A model that its maker serves and the facts source does not list for it. */
 interface MakerModel {
@@ -211,7 +212,7 @@ export function transformFacts(source: FactsSource): CatalogFacts {
     snapshot: source.snapshot,
     units: "USD per million tokens; request: USD per million requests",
     aliases: aliasesOf(source, new Set(rows.map(({ id }) => id))),
-    rows,
+    rows: rows.map(withVendorExtras),
   };
 }
 
@@ -348,6 +349,7 @@ function sourceRow(definition: ProviderDefinition, model: SourceModel): Candidat
     quantization,
     prices: priced?.prices,
     tiers: priced?.tiers,
+    ...(priced !== undefined && sourceLevels(model, { provider: definition.id, catalogId })),
     capabilities: surface === "chat" ? chatCapabilities(model) : [surface],
     parameters: surface === "chat" ? chatParameters(model, efforts) : undefined,
     efforts,

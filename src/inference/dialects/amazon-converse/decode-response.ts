@@ -34,7 +34,7 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
     model: "",
     createdAtSeconds: 0,
     choices: [{ index: 0, parts, finish: reconcileFinish(decodeFinish(stopReason), hasCalls) }],
-    usage: readUsage(fields.usage),
+    usage: readUsage(fields.usage, fields.serviceTier),
     serviceTier: tier,
   });
 }

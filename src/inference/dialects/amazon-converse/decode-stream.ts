@@ -226,7 +226,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
 
   /** Decodes the last event of a stream, which follows its end. */
   private readMetadata(fields: JsonObject): StreamPart[] {
-    this.latestUsage = readUsage(fields.usage) ?? this.latestUsage;
+    this.latestUsage = readUsage(fields.usage, fields.serviceTier) ?? this.latestUsage;
     return this.finished ? this.complete() : [];
   }
 

@@ -7,7 +7,7 @@ import { CountReader, asArray, asObject } from "../wire-fields.ts";
  * part of the output. Undefined when the value has no usage. Source: `TokenUsage` of
  * docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html (2026-11).
  */
-export function readUsage(value: unknown): MeteredUsage | undefined {
+export function readUsage(value: unknown, serviceTier?: unknown): MeteredUsage | undefined {
   const fields = asObject(value);
   if (fields === undefined) return undefined;
   const counts = new CountReader();
@@ -24,7 +24,13 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
     counts,
   });
   if (outputTokens !== undefined) usage.outputTokens = outputTokens;
-  return { usage, estimated: false, clamped: counts.clamped };
+  const tier = asObject(serviceTier)?.type;
+  return {
+    usage,
+    estimated: false,
+    clamped: counts.clamped,
+    ...(typeof tier === "string" && { levels: { service_tier: tier } }),
+  };
 }
 
 function readCacheWrites(

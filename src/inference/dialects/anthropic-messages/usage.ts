@@ -7,7 +7,14 @@ import {
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { totalCacheWrites, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
-import { CountReader, asNumber, asObject, withoutUndefined } from "../wire-fields.ts";
+import {
+  CountReader,
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  withoutUndefined,
+} from "../wire-fields.ts";
 import { fieldsOfOwn, ownFields } from "./answer-fields.ts";
 
 const countFields: ReadonlySet<string> = new Set([
@@ -33,18 +40,63 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
   const input = counts.read(fields.input_tokens);
   const output = counts.read(fields.output_tokens);
   if (input === undefined && output === undefined) return undefined;
+  const usage = withoutUndefined<Usage>({
+    inputTokens: input,
+    cacheReadTokens: counts.read(fields.cache_read_input_tokens),
+    ...readWrites(fields, counts),
+    ...readOutput(fields, { output, counts }),
+    searches: searchCount(fields, counts),
+  });
+  addCompactions(usage, { iterations: fields.iterations, counts });
   return withoutUndefined<MeteredUsage>({
-    usage: withoutUndefined<Usage>({
-      inputTokens: input,
-      cacheReadTokens: counts.read(fields.cache_read_input_tokens),
-      ...readWrites(fields, counts),
-      ...readOutput(fields, { output, counts }),
-    }),
+    usage,
     estimated: false,
     clamped: counts.clamped,
     providerCostUsd: providerCost(fields),
     extensions: ownFields(fields, countFields),
+    levels: readLevels(fields),
   });
+}
+
+/** Returns the searches that Anthropic charges one by one; undefined where there were none. */
+const searchCount = (fields: JsonObject, counts: CountReader): number | undefined =>
+  counts.read(asObject(fields.server_tool_use)?.web_search_requests) || undefined;
+
+/** Returns the speed, region and tier that a message was made at, where it names any. */
+function readLevels({
+  service_tier: tier,
+  speed,
+  inference_geo: region,
+}: JsonObject): MeteredUsage["levels"] {
+  const levels = withoutUndefined<NonNullable<MeteredUsage["levels"]>>({
+    service_tier: asString(tier),
+    speed: asString(speed),
+    inference_geo: asString(region),
+  });
+  return Object.keys(levels).length === 0 ? undefined : levels;
+}
+
+/**
+ * Adds the tokens with which the provider shortened the conversation: they are charged, and not
+ * among the counts of the message itself. Source: `iterations` of `BetaUsage`, npm
+ * @anthropic-ai/sdk (2026-11).
+ */
+function addCompactions(
+  usage: Usage,
+  { iterations, counts }: { iterations: unknown; counts: CountReader },
+): void {
+  for (const value of asArray(iterations) ?? []) {
+    const iteration = asObject(value);
+    if (iteration?.type !== "compaction") continue;
+    const added: Usage = withoutUndefined<Usage>({
+      inputTokens: counts.read(iteration.input_tokens),
+      outputTokens: counts.read(iteration.output_tokens),
+      cacheReadTokens: counts.read(iteration.cache_read_input_tokens),
+      ...readWrites(iteration, counts),
+    });
+    for (const part of Object.keys(added) as (keyof Usage)[])
+      usage[part] = (usage[part] ?? 0) + (added[part] ?? 0);
+  }
 }
 
 /**

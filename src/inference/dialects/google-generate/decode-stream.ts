@@ -75,7 +75,12 @@ export class GenerateStreamDecoder implements StreamDecoder {
 
   /** Computed on access, since every chunk reports the usage so far. */
   get latestUsage(): MeteredUsage | undefined {
-    return readUsage(this.usageFields);
+    const metered = readUsage(this.usageFields);
+    let searches = 0;
+    for (const candidate of this.candidates.values()) searches += candidate.searchCount;
+    return metered === undefined || searches === 0
+      ? metered
+      : { ...metered, usage: { ...metered.usage, searches } };
   }
 
   /** Whether every candidate has said how it ended; content and usage may still follow. */
@@ -206,6 +211,11 @@ class CandidateStream {
   private hasCalls = false;
   private said = "";
   private groundingMetadata: JsonObject | undefined;
+
+  /** The searches that Google ran for this candidate, which it charges one by one. */
+  get searchCount(): number {
+    return asArray(this.groundingMetadata?.webSearchQueries)?.length ?? 0;
+  }
   private citationMetadata: JsonObject | undefined;
 
   constructor(index: number, surroundings: CandidateSurroundings) {

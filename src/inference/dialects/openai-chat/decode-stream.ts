@@ -28,7 +28,7 @@ import {
 import { thinkingText } from "./messages/decode-messages.ts";
 import { decodeImage, ToolCallStream } from "./decode-response.ts";
 import { readStreamError } from "./errors.ts";
-import { readUsageOf } from "./usage.ts";
+import { readUsageOf, withTier } from "./usage.ts";
 
 /**
  * Decodes the chunks of a chat stream to canonical parts. Usage may come after the finish, on it,
@@ -36,6 +36,7 @@ import { readUsageOf } from "./usage.ts";
  * complete when every choice has finished, and an error otherwise.
  */
 export class ChatStreamDecoder implements StreamDecoder {
+  private tier: string | undefined;
   latestUsage: MeteredUsage | undefined;
   private readonly context: DecodeContext;
   private readonly choices = new Map<number, ChoiceStream>();
@@ -81,7 +82,9 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   private readChunk(chunk: JsonObject): StreamPart[] {
     const usage = readUsageOf(chunk);
-    if (usage !== undefined) this.latestUsage = usage;
+    // Not every server repeats the tier beside the usage.
+    if (usage !== undefined)
+      this.latestUsage = usage.levels === undefined ? withTier(usage, this.tier) : usage;
     const choices = asArray(chunk.choices) ?? [];
     if (choices.length === 0) return [];
     const parts = this.start(chunk);
@@ -113,6 +116,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.started = true;
     this.responseId = asString(chunk.id) ?? "";
     const serviceTier = asString(chunk.service_tier);
+    this.tier = serviceTier;
     const systemFingerprint = asString(chunk.system_fingerprint);
     return [
       {

@@ -8,9 +8,9 @@ import {
   totalOutputTokens,
   type Usage,
 } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts";
+import { fieldsOf, readOpenaiUsage as readChatUsage, withTier } from "../openai-fields.ts";
 
-export { readChatUsage };
+export { readChatUsage, withTier };
 
 /**
  * Reads the usage of a chat response or chunk: in its usual place, or where Groq and Moonshot put
@@ -18,6 +18,10 @@ export { readChatUsage };
  */
 export function readUsageOf(body: unknown): MeteredUsage | undefined {
   const fields = fieldsOf(body);
+  return withTier(usageIn(fields), fields.service_tier);
+}
+
+function usageIn(fields: ReturnType<typeof fieldsOf>): MeteredUsage | undefined {
   if (fields.usage) return readChatUsage(fields.usage);
   if (fields.x_groq) return readChatUsage(fieldsOf(fields.x_groq).usage);
   const choice: unknown = Array.isArray(fields.choices) ? fields.choices[0] : undefined;

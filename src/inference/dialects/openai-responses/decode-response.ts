@@ -5,7 +5,8 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { decodeTokens, readOpenaiUsage } from "../openai-fields.ts";
+import { decodeTokens } from "../openai-fields.ts";
+import { readResponseUsage } from "./usage.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";
 import { decodeAnnotations, decodeFinish, decodeReasoningItem, sealsOf } from "./answer-fields.ts";
@@ -40,7 +41,7 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
         logProbabilities: decodeLogProbabilities(items),
       }),
     ],
-    usage: readOpenaiUsage(fields.usage),
+    usage: readResponseUsage(fields),
     serviceTier: asString(fields.service_tier),
   });
 }

@@ -10,7 +10,7 @@ import {
 import type { JsonObject } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, malformedEvent, parseEventObject, trimmed } from "../errors.ts";
-import { readOpenaiUsage } from "../openai-fields.ts";
+import { readResponseUsage } from "./usage.ts";
 import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
 import { decodeImage } from "./decode-response.ts";
 import { decodeFinish } from "./answer-fields.ts";
@@ -129,9 +129,9 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     return [...this.usageParts(), error];
   }
 
-  private noteUsage({ usage }: JsonObject): void {
-    if (usage !== undefined && usage !== null)
-      this.latestUsage = readOpenaiUsage(usage) ?? this.latestUsage;
+  private noteUsage(response: JsonObject): void {
+    if (response.usage !== undefined && response.usage !== null)
+      this.latestUsage = readResponseUsage(response) ?? this.latestUsage;
   }
 
   private usageParts(): StreamPart[] {

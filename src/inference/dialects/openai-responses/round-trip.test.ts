@@ -302,6 +302,7 @@ function comparable(response: CanonicalResponse): unknown {
     logProbabilities: said === "" ? undefined : choice?.logProbabilities,
     usage: usage && {
       ...usage,
+      levels: { service_tier: serviceTier },
       usage: { cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, ...usage.usage },
     },
   };

@@ -5,7 +5,50 @@ import {
   totalInputTokens,
   totalOutputTokens,
 } from "../../../platform/kernel/usage.ts";
+import { fieldsOf, readOpenaiUsage, withTier } from "../openai-fields.ts";
 import { withoutUndefined } from "../wire-fields.ts";
+
+/**
+ * Reads the usage of a response object, complete or in progress, with its service tier and the
+ * calls of OpenAI's tools that are charged one by one: searches of the web and of files, and the
+ * containers that code ran in. Opening a page that a search found is free. Source: OpenAI's price
+ * page (2026-07).
+ */
+export function readResponseUsage(response: {
+  usage?: unknown;
+  service_tier?: unknown;
+  output?: unknown;
+}): MeteredUsage | undefined {
+  const metered = withTier(readOpenaiUsage(response.usage), response.service_tier);
+  const output = Array.isArray(response.output) ? response.output : [];
+  if (metered === undefined || output.length === 0) return metered;
+  const { searches, toolCalls } = callsIn(output);
+  if (searches === 0 && toolCalls === 0) return metered;
+  return {
+    ...metered,
+    usage: {
+      ...metered.usage,
+      ...(searches > 0 && { searches }),
+      ...(toolCalls > 0 && { toolCalls }),
+    },
+  };
+}
+
+function callsIn(output: readonly unknown[]): { searches: number; toolCalls: number } {
+  const containers = new Set<unknown>();
+  let [searches, calls] = [0, 0];
+  for (const value of output) {
+    const item = fieldsOf(value);
+    if (item.type === "web_search_call" && isSearch(item.action)) searches += 1;
+    else if (item.type === "code_interpreter_call") containers.add(item.container_id);
+    else if (typeof item.type === "string" && chargedCalls.has(item.type)) calls += 1;
+  }
+  return { searches, toolCalls: calls + containers.size };
+}
+
+const chargedCalls: ReadonlySet<string> = new Set(["file_search_call", "image_generation_call"]);
+
+const isSearch = (action: unknown): boolean => (fieldsOf(action).type ?? "search") === "search";
 
 /**
  * Encodes `usage` of a response: totals that are computed from their details, and the charge. The

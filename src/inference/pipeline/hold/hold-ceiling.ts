@@ -1,5 +1,11 @@
 import type { TightHold } from "../../../billing/ledger/hold-rule.ts";
-import { effectivePrice, unitPrice, type PriceVector } from "../../../billing/ledger/price.ts";
+import { highest, priceAt, toolPrice } from "../../../billing/ledger/price-levels.ts";
+import {
+  effectivePrice,
+  unitPrice,
+  type PriceRow,
+  type PriceVector,
+} from "../../../billing/ledger/price.ts";
 import {
   nanoFromPico,
   picoUsdPerNanoUsd,
@@ -7,8 +13,9 @@ import {
   type PicoUsd,
 } from "../../../platform/kernel/money.ts";
 import type { UsagePart } from "../../../platform/kernel/usage.ts";
-import { isFreeRoute, routeDialect } from "../../catalog/model.ts";
+import { isFreeRoute, routeDialect, type UpstreamRoute } from "../../catalog/model.ts";
 import type { UpstreamDialect } from "../../dialects/dialect.ts";
+import { extrasOf, mostCalls, type SentExtras } from "../../dialects/charged-extras.ts";
 import { upstreamDialects } from "../../dialects/index.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 
@@ -51,6 +58,11 @@ export interface ExpectedUse {
   isUncut?: boolean | undefined;
   /** The reasoning budget, in tokens, that the caller allows. */
   thoughtBudget?: number | undefined;
+  /**
+   * Returns what a route is sent that its provider charges beside tokens at the ordinary price;
+   * absent where nothing is.
+   */
+  extrasAt?(route: UpstreamRoute): SentExtras | undefined;
 }
 
 /**
@@ -94,14 +106,41 @@ function highestPrice(
 function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCosts {
   const { price } = route;
   if (price === undefined || isFreeRoute(model, route)) return noCosts;
-  const vector = effectivePrice(price, expected.inputTokens);
+  const extras = expected.extrasAt?.(route);
+  const vector = heldVector(price, { extras, inputTokens: expected.inputTokens });
   const textPrice = highestPrice(vector, { part: "outputTokens", rare: rareOutputParts, expected });
   const thoughtPrice = vector.reasoningTokens ?? 0n;
   const inputPrice = highestPrice(vector, { part: "inputTokens", rare: rareInputParts, expected });
   return {
-    fixed: (vector.request ?? 0n) + BigInt(expected.inputTokens) * inputPrice,
+    fixed:
+      (vector.request ?? 0n) +
+      BigInt(expected.inputTokens) * inputPrice +
+      (extras === undefined ? 0n : callsPrice(price, extras)),
     perToken: (thoughtPrice > textPrice ? thoughtPrice : textPrice) * BigInt(expected.choices),
   };
+}
+
+/** Returns the prices of a request that is held: the highest of those that it allows. */
+function heldVector(
+  price: PriceRow,
+  { extras, inputTokens }: { extras: SentExtras | undefined; inputTokens: number },
+): PriceVector {
+  const vector = effectivePrice(price, inputTokens);
+  if (extras === undefined) return vector;
+  const asked = priceAt(price, extras.levels);
+  return asked === undefined || asked === price
+    ? vector
+    : highest(vector, effectivePrice(asked, inputTokens));
+}
+
+/** Returns the price of all searches and tool calls that a request may make. */
+function callsPrice(price: PriceRow, extras: SentExtras): PicoUsd {
+  const { searches, toolCalls } = mostCalls(extras);
+  const searched = price.searchesOnce === true ? Math.min(searches, 1) : searches;
+  return (
+    BigInt(searched) * (price.base.searches ?? 0n) +
+    BigInt(toolCalls) * (toolPrice(price, extrasOf(extras).tools) ?? 0n)
+  );
 }
 
 /** Returns the upstream dialect of a chat route; undefined where the route serves no chat. */

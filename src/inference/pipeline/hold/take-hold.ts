@@ -74,6 +74,9 @@ export function expectedUse({
     ...(requirements.mayUse !== undefined && {
       mayUse: (part) => requirements.mayUse?.(part) === true,
     }),
+    ...(requirements.extrasAt !== undefined && {
+      extrasAt: (route) => requirements.extrasAt?.(route),
+    }),
   };
 }
 

@@ -30,7 +30,7 @@ export const briefModel = "scripted/brief";
 /** A model with two providers, both of the scripted upstream. */
 export const modelWithBackup = "scripted/twice";
 
-const pricing = { prompt: "0.50", completion: "1.50" };
+const pricing = { prompt: "0.50", completion: "1.50", search: "0.01" };
 
 /** What scripted answers cost in USD: 11 tokens in and 7 out. */
 export const scriptedCost = 0.000016;

@@ -68,7 +68,7 @@ function entries(at: (dialect: DialectId) => string, modelFields: Fields): Confi
       upstream_model: "large-v2",
       context_length: 131_072,
       max_completion_tokens: 8_192,
-      pricing: { prompt: "0.50", completion: "1.50" },
+      pricing: { prompt: "0.50", completion: "1.50", search: "0.01" },
       ...modelFields,
     },
   ];

@@ -7,6 +7,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
+import { removeRefused } from "../../charged-extras.ts";
 import type { DialectDeviations } from "../../dialect.ts";
 import { fallbackMembers } from "../../gateway-facts.ts";
 import {
@@ -63,6 +64,7 @@ export function requestText(
     route,
   });
   if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
+  const refused = removeRefused(body, { edits, deviations: route.provider.deviations });
   const stopsThinking =
     lacksThoughts && (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
   if (stopsThinking) edits.set("thinking", undefined);
@@ -72,7 +74,7 @@ export function requestText(
   return {
     text: joined(parts),
     parts,
-    losses: [...references.losses, ...fitted.losses, ...losses, ...unthought],
+    losses: [...references.losses, ...fitted.losses, ...losses, ...refused, ...unthought],
   };
 }
 

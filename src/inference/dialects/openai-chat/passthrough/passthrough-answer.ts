@@ -16,7 +16,7 @@ import {
   providerMember,
   reasoningFields,
 } from "../answer-fields.ts";
-import { pricedUsageText, readChatUsage } from "../usage.ts";
+import { pricedUsageText, readChatUsage, withTier } from "../usage.ts";
 import { DeclaredNames } from "../call-name.ts";
 import type { AnswerShape } from "./answer-shape.ts";
 import {
@@ -40,6 +40,7 @@ interface ChoiceMessage {
 }
 
 interface CompletionBody {
+  service_tier?: unknown;
   id?: unknown;
   object?: unknown;
   created?: unknown;
@@ -91,7 +92,7 @@ export function readCompletion(
     finishReason ??= choice.finish_reason;
     finish ??= decodeFinish(choice as JsonObject);
   }
-  const metered = readChatUsage(body.usage);
+  const metered = withTier(readChatUsage(body.usage), body.service_tier);
   const answered = content + other > 0;
   const isCut = finish?.reason === "length";
   return {

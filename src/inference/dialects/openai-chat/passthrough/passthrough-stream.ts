@@ -29,7 +29,7 @@ import { decodeFinish, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";
 import type { AnswerShape } from "./answer-shape.ts";
 import { ChunkShape } from "./passthrough-answer.ts";
-import { pricedUsageText, readChatUsage, reportsCost, withoutCost } from "../usage.ts";
+import { pricedUsageText, readChatUsage, reportsCost, withoutCost, withTier } from "../usage.ts";
 
 /** Options of a chat relay. */
 interface ChatRelayOptions extends RelayOptions {
@@ -275,6 +275,7 @@ function withMember(text: string, name: string, value: string): string {
 
 /** The parts of a chat chunk that are read while it is relayed. */
 export interface ChatChunk {
+  service_tier?: unknown;
   id?: unknown;
   created?: unknown;
   choices?: (ChatChoice | null)[];
@@ -361,6 +362,8 @@ class ChatStreamMeter {
   readonly windowTokens: number;
   outputCharacters = 0;
   private usage: MeteredUsage | undefined;
+  /** The latest service tier that a chunk named; not every server repeats it beside the usage. */
+  private tier: unknown;
   private calledTools = false;
   /** Choices that began and did not say how they finished. */
   private readonly open = new Set<number>();
@@ -379,7 +382,9 @@ class ChatStreamMeter {
       if (typeof choice === "object" && choice !== null) this.observeChoice(choice);
     }
     const usage = chunk.usage ?? chunk.x_groq?.usage;
-    if (usage !== undefined && usage !== null) this.usage = readChatUsage(usage) ?? this.usage;
+    this.tier = chunk.service_tier ?? this.tier;
+    if (usage !== undefined && usage !== null)
+      this.usage = withTier(readChatUsage(usage), this.tier) ?? this.usage;
   }
 
   /** Counts the text of a choice, from events that were not parsed. */

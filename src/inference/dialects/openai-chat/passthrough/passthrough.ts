@@ -6,6 +6,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
+import { removeRefused } from "../../charged-extras.ts";
 import type { DialectDeviations } from "../../dialect.ts";
 import {
   budgetWithin,
@@ -82,6 +83,7 @@ function requestText(
     edits.set("response_format", undefined);
     losses.push(undeclaredFormat());
   }
+  losses.push(...removeRefused(body, { edits, deviations }));
   renameMaxTokens(request, { edits, field: deviations.maxTokensField });
   if (outputCap !== undefined)
     lowerMaxTokens(request, { edits, field: deviations.maxTokensField, outputCap });

@@ -19,9 +19,8 @@ import {
   type WholeAnswer,
 } from "../../passthrough.ts";
 import { asGatewayFacts, gatewayFields } from "../../gateway-facts.ts";
-import { readOpenaiUsage } from "../../openai-fields.ts";
 import { decodeFinish, outputText } from "../answer-fields.ts";
-import { encodeUsage, usageCost } from "../usage.ts";
+import { encodeUsage, readResponseUsage, usageCost } from "../usage.ts";
 
 /** Returns the output items of a response. */
 export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[] =>
@@ -110,6 +109,7 @@ export interface ResponseFields {
   status?: unknown;
   output?: unknown;
   usage?: unknown;
+  service_tier?: unknown;
   incomplete_details?: { reason?: unknown } | null;
   error?: unknown;
 }
@@ -197,7 +197,8 @@ export class ResponseMeter {
   /** Adds a response object, complete or in progress. */
   addResponse(response: ResponseFields): void {
     const { usage } = response;
-    if (usage !== undefined && usage !== null) this.usage = readOpenaiUsage(usage) ?? this.usage;
+    if (usage !== undefined && usage !== null)
+      this.usage = readResponseUsage(response) ?? this.usage;
     const finish = decodeFinish(response as JsonObject);
     if (finish !== undefined) this.finishReason = reconcileFinish(finish, this.hasCalls).reason;
   }

@@ -12,6 +12,7 @@ import {
   type Passthrough,
   type TargetRoute,
 } from "../../passthrough.ts";
+import { removeRefused } from "../../charged-extras.ts";
 import { wantsMetadataInLastEvent } from "../../gateway-facts.ts";
 import {
   clampEffort,
@@ -82,7 +83,10 @@ export function requestText(
   if (reasonsAt({ model, route })) askForSeals(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
-  const stripped = stripFormat(request, { edits, route });
+  const stripped = [
+    ...stripFormat(request, { edits, route }),
+    ...removeRefused(body, { edits, deviations: route.provider.deviations }),
+  ];
   const parts = editInParts(text, edits);
   return { text: joined(parts), parts, losses: [...fitted.losses, ...losses, ...stripped] };
 }

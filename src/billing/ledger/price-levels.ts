@@ -1,0 +1,222 @@
+import {
+  levelFields,
+  levelOf,
+  searchTool,
+  type ChargedExtras,
+  type LevelField,
+  type Levels,
+} from "../../platform/kernel/charged-extras.ts";
+import type { PicoUsd } from "../../platform/kernel/money.ts";
+import { inputParts, outputParts, type Usage } from "../../platform/kernel/usage.ts";
+import {
+  chargeFor,
+  unitPrice,
+  type Factor,
+  type PriceRow,
+  type PriceTier,
+  type PriceVector,
+} from "./price.ts";
+
+const pricesByLevel = new WeakMap<PriceRow, Map<string, PriceRow>>();
+
+/**
+ * Returns the prices of a request at these levels; undefined where one of them has no price. Each
+ * is computed once for a row.
+ */
+export function priceAt(row: PriceRow, levels: Levels): PriceRow | undefined {
+  const asked = levelFields.flatMap((field) => {
+    const value = levels[field];
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  if (asked.length === 0) return row;
+  if (!asked.every(([field, value]) => row.levels?.[field]?.[value] !== undefined))
+    return undefined;
+  const key = asked.map(([field, value]) => `+${field}=${value}`).join("");
+  let known = pricesByLevel.get(row);
+  if (known === undefined) pricesByLevel.set(row, (known = new Map()));
+  let price = known.get(key);
+  if (price === undefined) {
+    price = computed(row, { asked, key });
+    if (price !== undefined) known.set(key, price);
+  }
+  return price;
+}
+
+function computed(
+  row: PriceRow,
+  { asked, key }: { asked: readonly (readonly [LevelField, string])[]; key: string },
+): PriceRow | undefined {
+  const levels = asked.flatMap(([field, value]) => row.levels?.[field]?.[value] ?? []);
+  const written = levels.filter((level) => "base" in level);
+  // No vendor states a price for two levels with prices of their own at once.
+  if (written.length > 1) return undefined;
+  const [own] = written;
+  const factor = levels.reduce(
+    (product, level) => ("factor" in level ? (product * level.factor) / whole : product),
+    whole,
+  );
+  const base = { ...feesOf(row.base), ...(own?.base ?? row.base) };
+  const tiers = own === undefined ? row.tiers : tiersOf(row, own);
+  return {
+    ...row,
+    version: `${row.version}${key}`,
+    base: scaled(base, factor),
+    ...(tiers !== undefined && {
+      tiers: tiers.map(({ aboveInputTokens, price }) => ({
+        aboveInputTokens,
+        price: scaled({ ...feesOf(row.base), ...price }, factor),
+      })),
+    }),
+  };
+}
+
+const whole: Factor = 10_000n;
+
+/** Returns the prices of a vector that are not per token. */
+const feesOf = ({ request, searches, toolCalls }: PriceVector): Partial<PriceVector> => ({
+  ...(request !== undefined && { request }),
+  ...(searches !== undefined && { searches }),
+  ...(toolCalls !== undefined && { toolCalls }),
+});
+
+/**
+ * Returns the tiers of a level. Where it names none, a long request costs at least its ordinary
+ * price.
+ */
+const tiersOf = (
+  { tiers }: PriceRow,
+  own: { base: PriceVector; tiers?: readonly PriceTier[] },
+): readonly PriceTier[] | undefined =>
+  own.tiers ??
+  tiers?.map(({ aboveInputTokens, price }) => ({
+    aboveInputTokens,
+    price: highest(own.base, price),
+  }));
+
+const tokenParts = [...inputParts, ...outputParts];
+
+function scaled(vector: PriceVector, factor: Factor): PriceVector {
+  if (factor === whole) return vector;
+  const result = { ...vector };
+  for (const part of tokenParts) {
+    const price = vector[part];
+    if (price !== undefined) result[part] = (price * factor + whole / 2n) / whole;
+  }
+  return result;
+}
+
+/** Returns the higher price of every part of two vectors. */
+export function highest(one: PriceVector, other: PriceVector): PriceVector {
+  const result: PriceVector = { ...one, ...other };
+  for (const part of Object.keys(result) as (keyof PriceVector)[]) {
+    const [left, right] = [priceOf(one, part), priceOf(other, part)];
+    result[part] = left > right ? left : right;
+  }
+  return result;
+}
+
+const priceOf = (vector: PriceVector, part: keyof PriceVector): PicoUsd =>
+  part === "request" ? (vector.request ?? 0n) : unitPrice(vector, part);
+
+/** Returns the price of the most expensive of a request's tools; undefined where one has none. */
+export function toolPrice(
+  { tools }: Pick<PriceRow, "tools">,
+  names: readonly string[],
+): PicoUsd | undefined {
+  let most = 0n;
+  for (const name of names) {
+    const price = tools?.[name];
+    if (price === undefined) return undefined;
+    if (price > most) most = price;
+  }
+  return most;
+}
+
+/**
+ * Returns the first request field, or the name of the first tool, that a row has no price for;
+ * undefined where it prices everything.
+ */
+export function unpriced(
+  row: PriceRow,
+  { levels, tools, searches }: ChargedExtras,
+): { level: LevelField } | { tool: string } | undefined {
+  for (const field of levelFields) {
+    const value = levels[field];
+    if (value !== undefined && row.levels?.[field]?.[value] === undefined) return { level: field };
+  }
+  if (priceAt(row, levels) === undefined)
+    return { level: levelsAsked(levels)[0] ?? "service_tier" };
+  if (searches && row.base.searches === undefined) return { tool: searchTool };
+  const tool = tools.find((name) => row.tools?.[name] === undefined);
+  return tool === undefined ? undefined : { tool };
+}
+
+const levelsAsked = (levels: Levels): LevelField[] =>
+  levelFields.filter((field) => levels[field] !== undefined);
+
+/** Returns a price with the calls of a request's tools, at the most expensive of them. */
+export function withTools(row: PriceRow, names: readonly string[]): PriceRow {
+  const price = names.length === 0 ? undefined : toolPrice(row, names);
+  if (price === undefined || price === 0n) return row;
+  return {
+    ...row,
+    base: { ...row.base, toolCalls: price },
+    ...(row.tiers !== undefined && {
+      tiers: row.tiers.map((tier) => ({ ...tier, price: { ...tier.price, toolCalls: price } })),
+    }),
+  };
+}
+
+/**
+ * Returns the price that an answer is charged at: that of the levels that it says it was served at.
+ * Where it does not say so for a level that was asked for, the more expensive of the two applies.
+ */
+export function chargedPrice(
+  row: PriceRow,
+  {
+    asked,
+    told,
+    usage,
+  }: { asked: ChargedExtras | undefined; told: Levels | undefined; usage: Usage },
+): PriceRow {
+  if (row.levels === undefined && row.tools === undefined) return row;
+  const stated = pricedLevels(row, told);
+  const base = priceAt(row, stated) ?? row;
+  const silent = levelFields.filter((field) => told?.[field] === undefined && asked?.levels[field]);
+  const open =
+    silent.length === 0 ? undefined : priceAt(row, { ...stated, ...pick(asked, silent) });
+  const price = open !== undefined && chargeFor(open, usage) > chargeFor(base, usage) ? open : base;
+  return withTools(price, asked?.tools ?? []);
+}
+
+/** Returns the told levels that have a price. */
+function pricedLevels(row: PriceRow, told: Levels | undefined): Levels {
+  const known: Levels = {};
+  for (const field of levelFields) {
+    const level = levelOf(field, told?.[field]);
+    if (level !== undefined && row.levels?.[field]?.[level] !== undefined) known[field] = level;
+  }
+  return known;
+}
+
+const pick = (asked: ChargedExtras | undefined, fields: readonly LevelField[]): Levels =>
+  Object.fromEntries(fields.map((field) => [field, asked?.levels[field]]));
+
+/**
+ * Returns the usage as it is charged: with one search or call where a request offered them and its
+ * answer counts none, and with one search where the provider charges those of a request together.
+ */
+export function chargedUsage(
+  row: PriceRow,
+  { usage, asked }: { usage: Usage; asked: ChargedExtras | undefined },
+): Usage {
+  const searches = usage.searches ?? asked?.uncounted.searches;
+  const toolCalls = usage.toolCalls ?? asked?.uncounted.toolCalls;
+  const charged = row.searchesOnce === true && (searches ?? 0) > 1 ? 1 : searches;
+  if (charged === usage.searches && toolCalls === usage.toolCalls) return usage;
+  return {
+    ...usage,
+    ...(charged !== undefined && { searches: charged }),
+    ...(toolCalls !== undefined && { toolCalls }),
+  };
+}
