@@ -20,6 +20,7 @@ import {
 } from "./app/process/signals.ts";
 import {
   countConnections,
+  answerHeadersAt,
   HttpServer,
   openFilesWarning,
   serveMetrics,
@@ -181,7 +182,7 @@ async function start(): Promise<void> {
 
 /** Opens the gateway's server, at a port of its own or one that several processes share. */
 function openServer(
-  { server: { host, port: ownPort, tls, bodyMemoryBytes } }: Settings,
+  { server: { host, port: ownPort, tls, bodyMemoryBytes, publicUrl } }: Settings,
   { app, place, logger }: { app: App; place: ProcessPlace | undefined; logger: Logger },
 ): HttpServer {
   const port = place?.port ?? ownPort;
@@ -196,6 +197,7 @@ function openServer(
         sharesPort: place !== undefined,
         tls: pair,
         bodyMemoryBytes,
+        headers: answerHeadersAt(publicUrl ?? ""),
         onError: (error) => logger.error({ err: error }, "an answer could not be written"),
       }),
   );

@@ -56,6 +56,7 @@ type GuardedEndpoint = Pick<
   | "access"
   | "counting"
   | "anywhere"
+  | "protectedResource"
   | "unaudited"
   | "idempotent"
 >;
@@ -113,7 +114,7 @@ export class Guard implements RouterGuard<Caller> {
     context.caller =
       operator !== undefined && endpoint.access.operator
         ? operator
-        : this.credentialOf(endpoint, context);
+        : this.credentialOf(endpoint, context, { isInner: true });
     this.checkPlace(endpoint, context);
   }
 
@@ -156,10 +157,14 @@ export class Guard implements RouterGuard<Caller> {
     return this.enter(endpoint, context);
   }
 
-  private credentialOf(endpoint: GuardedEndpoint, context: RequestContext): Caller {
+  private credentialOf(
+    endpoint: GuardedEndpoint,
+    context: RequestContext,
+    { isInner } = { isInner: false },
+  ): Caller {
     const { directory, clock } = this.options;
     const { headers } = context.request;
-    return authenticate({ headers, endpoint, directory, nowMs: clock.nowMs(), context });
+    return authenticate({ headers, endpoint, directory, nowMs: clock.nowMs(), context, isInner });
   }
 
   /**
@@ -284,6 +289,22 @@ function connectedCaller(
   return llmKey ? credential : connected;
 }
 
+/**
+ * Throws for an access token of the other audience, so that the MCP server's tokens cannot be used
+ * at the API, nor the API's at the MCP server (RFC 8707; MCP, "Token Audience Binding").
+ */
+function assertAudience(
+  { audience }: KeyConnection,
+  { protectedResource }: Pick<GuardedEndpoint, "protectedResource">,
+): void {
+  if (audience === undefined || (audience === "mcp") === (protectedResource === true)) return;
+  const [own, other] = ["the MCP server", "the API"];
+  throw new GatewayError(
+    "unauthorized",
+    `This access token is for ${audience === "mcp" ? own : other} alone. Connect the app again for the resource of ${audience === "mcp" ? other : own}, or without resource.`,
+  );
+}
+
 function assertAccepted(credential: Credential, access: AccessRule): void {
   if (access.session && access.managementScope === undefined && !access.anonymous)
     throw needsSession();
@@ -363,11 +384,13 @@ function liveCredential(
  */
 function authenticate(options: {
   headers: RequestHeaders;
-  endpoint: EndpointPath & { access: AccessRule };
+  endpoint: EndpointPath & Pick<GuardedEndpoint, "access" | "protectedResource">;
   directory: CredentialDirectory;
   nowMs: number;
   /** Provides the address that a request without a credential is counted by. */
   context: Pick<RequestContext, "clientAddress">;
+  /** Whether another endpoint calls, whose caller was admitted there. */
+  isInner: boolean;
 }): Caller {
   const { access } = options.endpoint;
   if (access.open) return anonymousIn(options.context);
@@ -379,6 +402,7 @@ function authenticate(options: {
   const credential = liveCredential(secrets, options);
   if (credential === undefined) throw invalidKey();
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
+  if (connection !== undefined && !options.isInner) assertAudience(connection, options.endpoint);
   if (credential.kind === "llm-key" && connection !== undefined)
     return connectedCaller(credential, connection, access);
   assertAccepted(credential, access);

@@ -203,9 +203,13 @@ function addOperating(line: CommandLine): void {
     .command("backup")
     .argument("<folder>", "a new folder")
     .description("back the database up, also while the gateway runs, and verify the copy")
-    .option("--no-encryption-key", "leave encryption.key out")
-    .action((folder: string, { encryptionKey }: { encryptionKey: boolean }) =>
-      backup(line.context(), folder, { withKey: encryptionKey }),
+    .option("--without-key", "leave encryption.key out; keep it elsewhere")
+    .addOption(new Option("--no-encryption-key", "the earlier name of --without-key").hideHelp())
+    .action(
+      (
+        folder: string,
+        { encryptionKey, withoutKey = false }: { encryptionKey: boolean; withoutKey?: boolean },
+      ) => backup(line.context(), folder, { withKey: encryptionKey && !withoutKey }),
     );
   program
     .command("restore")

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
-import type { LimitReset, LlmKey } from "../identity/keys/llm-key-store.ts";
+import type { KeyConnection, LimitReset, LlmKey } from "../identity/keys/llm-key-store.ts";
 import { isScope, type Scope } from "../identity/keys/scopes.ts";
 import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
@@ -118,6 +118,16 @@ const keptMs = 90 * dayMs;
 
 type Row = ConsentTables["connections"];
 
+/**
+ * Returns the audience of tokens for a resource of this service (RFC 8707): its MCP server or its
+ * API. A token for no resource, or for the service as a whole, is for both.
+ */
+function audienceOf(resource: string | null): Partial<Pick<KeyConnection, "audience">> {
+  const path = resource === null ? "" : new URL(resource).pathname.replace(/\/$/, "");
+  if (path === "") return {};
+  return { audience: path.endsWith("/mcp") ? "mcp" : "rest" };
+}
+
 const fromRow = (row: Row): Connection => ({
   id: row.id,
   keyId: row.key_id,
@@ -166,7 +176,12 @@ export class Connections {
       limitReset: terms.limitReset,
       expiresAtMs: terms.expiresAtMs,
       allowedModels: terms.allowedModels,
-      connection: { id, scopes: terms.scopes, tokenExpiresAtMs },
+      connection: {
+        id,
+        scopes: terms.scopes,
+        ...audienceOf(wanted.resource),
+        tokenExpiresAtMs,
+      },
     });
     const connection = await this.write({
       ...wanted,

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
-import { HttpServer, type CompiledRoutes } from "./http-server.ts";
+import { answerHeadersAt, HttpServer, type CompiledRoutes } from "./http-server.ts";
 import { readBodyText } from "./read-body.ts";
 import { Reply } from "./request-context.ts";
 
@@ -384,3 +384,22 @@ describe("a server that stops", () => {
     await stopped;
   });
 });
+
+test.each([
+  ["https://gateway.example", "max-age=31536000"],
+  ["http://gateway.example", undefined],
+])("answers of a service at %s have HSTS %p, and no type to guess", (publicUrl, hsts) => {
+  expect(answerHeadersAt(publicUrl)).toEqual({
+    "x-content-type-options": "nosniff",
+    ...(hsts !== undefined && { "strict-transport-security": hsts }),
+  });
+});
+
+test.each(["/page", "/platform", "/nowhere"])(
+  "%s has the headers of every answer",
+  async (path) => {
+    serve({ "/platform": () => new Response("a page", { headers: plain }) });
+    const { headers } = await fetch(`http://127.0.0.1:${server.port}${path}`);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  },
+);

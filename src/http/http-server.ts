@@ -32,12 +32,23 @@ interface HttpServerOptions {
   routes: CompiledRoutes;
   fallback: RouteHandler;
   tls?: TlsPair | undefined;
+  /** The headers of every answer. */
+  headers?: Readonly<Record<string, string>>;
   /** The most bytes of request bodies at once. */
   bodyMemoryBytes: number;
   clock?: Clock;
   /** Receives errors from places that must not throw. */
   onError(error: unknown): void;
 }
+
+/**
+ * Returns the headers of every answer: browsers must not guess its type, and use HTTPS alone for a
+ * year where people reach the service by it (RFC 6797).
+ */
+export const answerHeadersAt = (publicUrl: string): Readonly<Record<string, string>> => ({
+  "x-content-type-options": "nosniff",
+  ...(publicUrl.startsWith("https:") && { "strict-transport-security": "max-age=31536000" }),
+});
 
 /**
  * Seconds of silence after which a connection is closed that has sent no request yet, or whose
@@ -66,6 +77,7 @@ export class HttpServer {
   readonly server: Server<undefined>;
   private readonly streams: FrameStreams;
   private readonly onError: (error: unknown) => void;
+  private readonly headers: Readonly<Record<string, string>>;
   private readonly sweeper: ReturnType<typeof setInterval>;
   private readonly filesMax = openFilesMax();
   private closing = false;
@@ -80,8 +92,10 @@ export class HttpServer {
     tls,
     bodyMemoryBytes,
     onError,
+    headers = answerHeadersAt(""),
     clock = systemClock,
   }: HttpServerOptions) {
+    this.headers = headers;
     this.streams = new FrameStreams(clock);
     this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
     this.onError = onError;
@@ -154,8 +168,11 @@ export class HttpServer {
     if (!(answer instanceof Reply)) {
       this.ended(request, idleSecondsAfter(answer.status));
       if (closes) answer.headers.set("connection", "close");
+      for (const name of Object.keys(this.headers))
+        answer.headers.set(name, this.headers[name] ?? "");
       return answer;
     }
+    answer.share(this.headers);
     if (closes) answer.headers["connection"] = "close";
     const { body, status } = answer;
     if (typeof body !== "string") return answer.response(this.streamed(request, body));
@@ -185,7 +202,10 @@ export class HttpServer {
       new GatewayError("internal_server_error", "The gateway failed on this request."),
       { traceId: "" },
     );
-    return Response.json(envelope, { status: 500, headers: { connection: "close" } });
+    return Response.json(envelope, {
+      status: 500,
+      headers: { connection: "close", ...this.headers },
+    });
   }
 
   /**

@@ -163,6 +163,19 @@ export function encryptionReader(
       headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim().toLowerCase() === "https");
 }
 
+/** Matches an address that a port follows, or an IPv6 address in brackets with or without one. */
+const hopPattern = /^(?:\[(?<bracketed>[^\]]+)\]|(?<dotted>[\d.]+))(?::\d{1,5})?$/;
+
+/**
+ * Returns the address of an entry of `X-Forwarded-For`. Some proxies add the client's port, such as
+ * Azure Application Gateway and IIS, and put IPv6 addresses in brackets (RFC 7239, section 6).
+ */
+function hopAddress(entry: string): string {
+  const hop = entry.trim().replace(/^"(.*)"$/, "$1");
+  const { bracketed, dotted } = hopPattern.exec(hop)?.groups ?? {};
+  return bracketed ?? dotted ?? hop;
+}
+
 /**
  * Returns a function that finds a request's client. `X-Forwarded-For` is read from its right end,
  * past the trusted proxies, since everything left of them may be forged.
@@ -176,7 +189,7 @@ export function clientAddressReader(
     if (!isTrusted(peer)) return peer;
     const hops = (request.headers.get("x-forwarded-for") ?? "")
       .split(",")
-      .map((hop) => hop.trim())
+      .map(hopAddress)
       .filter((hop) => isIP(hop) !== 0);
     if (trusted === true) return hops.at(-1) ?? peer;
     return hops.reverse().find((hop) => !isTrusted(hop)) ?? peer;
@@ -357,6 +370,11 @@ export class Reply {
   /** The answer's headers by lower-case name, with ASCII values as HTTP requires. */
   get headers(): Record<string, string> {
     return this.answerHeaders.all;
+  }
+
+  /** Adds headers that all answers share. */
+  share(headers: Readonly<Record<string, string>>): void {
+    this.answerHeaders.share(headers);
   }
 
   /** Creates the platform's response, whose body is a text or a stream. */

@@ -277,9 +277,20 @@ async function granted(
 }
 
 /**
- * Answers devices. Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400
- * for a refresh that failed.
+ * Returns whether a refresh is of a coding agent, which ends its session on 401 alone, where RFC
+ * 6749 (section 5.2) has 400. Agents have no client id; of an unknown token, no more is known.
  */
+async function isOfAgent(
+  { consent }: Dependencies,
+  { refresh_token: token, client_id: clientId }: TokenRequest,
+): Promise<boolean> {
+  if (clientId || !token) return false;
+  const id = await consent.refreshTokens.connectionOf(token);
+  const connection = id === undefined ? undefined : await consent.connections.find(id);
+  return connection === undefined || namesAccount(connection.clientName);
+}
+
+/** Answers devices: agents with 401 where they have to sign in again. */
 async function tokenForDevices(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -292,7 +303,7 @@ async function tokenForDevices(
       error instanceof GatewayError &&
       error.code === "invalid_grant" &&
       request.grant_type === "refresh_token";
-    if (!isDead) throw error;
+    if (!isDead || !(await isOfAgent(deps, request))) throw error;
     return context.json(encodeOauthError(error, { traceId: context.traceId }), { status: 401 });
   }
 }
@@ -330,9 +341,12 @@ const revokeSchema = z.looseObject({
   client_id: text(2_000),
 });
 
-/** Ends the connection of a token (RFC 7009). An unknown token is not an error. */
+/**
+ * Ends the connection of a token (RFC 7009). An unknown token is not an error. The token of a client
+ * is refused to every other one.
+ */
 async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
-  const { token: presented } = await readOauthBody(context, revokeSchema);
+  const { token: presented, client_id: clientId } = await readOauthBody(context, revokeSchema);
   const key = await deps.llmKeyEditor.currentOf(presented);
   const connectionId =
     key === undefined
@@ -340,6 +354,10 @@ async function revoke(context: RequestContext<unknown>, deps: Dependencies): Pro
       : key.connection?.id;
   const connection =
     connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
+  if (connection !== undefined && connection.clientId !== (clientId || null))
+    throw new GatewayError("invalid_client", "client_id: is not the client of this token.", {
+      param: "client_id",
+    });
   if (
     connection !== undefined &&
     (await deps.consent.connections.end(connection, "The app gave it back."))
@@ -357,6 +375,8 @@ const revocation = {
   response: () => z.object({}),
   handle: revoke,
   summary: "Revoke an access or refresh token and end its connection.",
+  description:
+    "client_id has to be the client that the token was issued to; apps without a client id send none.",
 } as const;
 
 /** Ends a connection by one of its tokens. */

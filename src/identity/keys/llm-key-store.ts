@@ -58,6 +58,10 @@ export interface LlmKey {
   connection?: KeyConnection;
 }
 
+/** The parts of the service that access tokens can be restricted to. */
+const tokenAudiences = ["mcp", "rest"] as const;
+export type TokenAudience = (typeof tokenAudiences)[number];
+
 /**
  * A person's grant to a connected app (OAuth 2.0, RFC 6749 section 3.3). Its key carries the
  * limits, the spending and the secret.
@@ -66,6 +70,8 @@ export interface KeyConnection {
   /** A `con_` id. */
   id: string;
   scopes: readonly Scope[];
+  /** The part of the service that its tokens are for (RFC 8707); absent means all of it. */
+  audience?: TokenAudience;
   /**
    * When the current access token expires; null where it lasts as long as the key. A refresh
    * replaces the key's secret.
@@ -136,6 +142,21 @@ const textList = (value: string | null): readonly string[] | null =>
 const listText = (value: readonly string[] | null): string | null =>
   value === null ? null : JSON.stringify(value);
 
+/** Returns a connection's scopes as they are stored, with the audience of its tokens. */
+const scopesText = ({ scopes, audience }: KeyConnection): string =>
+  JSON.stringify([...scopes, ...(audience === undefined ? [] : [`audience:${audience}`])]);
+
+function connectionOf(row: LlmKeyRow & { connection_id: string }): KeyConnection {
+  const stored = textList(row.connection_scopes) ?? [];
+  const audience = tokenAudiences.find((each) => stored.includes(`audience:${each}`));
+  return {
+    id: row.connection_id,
+    scopes: stored.filter(isScope),
+    ...(audience !== undefined && { audience }),
+    tokenExpiresAtMs: row.token_expires_at_ms,
+  };
+}
+
 const fromRow = (row: LlmKeyRow): LlmKey => ({
   id: row.id,
   hash: row.hash,
@@ -162,13 +183,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
   ...(row.connection_id === null
     ? {}
-    : {
-        connection: {
-          id: row.connection_id,
-          scopes: (textList(row.connection_scopes) ?? []).filter(isScope),
-          tokenExpiresAtMs: row.token_expires_at_ms,
-        },
-      }),
+    : { connection: connectionOf({ ...row, connection_id: row.connection_id }) }),
 });
 
 /**
@@ -322,7 +337,7 @@ export class LlmKeyStore {
         creator_user_id: key.creatorUserId,
         parent_key_id: key.parentKeyId ?? null,
         connection_id: key.connection?.id ?? null,
-        connection_scopes: listText(key.connection?.scopes ?? null),
+        connection_scopes: key.connection === undefined ? null : scopesText(key.connection),
         token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
         previous_hash: null,
         previous_until_ms: null,

@@ -89,6 +89,14 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
   }, 60_000);
 
+  test("refuse a database of an older first schema, and say so", async () => {
+    const url = await freshUrl();
+    await (await open(url, [table("a")])).close();
+    const error = await open(url, [table("b")]).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SchemaMismatchError);
+    expect(String(error)).toContain("an older first schema (migration-a)");
+  }, 60_000);
+
   test("refuse a database that lacks a migration if the start may not migrate", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();

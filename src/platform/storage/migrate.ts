@@ -103,6 +103,13 @@ function refuseNewerSchema(done: readonly string[], migrations: readonly Migrati
     (name) => !known.has(name) && namePartsOf(name).additiveTo !== newest,
   );
   if (unknown.length === 0) return;
+  const [oldest = ""] = done;
+  const [first = ""] = known;
+  if (oldest < first)
+    throw new SchemaMismatchError(
+      `the database has an older first schema (${oldest}) than this release upgrades (${first}): start the release that wrote it, ` +
+        "or start this one with an empty database",
+    );
   throw new SchemaMismatchError(
     `the database was written by a newer release (${unknown.join(", ")}): ` +
       "start that release, or restore a backup made before it",

@@ -52,6 +52,7 @@ test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, en
     expect(headers.get("x-service-trace-id")).toMatch(/^[0-9a-f]{32}$/);
     expect(headers.get("x-request-id")).toBe(headers.get("x-service-trace-id"));
     expect(headers.get("request-id")).toBe(headers.get("x-service-trace-id"));
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(response.status).toBeLessThan(500);
     if (counting === "none") return;
     expect(headers.get("x-ratelimit-limit")).toMatch(/^\d+$/);

@@ -39,6 +39,14 @@ test("a backup of a running gateway is verified and can be restored", async () =
   ]);
   for (const name of readdirSync(folder))
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  for (const option of ["--without-key", "--no-encryption-key"]) {
+    const keyless = join(temporaryDirectory(), "backup");
+    expect(await runCommand(["backup", keyless, option], { dataDirectory })).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("The encryption key is not in it"),
+    });
+    expect(readdirSync(keyless).toSorted()).toEqual(["manifest.json", "switchyard.db"]);
+  }
   await make("after");
   expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
     exitCode: 2,

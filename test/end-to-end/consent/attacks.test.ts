@@ -105,7 +105,7 @@ describe.each(allEngines)("attacks on codes, tokens and redirects, on %s", (_, f
       [
         "a refresh token of another client",
         async ({ refreshToken }) => app.refresh(refreshToken, { client_id: await app.clientId() }),
-        401,
+        400,
         true,
       ],
       [

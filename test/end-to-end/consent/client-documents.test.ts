@@ -198,7 +198,7 @@ describe("apps identified by the URL of their client metadata document", () => {
       expect(
         (await app.refresh(textAt(tokens, "refresh_token"), { client_id: idOf("/other.json") }))
           .status,
-      ).toBe(401);
+      ).toBe(400);
       expect((await app.refresh(textAt(tokens, "refresh_token"), { client_id: id })).status).toBe(
         200,
       );

@@ -171,7 +171,7 @@ describe.each(engines)("published OAuth clients, on %s", (_, freshUrl) => {
         state,
         code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
         code_challenge_method: "S256",
-        resource: `${origin()}/mcp`,
+        resource: `${origin()}/api/v1`,
       };
       for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
       const back = await approve(url);
