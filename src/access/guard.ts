@@ -310,6 +310,7 @@ function assertAccepted(credential: Credential, access: AccessRule): void {
     throw needsSession();
   if (credential.kind === "llm-key") {
     if (access.llmKey || access.anonymous) return;
+    if (access.llmKeysMiss !== undefined) throw new GatewayError("not_found", access.llmKeysMiss);
     throw new GatewayError(
       "unauthorized",
       `This endpoint needs a management key (prefix ${brand.managementKeyFamilyPrefix}); LLM keys are for inference.`,

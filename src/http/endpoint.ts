@@ -12,6 +12,11 @@ import type { Answer, RequestContext } from "./request-context.ts";
 export interface AccessRule<Scope extends string = string> {
   /** LLM keys are accepted. */
   llmKey?: true;
+  /**
+   * The answer (404) to LLM keys where SDKs for inference use the path for something that is not
+   * offered, so that naming another credential would mislead; absent names the one that is needed.
+   */
+  llmKeysMiss?: string;
   /** Management keys that hold this scope are accepted. */
   managementScope?: Scope;
   /**

@@ -150,12 +150,16 @@ const newConversationSchema = z.strictObject({
   messages: messagesField,
 });
 
+/** What OpenAI's SDKs are told, whose `conversations.create()` has this path. */
+const noConversations =
+  "Conversations of the Responses API are not offered. Continue a stored response with previous_response_id, or send all items as input.";
+
 /** Stores a conversation. */
 export const createConversation = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/conversations",
-  access: writes,
+  access: { ...writes, llmKeysMiss: noConversations },
   idempotent: true,
   bodyBytesMax: conversationBytesMax,
   summary: "Store a conversation.",

@@ -4,6 +4,7 @@ import {
   chatRequestSchema,
   checkChatRequest,
 } from "../../inference/dialects/openai-chat/request-schema.ts";
+import { reshapeChat } from "../../inference/dialects/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
 import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
@@ -14,6 +15,7 @@ export const chatReader: CallReader = {
   dialect: openaiChat,
   idPrefix: "chatcmpl-",
   validate: checkChatRequest,
+  reshape: reshapeChat,
   dialectHeaders: [],
 };
 

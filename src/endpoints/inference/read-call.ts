@@ -23,6 +23,7 @@ import {
   type CallOrigin,
   type ChatCall,
 } from "../../inference/pipeline/inference-call.ts";
+import type { Loss } from "../../inference/canonical/request.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -42,6 +43,11 @@ export interface CallReader {
   idPrefix: string;
   /** Throws `GatewayError` `bad_request` that names the field. */
   validate(body: Body): void;
+  /**
+   * Returns the body in the dialect where it was written in the form of another one, and what was
+   * lost; undefined for every other body. Absent where the route takes no other form.
+   */
+  reshape?(body: Body): { body: Record<string, unknown>; losses: readonly Loss[] } | undefined;
   /** Request headers that the dialect defines, in lower case. */
   dialectHeaders: readonly string[];
 }
@@ -194,6 +200,8 @@ interface PresetBody {
   text: string;
   body: Body;
   presetId: string | undefined;
+  /** What reshaping the body has lost; absent where it was not reshaped. */
+  losses?: readonly Loss[];
 }
 
 async function readPresetBody(
@@ -203,14 +211,17 @@ async function readPresetBody(
 ): Promise<PresetBody> {
   const caller = context.caller as LlmKeyCaller;
   const sent = await readJsonText(context.request, inferenceBodyBytesMax);
+  const written = parseJsonObject(sent);
+  const reshaped = reader.reshape?.(written);
   const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id,
     presetFields: reader.dialect.presetFields,
-    text: sent,
-    body: parseJsonObject(sent),
+    text: reshaped === undefined ? sent : JSON.stringify(reshaped.body),
+    body: reshaped?.body ?? written,
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  return { text, body, presetId: preset?.id };
+  const losses = reshaped && { losses: reshaped.losses };
+  return { text, body, presetId: preset?.id, ...losses };
 }
 
 /** Returns the call of a request whose body was read, once it is checked. */
@@ -219,7 +230,7 @@ function callOf(
   {
     reader,
     services,
-    read: { text, body, presetId },
+    read: { text, body, presetId, losses },
     counted,
   }: {
     reader: CallReader;
@@ -240,6 +251,7 @@ function callOf(
     presetId,
     dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
     signatures: inference.callSignatures.of(caller.workspace.id),
+    losses,
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   });
 }

@@ -11,6 +11,7 @@ import type {
   ResponseContext,
 } from "./dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
+import { loseForeignFields } from "./foreign-fields.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
 import {
   responseParts,
@@ -69,7 +70,9 @@ export class EncodeState {
     return [...new Set(calls.map((call) => this.namer.wireName(call)))];
   }
 
+  /** What the upstream's dialect cannot express; read once the request is encoded. */
   get losses(): Loss[] {
+    if (!this.sameDialect) loseForeignFields(this);
     return this.lossByField === undefined ? [] : [...this.lossByField.values()];
   }
 
@@ -201,11 +204,32 @@ const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
   more.length === 0 && only?.type === "text" && only.annotations === undefined;
 
 /**
+ * Declares a service tier as lost that the upstream's dialect does not name; `auto` and `default`
+ * are what an absent one means.
+ */
+export function loseServiceTier(state: EncodeState): void {
+  const { serviceTier: tier } = state.request;
+  if (tier !== undefined && tier !== "auto" && tier !== "default")
+    state.lose("service_tier", `${state.dialect} names other tiers`);
+}
+
+/**
  * Returns the type of a part that only its own dialect has: its `type`, or the single member that
  * Gemini's parts have instead.
  */
 export const opaqueName = ({ value }: OpaquePart): string =>
   typeof value.type === "string" ? value.type : (Object.keys(value)[0] ?? "part");
+
+/**
+ * Returns the text for a part that another dialect's model can read as one: a tool that a search
+ * has found (`tool_reference` of Messages), which is offered by its name. Undefined for all others.
+ */
+export function readableText({ dialect, value }: OpaquePart): string | undefined {
+  const { type, tool_name: name } = value;
+  return dialect === "anthropic-messages" && type === "tool_reference" && typeof name === "string"
+    ? `Tool found: ${name}`
+    : undefined;
+}
 
 /**
  * Returns whether a text is Claude Code's billing line, which changes with every request and would

@@ -58,11 +58,17 @@ import { SseDecoder } from "../upstream/sse-decoder.ts";
  */
 export const adapt: Adapt = (request, route) => {
   const upstream = chatDialectOf(route.route);
-  const adapter = adaptAs(upstream, request, route);
+  const adapter = withLosses(adaptAs(upstream, request, route), request.losses);
   return upstreamDialects[upstream].requestHeaders === undefined
     ? adapter
     : fitted(adapter, { dialect: upstream, provider: route.route.provider });
 };
+
+/** Returns the adapter with what the request had lost before; nearly all requests lost nothing. */
+const withLosses = (adapter: Adapter, losses: ClientRequest["losses"]): Adapter =>
+  losses === undefined || losses.length === 0
+    ? adapter
+    : { ...adapter, losses: [...losses, ...adapter.losses] };
 
 function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): Adapter {
   const client = clientDialects[request.dialect];

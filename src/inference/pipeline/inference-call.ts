@@ -3,7 +3,7 @@ import type { Admission } from "../../billing/ledger/hold-rule.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
-import type { CanonicalRequest } from "../canonical/request.ts";
+import type { CanonicalRequest, Loss } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type { Provenance } from "../canonical/reasoning.ts";
@@ -184,6 +184,8 @@ export interface WorkspaceSignatures {
 export interface ClientRequest extends OriginalRequest {
   /** Keeps the signatures of tool calls for clients that cannot return them. */
   signatures: WorkspaceSignatures;
+  /** What was lost before the body had its present form; absent means nothing. */
+  losses?: readonly Loss[] | undefined;
   /**
    * Returns the canonical form of the request, which is decoded on the first call. Throws
    * `GatewayError` `bad_request`.
@@ -266,6 +268,7 @@ interface ReadChat
   extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
   dialect: ClientDialect;
   presetId: string | undefined;
+  losses?: readonly Loss[] | undefined;
 }
 
 /**
@@ -296,6 +299,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     body: read.body,
     dialectHeaders: read.dialectHeaders,
     signatures: read.signatures,
+    losses: read.losses,
     nowSeconds: read.nowSeconds,
     canonical: () => (canonical ??= dialect.decodeRequest(read.body)),
     releaseConversation: () => {

@@ -6,6 +6,8 @@ export interface ContractRow {
   /** `open` looks at no credential; `optional` needs none but refuses a wrong one. */
   without?: "open" | "optional";
   llm?: true;
+  /** LLM keys get 404, since SDKs for inference use the path for what is not offered. */
+  llmKeysMiss?: true;
   /** Tells a key of itself, so that its own list of endpoints does not keep it away. */
   ofItself?: true;
   /** Scope by which management keys are accepted, and the sessions of those whose role holds it. */
@@ -294,7 +296,7 @@ export const contract: Record<string, ContractRow> = {
   },
   "POST /hubs/:slug/import": { scope: "write:hub", path: "/hubs/none/import", accepted: 400 },
   "GET /hubs/:slug/export": { scope: "read:hub", path: "/hubs/none/export", accepted: 404 },
-  "POST /conversations": { scope: "write:llm-keys", accepted: 400 },
+  "POST /conversations": { scope: "write:llm-keys", accepted: 400, llmKeysMiss: true },
   "GET /conversations": { scope: "read:llm-keys" },
   "GET /conversations/settings": { scope: "read:llm-keys" },
   "PATCH /conversations/settings": { scope: "write:security", accepted: 400 },

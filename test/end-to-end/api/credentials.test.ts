@@ -25,6 +25,7 @@ const missing: Answer = { status: 401, code: "missing_api_key" };
 const invalid: Answer = { status: 401, code: "invalid_api_key" };
 const signIn: Answer = { status: 401, code: "authentication_required" };
 const wrongFamily: Answer = { status: 401, code: "unauthorized", hinted: true };
+const missed: Answer = { status: 404, code: "not_found" };
 const noOperator: Answer = { status: 403, code: "forbidden" };
 const lacksScope: Answer = { status: 403, code: "insufficient_scope", hinted: true };
 
@@ -80,6 +81,9 @@ const sessionFamilies: Record<
   },
 };
 
+const refusalOfLlmKey = ({ llmKeysMiss }: ContractRow): Answer =>
+  llmKeysMiss ? missed : wrongFamily;
+
 /** Every kind of credential: the `Authorization` header it is sent as, and the answer it gets. */
 const families: Record<
   string,
@@ -108,11 +112,12 @@ const families: Record<
   },
   "an LLM key": {
     header: () => `Bearer ${secrets.llm}`,
-    answer: (row) => openTo(row, row.llm ? accepted(row) : wrongFamily),
+    answer: (row) => openTo(row, row.llm ? accepted(row) : refusalOfLlmKey(row)),
   },
   "an LLM key whose allowed_endpoints omit the route": {
     header: () => `Bearer ${secrets.llmElsewhere}`,
-    answer: (row) => openTo(row, row.ofItself ? accepted(row) : row.llm ? lacksScope : wrongFamily),
+    answer: (row) =>
+      openTo(row, row.ofItself ? accepted(row) : row.llm ? lacksScope : refusalOfLlmKey(row)),
   },
   "an unknown or revoked management key": {
     header: () => `Bearer ${secrets.managementUnknown}`,

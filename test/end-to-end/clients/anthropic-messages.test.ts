@@ -119,6 +119,28 @@ describe("headers that name a profile and a workspace at the provider", () => {
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 
+  test("a tool that a search has found reaches the model by its name", async () => {
+    const messages = [
+      ...hello.messages,
+      {
+        role: "assistant" as const,
+        content: [{ type: "tool_use" as const, id: "toolu_1", name: "find", input: {} }],
+      },
+      {
+        role: "user" as const,
+        content: [
+          {
+            type: "tool_result" as const,
+            tool_use_id: "toolu_1",
+            content: [{ type: "tool_reference" as const, tool_name: "get_weather" }],
+          },
+        ],
+      },
+    ];
+    await anthropic().messages.create({ ...hello, model, messages });
+    expect(JSON.stringify(stage.upstream.requests.at(-1)?.json())).toContain("get_weather");
+  });
+
   test("the events come in order, with the cost on the last delta", async () => {
     stage.upstream.say({ text: ["Hel", "lo."] });
     const stream = await anthropic().messages.create({ ...hello, model, stream: true });

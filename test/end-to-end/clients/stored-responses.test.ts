@@ -21,6 +21,13 @@ const tools: OpenAI.Responses.FunctionTool[] = [
   },
 ];
 
+test("conversations.create() is told what to use instead", async () => {
+  const failure = await failureOf(() => openai().conversations.create({}));
+  expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
+  expect(String(failure)).toContain("previous_response_id");
+  expect(String(failure)).not.toContain("management");
+});
+
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 

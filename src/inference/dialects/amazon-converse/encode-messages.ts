@@ -21,7 +21,12 @@ import {
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
-import { isBillingLine, type EncodePlace, type EncodeState } from "../encode-state.ts";
+import {
+  isBillingLine,
+  readableText,
+  type EncodePlace,
+  type EncodeState,
+} from "../encode-state.ts";
 import { argumentsObject, legalName, wrapInput } from "../tools.ts";
 import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
 
@@ -302,11 +307,14 @@ class BlockEncoder {
         return this.document(part, place);
       case "audio":
         return [encodeAudio(part, place), ...cachePoint(part.cache)];
-      case "opaque":
+      case "opaque": {
         if (part.dialect === this.state.dialect) return [part.value];
+        const text = readableText(part);
+        if (text !== undefined) return [{ text }];
         throw place.unsupported(
           `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
         );
+      }
     }
   }
 

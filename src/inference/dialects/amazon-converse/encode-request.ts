@@ -401,6 +401,7 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
   ["webSearch", "web_search_options"],
   ["promptCaching", "prompt_cache_key"],
   ["moderation", "moderation"],
+  ["safetyIdentifier", "safety_identifier"],
 ];
 
 /**

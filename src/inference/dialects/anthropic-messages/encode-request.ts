@@ -243,6 +243,9 @@ function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonO
 }
 
 function encodeIdentity(state: EncodeState, ownMetadata: JsonObject | undefined): JsonObject {
+  const { endUserId, safetyIdentifier } = state.request;
+  if (endUserId !== undefined && safetyIdentifier !== undefined)
+    state.lose("safety_identifier", "messages names one id of the end user, and user is sent");
   const userId = userIdOf(state);
   const metadata = userId === undefined ? ownMetadata : { user_id: userId, ...ownMetadata };
   return {

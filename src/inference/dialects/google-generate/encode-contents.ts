@@ -18,7 +18,7 @@ import {
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
-import { isBillingLine } from "../encode-state.ts";
+import { isBillingLine, readableText } from "../encode-state.ts";
 import { argumentsObject } from "../tools.ts";
 import { unsupportedContent } from "../wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
@@ -311,11 +311,14 @@ function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
     case "audio":
       place.loseDecoration(part);
       return [encodeAudio(part)];
-    case "opaque":
+    case "opaque": {
       if (part.dialect === "google-generate") return [part.value];
+      const text = readableText(part);
+      if (text !== undefined) return textParts(text);
       throw place.unsupported(
         `has the type ${JSON.stringify(part.value.type)}, which Gemini does not know.`,
       );
+    }
   }
 }
 

@@ -11,6 +11,7 @@ import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
+import { loseServiceTier } from "../encode-state.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 
@@ -135,8 +136,8 @@ function loseUnsupported(state: GeminiState): void {
   state.loseIfSet("audio", request.audio);
   state.loseIfSet("moderation", request.moderation);
   state.loseIfSet("prompt_cache_key", request.promptCaching);
-  if (request.serviceTier === "flex" || request.serviceTier === "priority")
-    state.loseIfSet("service_tier", request.serviceTier);
+  state.loseIfSet("safety_identifier", request.safetyIdentifier);
+  loseServiceTier(state);
   state.at("").loseDecoration({ extensions: request.extensions });
 }
 

@@ -10,7 +10,7 @@ import type {
   ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { type EncodePlace, EncodeState } from "../encode-state.ts";
+import { type EncodePlace, EncodeState, loseServiceTier } from "../encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
@@ -154,7 +154,11 @@ function encodeReasoningRequest(state: EncodeState): JsonObject {
  * Encodes identity fields. Storage and metadata of other dialects are handled by the gateway and
  * not passed on.
  */
-function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
+function encodeIdentity(state: EncodeState): JsonObject {
+  const { request, sameDialect } = state;
+  if (!sameDialect && request.safetyIdentifier !== undefined)
+    state.lose("safety_identifier", "servers that speak chat have no such field");
+  if (serviceTier(request) === undefined) loseServiceTier(state);
   return {
     user: request.endUserId,
     safety_identifier: sameDialect ? request.safetyIdentifier : undefined,

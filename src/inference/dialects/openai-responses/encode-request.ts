@@ -11,7 +11,7 @@ import type {
   ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { type EncodePlace, EncodeState } from "../encode-state.ts";
+import { type EncodePlace, EncodeState, loseServiceTier } from "../encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
@@ -179,8 +179,10 @@ function encodeFormat(format: OutputFormat, state: EncodeState): JsonObject {
 /**
  * Encodes identity fields. Metadata of other dialects is handled by the gateway and not passed on.
  */
-function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
+function encodeIdentity(state: EncodeState): JsonObject {
+  const { request, sameDialect } = state;
   const namesTiers = sameDialect || request.dialect === "openai-chat";
+  if (!namesTiers) loseServiceTier(state);
   return {
     user: request.endUserId,
     safety_identifier: namesTiers ? request.safetyIdentifier : undefined,

@@ -111,11 +111,20 @@ const itemTypes = [
 const otherItem = z.looseObject({
   type: z
     .string({ error: "must be a string." })
-    .refine((type) => !itemTypes.includes(type) && (type.includes("_") || type === "compaction"), {
+    .refine((type) => !itemTypes.includes(type) && /_|^(?:compaction|program)$/.test(type), {
       error: "is no type of an item, such as message, function_call_output or reasoning.",
     })
-    .meta({ not: { enum: itemTypes }, pattern: "_|^compaction$" }),
+    .meta({ not: { enum: itemTypes }, pattern: "_|^(?:compaction|program)$" }),
 });
+
+/** A reference without its type, which only its id tells from a message. */
+const untypedReference = z
+  .looseObject({ type: z.null().optional(), id: z.string() })
+  .refine((item) => !("role" in item) && !("content" in item), {
+    error: "must be one of user, assistant, system, developer.",
+    path: ["role"],
+  })
+  .meta({ not: { anyOf: [{ required: ["role"] }, { required: ["content"] }] } });
 
 const callShape = {
   id: z.string().nullish(),
@@ -143,7 +152,8 @@ const inputItem = z
       }),
       z.looseObject({
         type: z.enum(["function_call_output", "custom_tool_call_output"]),
-        call_id: z.string(),
+        // Left out, it is the output of the earliest call that has none.
+        call_id: z.string().nullish(),
         output: z.union([z.string(), z.array(outputPart)], partsProblem).nullish(),
       }),
       z.looseObject({
@@ -157,6 +167,7 @@ const inputItem = z
           .describe("Sent only to the provider that created it."),
       }),
       z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
+      untypedReference,
       otherItem,
     ],
     { error: "must be an object with a type, or with a role and content." },
@@ -242,7 +253,7 @@ const toolChoice = z.union(
 );
 
 /**
- * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.55) and what
+ * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.59) and what
  * Open Responses adds. Null means absent, except for `model` and `input`. Undescribed fields are
  * passed on to upstreams of the same dialect.
  */

@@ -19,7 +19,12 @@ import {
   type ReasoningField,
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
+import {
+  isBillingLine,
+  readableText,
+  type EncodePlace,
+  type EncodeState,
+} from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
 import { wrapInput } from "../../tools.ts";
 import { withoutUndefined } from "../../wire-fields.ts";
@@ -152,7 +157,8 @@ class TurnEncoder {
    */
   private resultText(message: ToolMessage, place: EncodePlace): string {
     const texts = message.parts.map((part, index) => {
-      if (part.type === "text") return part.text;
+      const text = part.type === "opaque" ? readableText(part) : undefined;
+      if (text !== undefined || part.type === "text") return text ?? (part as TextPart).text;
       const partPlace = place.at(`.content[${index}]`);
       const encoded = encodeUserPart(part, partPlace);
       partPlace.lose("tool results carry text alone; sent in a user message after them");
@@ -441,6 +447,8 @@ function fileFields(part: DocumentPart, place: EncodePlace): JsonObject {
  */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-chat") return part.value;
+  const text = readableText(part);
+  if (text !== undefined) return { type: "text", text };
   throw place.unsupported(
     `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );

@@ -72,11 +72,12 @@ class InputDecoder {
   private turn: AssistantPart[] = [];
   private turnExtensions: Extensions | undefined;
   private hasMessage = false;
+  /** The ids of calls without a result, in order. */
+  private readonly openCalls = new Set<string>();
   private readonly signatures = new Map<string, CallSignature>();
 
   add(item: RequestFields): void {
-    const type = item.string("type") ?? "message";
-    switch (type) {
+    switch (typeOf(item)) {
       case "message":
         this.addMessage(item);
         break;
@@ -171,6 +172,7 @@ class InputDecoder {
 
   private addCall(item: RequestFields, kind: ToolKind): void {
     const id = item.requiredString("call_id");
+    this.openCalls.add(id);
     const { signature, provenance } = this.signatures.get(id) ?? {};
     const call = withoutUndefined<ToolCallPart>({
       type: "tool-call",
@@ -194,12 +196,22 @@ class InputDecoder {
       item.path,
       withoutUndefined<ToolMessage>({
         role: "tool",
-        toolCallId: item.requiredString("call_id"),
+        toolCallId: this.answeredCall(item),
         parts: decodeEach(contentParts(item, "output"), decodeResultPart),
         kind: kind === "custom" ? kind : undefined,
         extensions: item.unknown("openai-responses", knownOutputFields),
       }),
     );
+  }
+
+  /** Returns the call that a result answers: the one that it names, or the earliest open one. */
+  private answeredCall(item: RequestFields): string {
+    const named = item.string("call_id");
+    const open = named ?? this.openCalls.values().next().value;
+    if (open === undefined)
+      throw badRequest(item.pathOf("call_id"), "is required: no call before it is unanswered.");
+    this.openCalls.delete(open);
+    return open;
   }
 
   private addReasoning(item: RequestFields): void {
@@ -232,6 +244,11 @@ class InputDecoder {
     this.hasMessage = false;
   }
 }
+
+/** Returns an item's type. Messages may omit it, and so may references, which have no role. */
+const typeOf = (item: RequestFields): string =>
+  item.string("type") ??
+  (item.object.role === undefined && item.object.id !== undefined ? "item_reference" : "message");
 
 /**
  * Returns arguments as JSON text; some clients send the object itself, or nothing for a tool

@@ -16,7 +16,12 @@ import {
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import { isBillingLine, type EncodePlace, type EncodeState } from "../../encode-state.ts";
+import {
+  isBillingLine,
+  readableText,
+  type EncodePlace,
+  type EncodeState,
+} from "../../encode-state.ts";
 import { dataUrl } from "../../openai-fields.ts";
 import { wrapInput } from "../../tools.ts";
 import { withoutUndefined } from "../../wire-fields.ts";
@@ -411,6 +416,8 @@ function documentFields(
  */
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "openai-responses") return part.value;
+  const text = readableText(part);
+  if (text !== undefined) return { type: "input_text", text };
   throw place.unsupported(
     `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );

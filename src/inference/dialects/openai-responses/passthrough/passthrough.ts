@@ -177,7 +177,7 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
   let changed = false;
   const items = input.flatMap((value: unknown, index): unknown[] => {
     const item = Object(value) as Item;
-    if (item.type === "item_reference")
+    if (isReference(item))
       throw badRequest(
         `input[${index}]`,
         "names an item that is not stored here; send the item itself.",
@@ -191,6 +191,10 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
   });
   return { items: changed ? items : undefined, losses };
 }
+
+/** Returns whether an item names another one; such items may omit their type. */
+const isReference = ({ type, id, role }: Item): boolean =>
+  type === "item_reference" || ((type ?? null) === null && role === undefined && id !== undefined);
 
 /** Returns the reasoning item itself, a changed one, or the reason why it is left out. */
 function replayedThought(item: Item, providerId: string): Item | string {
