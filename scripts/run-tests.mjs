@@ -5,7 +5,7 @@
 // options of `bun test`.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProgramRunner } from "./test-run/program-runner.mjs";
 import { failureLines, skipReasons, slowestLines } from "./test-run/report.mjs";
@@ -39,12 +39,17 @@ const projects = [root, join(root, "dashboard")].filter(
   (folder) => existsSync(join(folder, "tsconfig.json")) || folder === root,
 );
 
-/** Checks the types of every project; returns a failure where there are errors. */
+/**
+ * Checks the types of every project, and only those of changed files where it did so before;
+ * returns a failure where there are errors.
+ */
 async function checkTypes() {
   const lines = [];
   let failed = false;
   for (const project of projects) {
-    const code = await runner.run("tsc", ["--noEmit", "-p", project], (line) => lines.push(line));
+    const known = join(root, "node_modules", ".cache", "types", `${basename(project)}.tsbuildinfo`);
+    const parameters = ["--noEmit", "-p", project, "--incremental", "--tsBuildInfoFile", known];
+    const code = await runner.run("tsc", parameters, (line) => lines.push(line));
     failed ||= code !== 0;
   }
   for (const line of lines) console.log(line);
