@@ -342,7 +342,7 @@ test("GET /health returns 429 after 300 requests from one address within a minut
   });
 });
 
-test.each(engines)(
+test.each(allEngines)(
   "the last hour is known again after a restart, on %s",
   async (_, freshUrl) => {
     const folder = mkdtempSync(join(tmpdir(), "switchyard-health-"));
