@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { mailOutcomes } from "../../identity/people/invitations.ts";
-import { roles } from "../../identity/people/organizations.ts";
+import { mailOutcomes, type Invitation } from "../../identity/people/invitations.ts";
+import { roles, scopesOf } from "../../identity/people/organizations.ts";
 import {
   keysMadeBy,
   revokedKinds,
@@ -34,6 +34,8 @@ import {
   invitationObjectSchema,
   memberObject,
   memberObjectSchema,
+  narrowedKeyObject,
+  narrowedKeySchema,
   organizationObject,
   organizationObjectSchema,
 } from "./people-object.ts";
@@ -178,6 +180,13 @@ export const listMembers = defineEndpoint({
   },
 });
 
+const revokedInvitationsField = () =>
+  z
+    .array(invitationObjectSchema())
+    .describe(
+      "Invitations of this person that were withdrawn, since the person may not send them any more.",
+    );
+
 const roleSchema = z.object({ role: z.enum(roles, `must be one of ${roles.join(", ")}`) });
 
 /** Changes a member's role, in force with their next request. */
@@ -188,15 +197,38 @@ export const changeMember = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change a member's role.",
   description:
-    "Admins can change admins and members; only owners can appoint or demote owners. The last owner cannot be demoted.",
+    "Admins can change admins and members; only owners can appoint or demote owners. The last owner cannot be demoted. " +
+    "Management keys that the person created there lose the scopes that the new role lacks (narrowed_keys), and open " +
+    "invitations that it does not allow are withdrawn (revoked_invitations).",
   body: roleSchema,
-  response: memberObjectSchema,
-  async handle(context, { people }: Pick<Dependencies, "people">) {
-    context.changedIn = (await people.organizations.find(standingOf(context))).workspaceId;
+  response: () =>
+    memberObjectSchema().extend({
+      narrowed_keys: z
+        .array(narrowedKeySchema())
+        .describe("Management keys of this person that lost scopes."),
+      revoked_invitations: revokedInvitationsField(),
+    }),
+  async handle(
+    context,
+    { people, managementKeyEditor }: Pick<Dependencies, "people" | "managementKeyEditor">,
+  ) {
+    const { workspaceId } = await people.organizations.find(standingOf(context));
+    context.changedIn = workspaceId;
     const change = { member: context.param("user_id"), role: context.body.role };
-    return context.json(
-      memberObject(await people.organizations.changeRole(standingOf(context), change)),
+    const { member, withdrawn } = await people.organizations.changeRole(
+      standingOf(context),
+      change,
     );
+    // Repeating the request completes what was interrupted here.
+    const narrowed = await managementKeyEditor.narrow(
+      { workspaceId, creatorUserId: member.userId },
+      { bound: scopesOf(member.role), reason: "The person who made it is no admin any more." },
+    );
+    return context.json({
+      ...memberObject(member),
+      narrowed_keys: narrowed.map(narrowedKeyObject),
+      revoked_invitations: withdrawn.map(invitationObject),
+    });
   },
 });
 
@@ -268,9 +300,9 @@ async function takeOut(
   deps: Dependencies,
   standing: ReturnType<typeof standingOf>,
   { userId, workspaceId }: { userId: string; workspaceId: string },
-): Promise<void> {
+): Promise<Invitation[]> {
   try {
-    await deps.people.organizations.remove(standing, userId);
+    return await deps.people.organizations.remove(standing, userId);
   } catch (error) {
     const { llmKeys, managementKeys } = await keysMadeBy(deps, { workspaceId, userId });
     const isUnfinished =
@@ -278,6 +310,7 @@ async function takeOut(
       error.code === "not_found" &&
       llmKeys.length + managementKeys.length > 0;
     if (!isUnfinished) throw error;
+    return [];
   }
 }
 
@@ -294,7 +327,7 @@ export const removeMember = defineEndpoint({
   description:
     "The member's sessions lose access to the workspace with their next request. Management keys that the person " +
     "created there are revoked, unless revoke_keys, in the body or the query, says otherwise. keys_in_force lists the " +
-    "keys that still work.",
+    "keys that still work. Open invitations that the person sent are withdrawn.",
   query: removalSchema,
   body: removalSchema,
   bodyOptional: true,
@@ -304,6 +337,7 @@ export const removeMember = defineEndpoint({
       user_id: z.string(),
       revoked_keys: z.array(madeKeySchema()),
       keys_in_force: z.array(madeKeySchema()),
+      revoked_invitations: revokedInvitationsField(),
     }),
   async handle(context, deps: Dependencies) {
     const userId = context.param("user_id");
@@ -311,7 +345,7 @@ export const removeMember = defineEndpoint({
     const which = revokedKindOf(context, userId === standing.userId);
     const { workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
-    await takeOut(deps, standing, { userId, workspaceId });
+    const withdrawn = await takeOut(deps, standing, { userId, workspaceId });
     await endConnectionsOf(context, deps, {
       workspaceId,
       userId,
@@ -323,6 +357,7 @@ export const removeMember = defineEndpoint({
       user_id: userId,
       revoked_keys: madeKeyObjects(revoked),
       keys_in_force: madeKeyObjects(left),
+      revoked_invitations: withdrawn.map(invitationObject),
     });
   },
 });
@@ -343,7 +378,7 @@ export const inviteMember = defineEndpoint({
   description:
     "The link works once, for one week, and only for this address. It replaces an open invitation for the same address. " +
     "If mail is configured, the link is mailed to the address, and mail reports the result. You can also hand over the " +
-    "link in url yourself.",
+    "link in url yourself. Answers 409 for a member. The link ends if the role of the person who sent it no longer allows it.",
   body: inviteSchema,
   response: () =>
     z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema() }),
@@ -358,6 +393,7 @@ export const inviteMember = defineEndpoint({
     context.changedIn = workspaceId;
     const { email, role } = context.body;
     people.organizations.assertMayAssign(own, role);
+    await people.organizations.assertNoMember(id, email);
     const { token, invitation } = await people.invitations.create({
       organizationId: id,
       email,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
+import type { NarrowedKey } from "../../identity/keys/management-keys.ts";
 import type { Invitation } from "../../identity/people/invitations.ts";
 import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
 import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
@@ -175,6 +176,31 @@ export const memberObject = (member: Member): AnswerOf<typeof memberObjectSchema
   email: member.email,
   role: member.role,
   joined_at: new Date(member.joinedAtMs).toISOString(),
+});
+
+/** A management key that lost scopes with its creator's role. */
+export const narrowedKeySchema = lazily(() =>
+  z.object({
+    object: z.literal("management_key"),
+    id: z.string(),
+    name: z.string(),
+    label: z.string(),
+    scopes: z.array(z.string()).describe("Scopes that the key keeps; without any it is revoked."),
+    lost_scopes: z.array(z.string()).describe("Scopes that the key lost."),
+  }),
+);
+
+/** Returns the record of such a key. */
+export const narrowedKeyObject = ({
+  key: { id, name, label, scopes },
+  lost,
+}: NarrowedKey): AnswerOf<typeof narrowedKeySchema> => ({
+  object: "management_key",
+  id,
+  name,
+  label,
+  scopes: [...scopes],
+  lost_scopes: [...lost],
 });
 
 /** An open invitation, without its link. */

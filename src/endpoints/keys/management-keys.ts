@@ -2,8 +2,14 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { isOperatorsKey, requireOperator, scopesHeld } from "../../identity/keys/caller.ts";
+import {
+  isOperatorsKey,
+  requireOperator,
+  scopesHeld,
+  type AccountCaller,
+} from "../../identity/keys/caller.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
+import { scopesOf } from "../../identity/people/organizations.ts";
 import { coversScope, scopes, type Scope } from "../../identity/keys/scopes.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -98,6 +104,32 @@ function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
   );
 }
 
+/**
+ * Revokes a new key whose creator lost the scopes while it was created. Throws
+ * `insufficient_scope`.
+ */
+async function assertStillHeld(
+  { directory, people, managementKeyEditor }: Dependencies,
+  caller: AccountCaller,
+  { id, workspaceId, scopes: wanted }: ManagementKey,
+): Promise<void> {
+  const { organizationId } = caller.workspace;
+  let held: readonly Scope[] | undefined = scopesHeld(caller);
+  if (caller.kind === "management-key") held = directory.managementKeyById(caller.key.id)?.scopes;
+  else if (caller.kind === "session" && organizationId !== undefined) {
+    const organizations = await people.organizations.of(caller.user.id);
+    const role = organizations.find((organization) => organization.id === organizationId)?.role;
+    held = role && scopesOf(role);
+  }
+  try {
+    assertCovered(held ?? [], wanted);
+  } catch (error) {
+    const reason = "The person or key that made it lost its scopes meanwhile.";
+    await managementKeyEditor.revoke({ workspaceId, id, reason });
+    throw error;
+  }
+}
+
 const recordOf = (
   { directory, clock, operatorWorkspaceId }: Dependencies,
   key: ManagementKey,
@@ -138,6 +170,7 @@ export const createManagementKey = defineEndpoint({
       creatorUserId: caller.kind === "session" ? caller.user.id : caller.key.creatorUserId,
     });
     context.changed = key.id;
+    await assertStillHeld(deps, caller, key);
     return context.json({ key: secret, data: recordOf(deps, key) }, { headers: neverCached });
   },
 });

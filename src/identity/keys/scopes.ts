@@ -26,9 +26,22 @@ export type Scope = (typeof scopes)[number];
 export const isScope = (value: string): value is Scope =>
   (scopes as readonly string[]).includes(value);
 
-/** Returns the scopes of a credential that stay within others; a write scope may become its read scope. */
-export const scopesWithin = (own: readonly Scope[], bound: readonly Scope[]): Scope[] =>
-  scopes.filter((scope) => coversScope(own, scope) && coversScope(bound, scope));
+/**
+ * Returns the scopes of a credential that stay within others. A write scope beyond them becomes its
+ * read scope where that is within.
+ */
+export const scopesWithin = (own: readonly Scope[], bound: readonly Scope[]): Scope[] => [
+  ...new Set(
+    own
+      .flatMap((scope) => [scope, ...scopes.filter((read) => read === readOf(scope))])
+      .filter((scope) => coversScope(bound, scope))
+      .filter((scope, _, kept) => !kept.some((other) => readOf(other) === scope)),
+  ),
+];
+
+/** Returns the read scope that a write scope implies. */
+const readOf = (scope: Scope): string | undefined =>
+  scope.startsWith("write:") ? `read:${scope.slice(6)}` : undefined;
 
 /** Returns whether granted scopes include a scope; `write:X` implies `read:X`. */
 export function coversScope(granted: readonly Scope[], wanted: string): boolean {

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from "kysely";
+import type { ExpressionBuilder, Kysely, Transaction } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -108,6 +108,34 @@ export class Invitations {
     return { token, invitation };
   }
 
+  /**
+   * Withdraws the open invitations of a person that their role in an organisation does not allow;
+   * without a role, all of them. Returns those.
+   */
+  async withdrawBeyond(
+    transaction: Transaction<PeopleTables>,
+    {
+      organizationId,
+      userId,
+      role,
+    }: { organizationId: string; userId: string; role: Role | undefined },
+  ): Promise<Invitation[]> {
+    if (role === "owner") return [];
+    const nowMs = this.clock.nowMs();
+    const query = transaction
+      .updateTable("organization_invitations")
+      .set({ revoked_at_ms: nowMs })
+      .where("organization_id", "=", organizationId)
+      .where("inviter_user_id", "=", userId)
+      .where("accepted_at_ms", "is", null)
+      .where("revoked_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .returningAll();
+    return (await (role === "admin" ? query.where("role", "=", "owner") : query).execute()).map(
+      fromRow,
+    );
+  }
+
   /** Returns the open invitations of an organisation, newest first. */
   async list(organizationId: string): Promise<Invitation[]> {
     const rows = await this.openOnes()
@@ -163,8 +191,8 @@ export class Invitations {
   }
 
   /**
-   * Makes a user a member by an invitation, once. An existing member keeps their role. Throws
-   * `forbidden`. Returns the organisation's id.
+   * Makes a user a member by an invitation that its inviter might still send, once. An existing
+   * member keeps their role. Throws `forbidden`. Returns the organisation's id.
    */
   async take(
     transaction: Transaction<PeopleTables>,
@@ -179,6 +207,7 @@ export class Invitations {
       .where("accepted_at_ms", "is", null)
       .where("revoked_at_ms", "is", null)
       .where("expires_at_ms", ">", nowMs)
+      .where(mayStillInvite)
       .returning(["organization_id", "role"])
       .executeTakeFirst();
     if (row === undefined) throw notOpen();
@@ -201,9 +230,36 @@ export class Invitations {
       .selectAll()
       .where("accepted_at_ms", "is", null)
       .where("revoked_at_ms", "is", null)
-      .where("expires_at_ms", ">", this.clock.nowMs());
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .where(mayStillInvite);
   }
 }
+
+/**
+ * Selects invitations whose inviter is not blocked and still has a role that may invite to the
+ * invitation's role.
+ */
+const mayStillInvite = ({
+  exists,
+  selectFrom,
+}: ExpressionBuilder<PeopleTables, "organization_invitations">) =>
+  exists(
+    selectFrom("organization_members as inviting")
+      .innerJoin("users as inviter", "inviter.id", "inviting.user_id")
+      .select("inviter.id")
+      .whereRef("inviting.organization_id", "=", "organization_invitations.organization_id")
+      .whereRef("inviting.user_id", "=", "organization_invitations.inviter_user_id")
+      .where("inviter.blocked_at_ms", "is", null)
+      .where((where) =>
+        where.or([
+          where("inviting.role", "=", "owner"),
+          where.and([
+            where("inviting.role", "=", "admin"),
+            where("organization_invitations.role", "!=", "owner"),
+          ]),
+        ]),
+      ),
+  );
 
 /** The outcomes of mailing an invitation. Its link works in any case. */
 export const mailOutcomes = ["sent", "sending", "failed", "limited", "not_configured"] as const;

@@ -4,7 +4,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { scopes, type Scope } from "../keys/scopes.ts";
 import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspace-store.ts";
-import type { Invitations } from "./invitations.ts";
+import type { Invitation, Invitations } from "./invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** The most organisations that one person may own. */
@@ -153,6 +153,19 @@ export class Organizations {
       .execute();
   }
 
+  /** Throws `conflict` where a member has this address. */
+  async assertNoMember(organizationId: string, email: string): Promise<void> {
+    const found = await memberRows(this.options.database, organizationId)
+      .where("user.email", "=", email)
+      .executeTakeFirst();
+    if (found === undefined) return;
+    throw new GatewayError(
+      "conflict",
+      `email: this person is already a member (${found.role}). PATCH /organizations/{id}/members/{user_id} changes the role.`,
+      { param: "email" },
+    );
+  }
+
   /** Adds a member by the token of an invitation for their address. Throws `forbidden`. */
   async accept({
     token,
@@ -172,10 +185,14 @@ export class Organizations {
   }
 
   /**
-   * Changes a member's role. Throws `not_found`, `forbidden` for admins who change owners, and
-   * `conflict` where no owner would be left.
+   * Changes a member's role and withdraws the invitations that it does not allow. Throws
+   * `not_found`, `forbidden` for admins who change owners, and `conflict` where no owner would be
+   * left.
    */
-  changeRole(standing: Standing, change: { member: string; role: Role }): Promise<Member> {
+  changeRole(
+    standing: Standing,
+    change: { member: string; role: Role },
+  ): Promise<{ member: Member; withdrawn: Invitation[] }> {
     return this.oneAtATime(standing.organizationId, async (transaction) => {
       const { role: own } = await this.findManaged(standing, transaction);
       const member = await this.memberOf({ ...standing, userId: change.member }, transaction);
@@ -189,15 +206,21 @@ export class Organizations {
         .where("organization_id", "=", standing.organizationId)
         .where("user_id", "=", member.userId)
         .execute();
-      return { ...member, role: change.role };
+      const { organizationId } = standing;
+      const withdrawn = await this.options.invitations.withdrawBeyond(transaction, {
+        organizationId,
+        userId: member.userId,
+        role: change.role,
+      });
+      return { member: { ...member, role: change.role }, withdrawn };
     });
   }
 
   /**
-   * Removes a member, or lets them leave; their sessions lose the workspace at once. Throws as
-   * `changeRole` does.
+   * Removes a member, or lets them leave; their sessions lose the workspace at once. Returns the
+   * invitations that were withdrawn with them. Throws as `changeRole` does.
    */
-  remove(standing: Standing, member: string): Promise<void> {
+  remove(standing: Standing, member: string): Promise<Invitation[]> {
     return this.oneAtATime(standing.organizationId, async (transaction) => {
       const leaves = member === standing.userId;
       const { role: own } = leaves
@@ -211,6 +234,11 @@ export class Organizations {
         .where("organization_id", "=", standing.organizationId)
         .where("user_id", "=", member)
         .execute();
+      return this.options.invitations.withdrawBeyond(transaction, {
+        organizationId: standing.organizationId,
+        userId: member,
+        role: undefined,
+      });
     });
   }
 
