@@ -139,12 +139,12 @@ describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisM
     await answer;
     await untilAsked(async () => (await ask(suspended)) === 402, "it serves again");
     await Promise.all(nodes.gateways.map(untilIdle));
-    const { balanceNano } = await books();
-    const balance = Number(balanceNano / 1_000n) / 1e6;
+    const balanceOfBooks = async (): Promise<number> =>
+      Number((await books()).balanceNano / 1_000n) / 1e6;
     for (const gateway of nodes.gateways) {
       // Valkey learns of the late charge once the suspended gateway is connected to it again.
       await untilAsked(
-        async () => at(await getJson(gateway, "/credits"), "balance") === balance,
+        async () => at(await getJson(gateway, "/credits"), "balance") === (await balanceOfBooks()),
         "the balance is that of the books",
       );
       expect(at(await getJson(gateway, "/key", key), "data.limit_remaining")).toBe(0);
