@@ -98,13 +98,15 @@ export class DatabaseEpoch {
     const { database, nodeId, clock, onSetBack } = this.options;
     const before = this.id;
     const next = this.lastAsked + 1;
-    const known = [this.beatNumber, this.lastAsked];
+    const { beatNumber, lastAsked } = this;
     this.lastAsked = next;
     const { numUpdatedRows } = await database
       .updateTable("gateway_beats")
       .set({ beat: next, at_ms: clock.nowMs() })
       .where("node_id", "=", nodeId)
-      .where("beat", "in", known)
+      // While the database answers nothing, any beat that was sent may be the last that it wrote.
+      .where("beat", ">=", beatNumber)
+      .where("beat", "<=", lastAsked)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) {
       onSetBack();

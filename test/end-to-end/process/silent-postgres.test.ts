@@ -152,7 +152,10 @@ for (const { name, count, isSkipped } of cases) {
         await untilUncollectedIsBooked(gateway);
         await untilIdle(gateway);
       }
-      for (const gateway of gateways) await gateway.terminate();
+      for (const gateway of gateways) {
+        await gateway.terminate();
+        expect(gateway.stderrText).not.toContain("was restored to an earlier state: shared data");
+      }
       const books = await standingBooks({
         options: {},
         query: (text) => queryDatabase(databaseUrl, text),
