@@ -78,8 +78,8 @@ interface Waiting {
  * rows that arrived meanwhile, so that a refused unit leaves no gap. Each gateway writes a chain of
  * its own, which starts with its first row.
  */
-export class AuditChain implements Pick<CommitQueue, "commit"> {
-  private readonly commits: Pick<CommitQueue, "commit">;
+export class AuditChain implements Pick<CommitQueue, "commit" | "stalled"> {
+  private readonly commits: Pick<CommitQueue, "commit" | "stalled">;
   private readonly database: Kysely<AuditChainTables>;
   private readonly hashOf: (link: ChainLink) => string;
   private readonly chain = randomBytes(12).toString("hex");
@@ -88,13 +88,17 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
   private writing = false;
 
   constructor(options: {
-    commits: Pick<CommitQueue, "commit">;
+    commits: Pick<CommitQueue, "commit" | "stalled">;
     database: Kysely<AuditChainTables>;
     encryptionKey: Uint8Array;
   }) {
     this.commits = options.commits;
     this.database = options.database;
     this.hashOf = createLinkHasher(options.encryptionKey);
+  }
+
+  get stalled(): boolean {
+    return this.commits.stalled;
   }
 
   commit(unit: CommitUnit): Promise<void> {

@@ -11,6 +11,7 @@ import {
   type CommitUnit,
   recordInsert,
 } from "../platform/storage/commit-queue.ts";
+import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 
 /** The author of a change. */
 export interface AuditActor {
@@ -94,19 +95,21 @@ export const auditOutcomeInsert = auditOutcome.statement;
  * Every change is therefore in the log, and one that a crash interrupted is shown as such.
  */
 export class AuditLog {
-  private readonly commits: Pick<CommitQueue, "commit">;
+  private readonly commits: Pick<CommitQueue, "commit" | "stalled">;
   private readonly clock: Clock;
 
-  constructor(options: { commits: Pick<CommitQueue, "commit">; clock: Clock }) {
+  constructor(options: { commits: Pick<CommitQueue, "commit" | "stalled">; clock: Clock }) {
     this.commits = options.commits;
     this.clock = options.clock;
   }
 
   /**
    * Records a change; durable when it resolves. Rejects when the database refused it, and then the
-   * change must not happen.
+   * change must not happen. Rejects at once while the database is known to take no commits.
    */
   async begin(change: AuditedChange): Promise<OpenEntry> {
+    if (this.commits.stalled)
+      throw new StorageUnavailableError("the database takes no commits at the moment");
     const { id, row } = this.entryOf(change);
     await this.commits.commit({ inserts: [row], adds: [] });
     return { id, workspaceId: change.workspaceId };

@@ -1,4 +1,5 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
+import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 
 /** Renders an error as a body of a dialect. */
@@ -58,6 +59,13 @@ export function asGatewayError(thrown: unknown): GatewayError {
     return new GatewayError(
       "service_unavailable",
       "The gateway's database does not answer at the moment. Try again in a few seconds.",
+      { cause: thrown, retryAfterSeconds: 2 },
+    );
+  }
+  if (thrown instanceof SharedStateAwayError) {
+    return new GatewayError(
+      "service_unavailable",
+      "The state that the gateways share is unavailable at the moment. Try again in a few seconds.",
       { cause: thrown, retryAfterSeconds: 2 },
     );
   }

@@ -12,6 +12,7 @@ import { commitBatchesTable, type ColumnTypes, growthTables } from "./commit-sql
 import { momentLockKey } from "./gateway-lock.ts";
 import { newPool } from "./new-pool.ts";
 import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
+import { reportingUnavailable } from "./postgres-error.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { SumFold } from "./sum-fold.ts";
 
@@ -173,7 +174,7 @@ function postgresStorage<Schema>(
     }),
   );
   const database = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: fold.foldingPool(pool) }),
+    dialect: new PostgresDialect({ pool: reportingUnavailable(fold.foldingPool(pool)) }),
   });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(commitStatements),

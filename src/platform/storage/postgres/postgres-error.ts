@@ -1,3 +1,4 @@
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import { DatabaseError as PostgresError } from "pg";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
 
@@ -79,7 +80,67 @@ export function isAway(error: unknown): boolean {
   if (error instanceof PostgresError) return error.code === "57P03" || error.code === "53300";
   if (!(error instanceof Error)) return false;
   return (
-    ("code" in error && notReached.has(String(error.code))) ||
-    /timeout|terminated/i.test(error.message)
+    ("code" in error && notReached.has(String(error.code))) || lostConnection.test(error.message)
   );
+}
+
+/** The messages of `pg` and its pool for a connection that was lost or did not open in time. */
+const lostConnection = /timeout|terminated|not queryable|after calling end on the pool/i;
+
+/**
+ * SQLSTATEs of a server that serves no query of this kind now, or not to this login, whatever the
+ * query: connections (08), a read-only server, logins (28), a missing database (3D), conflicts and
+ * locks (40, 55P03), resources (53), an operator or a time limit (57), and its system (58).
+ */
+const notServing = /^(08|25006|25P0[34]|28|3D|40001|40P01|53|55P03|57|58)/;
+
+/** Returns the failure of a query as callers of the storage see it. */
+function queryErrorOf(error: unknown): unknown {
+  const passes = error instanceof PostgresError ? notServing.test(error.code ?? "") : isAway(error);
+  if (!passes) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new StorageUnavailableError(message, { cause: error });
+}
+
+/**
+ * Returns a pool whose queries reject with `StorageUnavailableError` where the server cannot be
+ * reached or does not serve now. Errors of a query itself stay as they are.
+ */
+export function reportingUnavailable(pool: PostgresPool): PostgresPool {
+  const clients = new WeakMap<PostgresPoolClient, ReportingClient>();
+  return {
+    options: pool.options,
+    connect: async () => {
+      const client = await pool.connect().catch(rethrow);
+      let reporting = clients.get(client);
+      if (reporting === undefined) {
+        reporting = new ReportingClient(client);
+        clients.set(client, reporting);
+      }
+      return reporting;
+    },
+    end: () => pool.end(),
+  };
+}
+
+const rethrow = (error: unknown): never => {
+  throw queryErrorOf(error);
+};
+
+class ReportingClient implements PostgresPoolClient {
+  readonly #client: PostgresPoolClient;
+
+  constructor(client: PostgresPoolClient) {
+    this.#client = client;
+  }
+
+  query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>;
+  query(): never;
+  query<R>(sql = "", parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
+    return this.#client.query<R>(sql, parameters).catch(rethrow);
+  }
+
+  release(destroy?: boolean): void {
+    this.#client.release(destroy);
+  }
 }
