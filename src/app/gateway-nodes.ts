@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { GatewayNode } from "../endpoints/dependencies.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
-import type { GatewayTables } from "../platform/storage/database-epoch.ts";
+import { databaseMs, type GatewayTables } from "../platform/storage/database-epoch.ts";
 
 /** The last report of each gateway on the database. */
 export interface NodeTables {
@@ -31,9 +31,6 @@ const reportMs = 2_000;
 const silentMs = 8_000;
 
 const reloadName = "reload";
-
-/** The database's time, since the clocks of gateways may differ by minutes. */
-const databaseMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
  * Informs the gateways of one database about each other. Each reports its configuration, and learns

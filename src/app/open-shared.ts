@@ -15,6 +15,8 @@ import type { UsageTables } from "../insights/usage-rollup.ts";
 import { type Clock, hourMs } from "../platform/kernel/clock.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
+import { PairedParts } from "../platform/shared-state/paired-parts.ts";
+import { keepScript, runKeptMs } from "../platform/shared-state/part-run.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { type Leases, SharedLeases } from "../platform/shared-state/shared-leases.ts";
 import type { SharedPart, SharedParts } from "../platform/shared-state/shared-state.ts";
@@ -22,6 +24,7 @@ import { SharedTurns } from "../platform/shared-state/shared-turns.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-epoch.ts";
+import { DatabasePairing } from "./database-pairing.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./settings-of.ts";
@@ -50,6 +53,13 @@ export interface Shared {
   leases: SharedLeases;
   /** The epoch of the database; absent where no other gateway may use the database. */
   epoch?: DatabaseEpoch;
+  /**
+   * The state as far as it belongs to the database; absent where no other gateway may use the
+   * database.
+   */
+  paired?: PairedParts;
+  /** Keeps the run of the state while this gateway runs. */
+  keeper: ReturnType<typeof setInterval>;
   /** Shares changes of workspaces; absent where no other gateway needs them. */
   changes?: SharedChanges;
   /** Shares the usage of callers' own provider keys; absent where no other gateway needs it. */
@@ -75,10 +85,10 @@ export const sharedProbe = (
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
 ): (() => number) | undefined =>
   shared !== undefined && hasSeveralGateways(settings)
-    ? () => shareUp(shared.state.parts)
+    ? () => shareUp((shared.paired ?? shared.state).parts)
     : undefined;
 
-const shareUp = (parts: readonly SharedPart[]): number =>
+const shareUp = (parts: readonly Pick<SharedPart, "runId">[]): number =>
   parts.filter(({ runId }) => runId !== undefined).length / parts.length;
 
 /**
@@ -130,13 +140,27 @@ export async function openShared(
     onError: (error) => logger.error({ err: error }, "a lease of background work was not renewed"),
   });
   leases.start();
-  return { nodeId, state, channel, leases };
+  const keeper = setInterval(() => keepRuns(state), keepEveryMs).unref();
+  return { nodeId, state, channel, leases, keeper };
 }
 
-/** Opens the epoch of the shared database and watches its changes. */
+const keepEveryMs = 3_600_000;
+/** The mark of windows of hours that were restored. */
+const hoursRestored = "hours-restored";
+
+/** Keeps the runs of all parts. A part that is unavailable has lost its run or is kept later. */
+function keepRuns({ parts }: Pick<SharedParts, "parts">): void {
+  const keys = ["run", hoursRestored];
+  for (const part of parts) part.run(keepScript, { keys, values: [] }).catch(() => undefined);
+}
+
+/**
+ * Opens the epoch of the shared database and watches its changes, and pairs the shared state with
+ * the database.
+ */
 export async function openEpoch(
   shared: Shared | undefined,
-  settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+  settings: Pick<AppSettings, "sharedUrl" | "sharedSentinels" | "storageUrl">,
   { storage, clock, logger }: { storage: Storage<GatewayTables>; clock: Clock; logger: Logger },
 ): Promise<void> {
   if (shared === undefined || !hasSeveralGateways(settings)) return;
@@ -144,7 +168,6 @@ export async function openEpoch(
     storage,
     database: storage.database.withTables(),
     nodeId: shared.nodeId,
-    clock,
     onSetBack: () =>
       logger.error(
         {},
@@ -163,6 +186,35 @@ export async function openEpoch(
     channel.publish("epoch", epoch.id);
   });
   channel.on("epoch", (id) => void (id === epoch.id ? undefined : epoch.beat()));
+  shared.paired = await PairedParts.open({
+    shared: shared.state,
+    facts: new DatabasePairing({ storage, database: storage.database.withTables() }),
+    nodeId: shared.nodeId,
+    places: placesOf(settings),
+    clock,
+    logger,
+  });
+}
+
+/** Returns the addresses of the shared state and of the database, without logins. */
+export function placesOf({
+  sharedUrl = "",
+  sharedSentinels = [],
+  storageUrl,
+}: Pick<AppSettings, "sharedUrl" | "sharedSentinels" | "storageUrl">): {
+  shared: string;
+  database: string;
+} {
+  const placeOf = (url: string): string => {
+    const { host, pathname } = new URL(url);
+    return host + pathname.replace(/\/$/, "");
+  };
+  const named = sharedSentinels.map((url) => new URL(url).host).join(", ");
+  const shared = placeOf(sharedUrl);
+  return {
+    shared: named === "" ? shared : `${shared} as ${named} name it`,
+    database: placeOf(storageUrl),
+  };
 }
 
 /**
@@ -195,7 +247,7 @@ export async function openCounters(
       // The marker is stored beside the windows, so that both are lost together: a server that lost
       // its data has neither, and a replica has both.
       part
-        .setIfAbsent("hours-restored", "")
+        .setIfAbsent(hoursRestored, "", runKeptMs)
         .then((isFirst) =>
           isFirst ? restoreQuotas(database, { counters, isCounted, ...parts }) : undefined,
         )
@@ -267,6 +319,7 @@ export async function stopSharing(
 ): Promise<void> {
   await ledger.stop();
   shared?.leases.stop();
+  await shared?.paired?.stop();
   await shared?.epoch?.stop();
   shared?.keyUsage?.stop();
   await shared?.changes?.stop();
@@ -274,6 +327,7 @@ export async function stopSharing(
 
 /** Closes the connections to the server. */
 export function closeShared(shared: Shared | undefined): void {
+  clearInterval(shared?.keeper);
   shared?.channel.close();
   shared?.state.close();
 }

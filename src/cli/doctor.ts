@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { placesOf } from "../app/open-shared.ts";
 import {
   databasePathOf,
   encryptionKeyOf,
@@ -11,6 +12,9 @@ import { hasCredential } from "../inference/catalog/model.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { readTls } from "../platform/config/tls-files.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
+import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
+import type { SharedParts } from "../platform/shared-state/shared-state.ts";
+import { pairingDifference } from "../app/database-pairing.ts";
 import type { CommandContext } from "./terminal.ts";
 import {
   checkBooks,
@@ -205,6 +209,36 @@ async function checkArchive({ archive, extraCertificates }: Settings): Promise<F
   }
 }
 
+/** Checks that the shared state and the database name each other, without changing anything. */
+async function checkShared(settings: Settings): Promise<Finding[]> {
+  const { url, sentinels } = settings.shared;
+  if (url === "memory:" || databasePathOf(settings) !== undefined) return [];
+  const logger = { info: () => undefined, warn: () => undefined };
+  const places = placesOf({
+    sharedUrl: url,
+    sharedSentinels: sentinels,
+    storageUrl: settings.storage.url,
+  });
+  let state: SharedParts | undefined;
+  let opened: OpenedForReading | undefined;
+  try {
+    const certificates = settings.extraCertificates;
+    state = await openSharedState({ url, sentinels, certificates, logger, waitMs: 1_000 });
+    opened = await openPostgres(settings.storage.url);
+    const difference = await pairingDifference(state.parts, { query: opened.query, places });
+    return [
+      difference === undefined
+        ? ok("shared state", `the Valkey or Redis at ${places.shared} is that of the database`)
+        : problem("shared state", difference),
+    ];
+  } catch (error) {
+    return [problem("shared state", `could not be checked: ${reasonOf(error)}`)];
+  } finally {
+    state?.close();
+    await opened?.close();
+  }
+}
+
 /** Examines the installation, with or without a running gateway. */
 async function examine(
   context: CommandContext,
@@ -218,6 +252,7 @@ async function examine(
       ok("configuration", "can be used"),
       ...checkDisk(settings),
       ...(await checkDatabase(settings)),
+      ...(await checkShared(settings)),
       ...(offline ? [] : [...(await checkArchive(settings)), ...(await checkProviders(settings))]),
     ];
   } catch (error) {

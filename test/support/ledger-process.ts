@@ -55,7 +55,15 @@ const evictScript = ledgerScript(
 
 const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
 
-const flushScript = { name: "switchyardTestFlush", lua: "redis.call('FLUSHDB')\nreturn {}" };
+/** Loses everything but the run, so that the processes go on in it without a new connection. */
+const flushScript = {
+  name: "switchyardTestFlush",
+  lua: `
+local run = redis.call('GET', 'switchyard:run')
+redis.call('FLUSHDB')
+redis.call('SET', 'switchyard:run', run)
+return {}`,
+};
 
 let nodeCount = 0;
 let hearCount = 0;

@@ -90,7 +90,7 @@ export interface Reserved {
  */
 export interface NotReserved {
   ok: false;
-  reason: "insufficient_balance" | "key_limit" | "budget" | "exists" | "away";
+  reason: "insufficient_balance" | "key_limit" | "budget" | "exists" | "away" | "mismatch";
   /** The budget, where one is the reason. */
   budget?: Budget | undefined;
   balanceNano: bigint;

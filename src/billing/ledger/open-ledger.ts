@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { SharedParts } from "../../platform/shared-state/shared-state.ts";
+import type { LedgerParts } from "./shared/shared-accounts.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { DatabaseEpoch } from "../../platform/storage/database-epoch.ts";
 import type { SpentBy } from "../budgets/budget-watch.ts";
@@ -15,7 +15,9 @@ import { openSharedLedger } from "./shared/open-shared-ledger.ts";
  * The server on which several gateways share their holds, and the identity of this gateway there.
  */
 export interface SharedHolds {
-  state: Pick<SharedParts, "parts" | "partOf">;
+  state: LedgerParts;
+  /** The state as far as it belongs to the database; absent where that is not checked. */
+  paired?: LedgerParts;
   nodeId: string;
   epoch?: DatabaseEpoch | undefined;
 }
@@ -69,7 +71,7 @@ function ledgerOf(
     return new Ledger({ book, commits, clock, budgets });
   }
   return openSharedLedger({
-    shared: shared.state,
+    shared: shared.paired ?? shared.state,
     nodeId: shared.nodeId,
     epoch: shared.epoch,
     database: database.withTables(),

@@ -112,9 +112,9 @@ export class ClusterPart implements SharedPart {
     );
   }
 
-  async setIfAbsent(key: string, text: string): Promise<boolean> {
+  async setIfAbsent(key: string, text: string, lifetimeMs: number): Promise<boolean> {
     const answer = await this.ask((node) =>
-      node.ask((client) => client.set(this.prefix + key, text, "NX")),
+      node.ask((client) => client.set(this.prefix + key, text, "PX", lifetimeMs, "NX")),
     );
     return answer === "OK";
   }

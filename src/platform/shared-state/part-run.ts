@@ -1,6 +1,15 @@
 import { randomBase62 } from "../kernel/ids.ts";
 import type { SharedScript } from "./shared-state.ts";
 
+/** How long a part keeps its run without `keepScript`, in milliseconds. */
+export const runKeptMs = 86_400_000;
+
+/** Keeps keys of a part that last as long as its run. */
+export const keepScript: SharedScript = {
+  name: "switchyardKeepRun",
+  lua: `for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ${runKeptMs}) end return 0`,
+};
+
 /**
  * Starts or joins the run of a part at the server that holds it. The part may hold the run of
  * another server, or of an earlier time of this one. Keys: the run, and further names of the part.
@@ -12,7 +21,7 @@ export const enterScript: SharedScript = {
 local run = redis.call('GET', KEYS[1])
 if not run or string.sub(run, 1, #ARGV[1]) ~= ARGV[1] then run = ARGV[2] end
 -- Writes even an unchanged run, so that no gateway enters at a server that takes no writes.
-redis.call('SET', KEYS[1], run)
+redis.call('SET', KEYS[1], run, 'PX', ${runKeptMs})
 return run`,
 };
 

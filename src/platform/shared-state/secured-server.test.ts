@@ -49,7 +49,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     const values = new SharedValues<string>({ shared: state, name: "v", bytesMax: 10_000 });
     await values.set("a", "kept", 60);
     expect(await values.get("a")).toBe("kept");
-    expect(await state.setIfAbsent("once", "1")).toBe(true);
+    expect(await state.setIfAbsent("once", "1", 60_000)).toBe(true);
     const channel = await SharedChannel.open({
       url,
       certificates,

@@ -97,10 +97,10 @@ describe.skipIf(!hasRedis)(`shared state in a cluster (on Valkey)${redisMissing}
       expect(await valuesIn(other).get(name)).toBe(`text of ${name}`);
       expect([await mine.take(name), await theirs.take(name)]).toEqual([true, false]);
       const [here, there] = [shared.partOf(name), other.partOf(name)];
-      expect([await here.setIfAbsent(name, "x"), await there.setIfAbsent(name, "y")]).toEqual([
-        true,
-        false,
-      ]);
+      expect([
+        await here.setIfAbsent(name, "x", 60_000),
+        await there.setIfAbsent(name, "y", 60_000),
+      ]).toEqual([true, false]);
       expect(await there.get(name)).toBe("x");
     }
     other.close();

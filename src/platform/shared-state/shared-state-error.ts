@@ -9,6 +9,11 @@ export class SharedStateAwayError extends Error {
   }
 }
 
+/** The error of shared state that does not belong to the gateway's database. */
+export class SharedStateMismatchError extends SharedStateAwayError {
+  override name = "SharedStateMismatchError";
+}
+
 /** The error of a server of shared state whose settings would lose what gateways store there. */
 export class SharedStateUnfitError extends Error {
   override name = "SharedStateUnfitError";

@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissi
       expect(warnings).toEqual([takesNoWrites]);
 
       await set(taking);
-      while (!(await shared.setIfAbsent("kept", "text").catch(() => undefined)));
+      while (!(await shared.setIfAbsent("kept", "text", 60_000).catch(() => undefined)));
       await set(refusing);
       warnings.length = 0;
       const back = runs(2);

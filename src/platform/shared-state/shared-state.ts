@@ -69,8 +69,11 @@ export interface SharedPart {
   get(key: string): Promise<string | null>;
   /** Stores a text under a key for a number of milliseconds. */
   set(key: string, text: string, lifetimeMs: number): Promise<void>;
-  /** Stores a text under a key that has none yet; returns whether it did. */
-  setIfAbsent(key: string, text: string): Promise<boolean>;
+  /**
+   * Stores a text for a number of milliseconds under a key that has none yet; returns whether it
+   * did.
+   */
+  setIfAbsent(key: string, text: string, lifetimeMs: number): Promise<boolean>;
 }
 
 /** The state that the gateways on one database share. */
@@ -89,7 +92,7 @@ export interface SharedParts {
   close(): void;
 }
 
-/** The key of the run of a server that sentinels may replace. */
+/** The key of the run of the server, which is lost with everything else that the server has. */
 const runKey = `${sharedPrefix}run`;
 const guard = new RunGuard(1);
 
@@ -195,7 +198,6 @@ export class SharedState implements SharedPart, SharedParts {
 
   run(script: SharedScript, { keys, values }: ScriptCall): Promise<unknown> {
     const names = keys.map((key) => sharedPrefix + key);
-    if (!this.isReplaceable) return this.command(script, names, values);
     const run = this.currentRun ?? "";
     return this.command(guard.of(script), [...names, runKey], [...values, run]);
   }
@@ -225,8 +227,9 @@ export class SharedState implements SharedPart, SharedParts {
     );
   }
 
-  async setIfAbsent(key: string, text: string): Promise<boolean> {
-    return (await this.ask(() => this.client.set(sharedPrefix + key, text, "NX"))) === "OK";
+  async setIfAbsent(key: string, text: string, lifetimeMs: number): Promise<boolean> {
+    const name = sharedPrefix + key;
+    return (await this.ask(() => this.client.set(name, text, "PX", lifetimeMs, "NX"))) === "OK";
   }
 
   async publish(channel: string, message: string): Promise<void> {
@@ -297,19 +300,21 @@ export class SharedState implements SharedPart, SharedParts {
   }
 
   /**
-   * Returns the `master_replid` of the server. Rejects where the server is a replica: a sentinel that
-   * has not noticed a failover yet may name one.
+   * Returns the `master_replid` of the server. Rejects where sentinels named a replica, because they
+   * have not noticed a failover yet.
    */
-  private async requirePrimary(): Promise<string> {
+  private async replicationId(): Promise<string> {
     const replication = await this.watch.answerOf(() => this.client.info("replication"));
-    if (!/^role:master/m.test(replication)) throw new Error("the server is no primary any more");
+    if (this.isReplaceable && !/^role:master/m.test(replication))
+      throw new Error("the server is no primary any more");
     return replicationIdIn(replication);
   }
 
   /**
-   * Returns the run of a server that sentinels may replace. A primary that comes back, even before it
-   * has followed the one in between, starts a new run: its keys are older than the database. At the
-   * start, a server that takes no writes has a run that no script expects.
+   * Returns the run of the server, which is stored with all other keys: a server that was emptied
+   * has another one. A primary that comes back, even before it has followed the one in between,
+   * starts a new run: its keys are older than the database. At the start, a server that takes no
+   * writes has a run that no script expects.
    */
   private async enter(server: { runId: string; replicationId: string }): Promise<string> {
     const values = runValues(server);
@@ -355,12 +360,11 @@ export class SharedState implements SharedPart, SharedParts {
 
   private async learnRun(): Promise<void> {
     try {
-      const replicationId = this.isReplaceable ? await this.requirePrimary() : undefined;
+      const replicationId = await this.replicationId();
       const runId = runIdIn(await this.watch.answerOf(() => this.client.info("server")));
       this.sentinelFailure = undefined;
       if (this.isOpen && !(await this.takesWrites())) return;
-      this.currentRun =
-        replicationId === undefined ? runId : await this.enter({ runId, replicationId });
+      this.currentRun = await this.enter({ runId, replicationId });
     } catch (error) {
       this.lastFailure = error;
       this.logger.warn({ err: error }, "the server of shared state does not answer yet");

@@ -30,6 +30,10 @@ redis.call('SET', prefix .. name, text, 'PX', lifetime)
 redis.call('ZADD', index, now + lifetime, name)
 redis.call('HSET', sizes, name, bytes)
 local total = redis.call('HINCRBY', sizes, '', bytes)
+-- Both last as long as the entry that expires last.
+local kept = math.max(redis.call('PTTL', index), tonumber(lifetime))
+redis.call('PEXPIRE', index, kept)
+redis.call('PEXPIRE', sizes, kept)
 while total > bound do
   local first = redis.call('ZRANGE', index, 0, 0)
   if #first == 0 then

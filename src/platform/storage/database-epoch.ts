@@ -1,5 +1,4 @@
 import { type Kysely, sql } from "kysely";
-import type { Clock } from "../kernel/clock.ts";
 import { randomBase62 } from "../kernel/ids.ts";
 import type { Storage } from "./storage.ts";
 
@@ -14,7 +13,6 @@ export interface EpochOptions {
   storage: Pick<Storage<never>, "join" | "alone">;
   database: Kysely<GatewayTables>;
   nodeId: string;
-  clock: Clock;
   /** Called when the database was set back, and when beats failed. */
   onSetBack(): void;
   onError(error: unknown): void;
@@ -23,6 +21,9 @@ export interface EpochOptions {
 const beatMs = 1_000;
 const forgottenAfterMs = 3_600_000;
 const epochName = "epoch";
+
+/** The database's time, since the clocks of gateways may differ by hours. */
+export const databaseMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
  * Identifies the history of a database that gateways share, so that state which they keep
@@ -67,10 +68,16 @@ export class DatabaseEpoch {
     this.listeners.add(listener);
   }
 
-  /** Stops beating. */
+  /** Stops beating. The other gateways then know that this one has ended. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.beating;
+    const { database, nodeId, onError } = this.options;
+    await database
+      .deleteFrom("gateway_beats")
+      .where("node_id", "=", nodeId)
+      .execute()
+      .catch(onError);
   }
 
   /** Checks whether the database still has the same history. */
@@ -95,14 +102,14 @@ export class DatabaseEpoch {
   }
 
   private async compare(): Promise<void> {
-    const { database, nodeId, clock, onSetBack } = this.options;
+    const { database, nodeId, onSetBack } = this.options;
     const before = this.id;
     const next = this.lastAsked + 1;
     const { beatNumber, lastAsked } = this;
     this.lastAsked = next;
     const { numUpdatedRows } = await database
       .updateTable("gateway_beats")
-      .set({ beat: next, at_ms: clock.nowMs() })
+      .set({ beat: next, at_ms: databaseMs })
       .where("node_id", "=", nodeId)
       // While the database answers nothing, any beat that was sent may be the last that it wrote.
       .where("beat", ">=", beatNumber)
@@ -132,9 +139,9 @@ export class DatabaseEpoch {
   }
 
   private async writeBeat(): Promise<void> {
-    const { database, nodeId, clock } = this.options;
+    const { database, nodeId } = this.options;
     this.lastAsked += 1;
-    const row = { beat: this.lastAsked, at_ms: clock.nowMs() };
+    const row = { beat: this.lastAsked, at_ms: databaseMs };
     await database
       .insertInto("gateway_beats")
       .values({ node_id: nodeId, ...row })
@@ -143,7 +150,7 @@ export class DatabaseEpoch {
     this.beatNumber = this.lastAsked;
     await database
       .deleteFrom("gateway_beats")
-      .where("at_ms", "<", row.at_ms - forgottenAfterMs)
+      .where("at_ms", "<", sql<number>`${databaseMs} - ${forgottenAfterMs}`)
       .execute();
   }
 

@@ -53,6 +53,10 @@ local function field(key, name) return tonumber(redis.call('HGET', key, name)) o
 local function add(key, name, amount)
   if amount ~= 0 then redis.call('HINCRBY', key, name, amount) end
 end
+-- Every key expires after its epoch: what is held or open is renewed long before.
+local function keep(...)
+  for _, key in ipairs({...}) do redis.call('PEXPIRE', key, hour_ms) end
+end
 local function known(key) return redis.call('EXISTS', key) == 1 end
 local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
 local function counted(name, on, tags)
@@ -125,6 +129,7 @@ end
 local function takeHold(id, entry)
   redis.call('HSET', H, id, entry)
   redis.call('ZADD', L, now + lease, 'h' .. id)
+  keep(H, L)
   addHold(id, entry, 1)
 end
 -- Takes new holds that share one entry. All figures that they count towards are filled, and no
@@ -137,6 +142,7 @@ local function takeHolds(ids, entry)
   end
   redis.call('HSET', H, unpack(entries))
   redis.call('ZADD', L, unpack(ends))
+  keep(H, L)
   add(W, 'h', #ids * parts[1])
   for at = 2, 4, 2 do
     if parts[at] ~= '' then add(root .. 'k:' .. parts[at], 'h', #ids * parts[at + 1]) end
@@ -276,6 +282,7 @@ local function sweepLapsed()
 end
 local function renewed(charges)
   local entries = {}
+  if #charges > 0 then keep(C, L) end
   for _, member in ipairs(charges) do
     local id = string.sub(member, 2)
     redis.call('ZADD', L, now + lease, member)
@@ -292,6 +299,7 @@ local function book(id, parts)
   addSums('s', parts[1] + parts[2], parts[7], parts[8], id)
   redis.call('HSET', C, id, table.concat(parts, '|'))
   redis.call('ZADD', L, now + lease, 'c' .. id)
+  keep(C, L)
 end
 `;
 

@@ -358,6 +358,7 @@ for at = 6, #ARGV, 2 do
     redis.call('ZADD', L, now + lease, ARGV[at])
   end
 end
+keep(H, C, L)
 return {}`,
 );
 

@@ -18,6 +18,7 @@ const beatScript = ledgerScript(
 local before, life = tonumber(redis.call('ZSCORE', N, node) or nil), tonumber(ARGV[6])
 redis.call('ZADD', N, now + life, node)
 redis.call('ZREMRANGEBYSCORE', N, '-inf', now - hour_ms)
+keep(N, root .. 'begun')
 if before and before >= now then return {'alive'} end
 if before then redis.call('SET', G, text(now + life), 'PX', life) end
 return {'lapsed'}`,
@@ -28,6 +29,7 @@ const leaveScript = ledgerScript(
   "Leave",
   `
 redis.call('ZADD', N, now - 1, node)
+keep(N)
 return {}`,
 );
 

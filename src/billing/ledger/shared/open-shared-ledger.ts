@@ -2,13 +2,12 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import type { BlockingBudgets } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import type { SharedParts } from "../../../platform/shared-state/shared-state.ts";
 import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import type { AccountBook } from "../account-book.ts";
 import type { LedgerStore } from "../ledger-store.ts";
 import { AccountReadings, type ReadingTables } from "./account-readings.ts";
-import { SharedAccounts } from "./shared-accounts.ts";
+import { type LedgerParts, SharedAccounts } from "./shared-accounts.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 
 /** Builds the ledger of several processes and starts renewing its holds. */
@@ -22,7 +21,7 @@ export function openSharedLedger({
   spentBy,
   ...parts
 }: {
-  shared: Pick<SharedParts, "parts" | "partOf">;
+  shared: LedgerParts;
   nodeId: string;
   epoch: DatabaseEpoch | undefined;
   database: Kysely<ReadingTables>;

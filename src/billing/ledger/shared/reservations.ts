@@ -1,6 +1,9 @@
 import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import {
+  SharedStateAwayError,
+  SharedStateMismatchError,
+} from "../../../platform/shared-state/shared-state-error.ts";
 import { admittedKey } from "../../../platform/shared-state/shared-state.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
@@ -156,6 +159,8 @@ export class Reservations {
     this.options.beforeAsking();
     let answer: LedgerAnswer;
     try {
+      const sure = part.untilSure?.();
+      if (sure !== undefined) await sure;
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
     } catch (error) {
       this.failed(wish);
@@ -163,7 +168,8 @@ export class Reservations {
       // The server may still read the request when it is back.
       for (const id of [holdId, ...wish.ids])
         this.options.charges.settled(id, { workspaceId, keyIds: [] });
-      return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
+      const reason = error instanceof SharedStateMismatchError ? "mismatch" : "away";
+      return { ok: false, reason, balanceNano: 0n, freeNano: 0n, heldNano: 0n };
     }
     this.options.onAnswer(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;

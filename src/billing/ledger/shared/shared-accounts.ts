@@ -29,11 +29,23 @@ const readingsMax = 50;
 const sumPrefix = "b:";
 
 /** A part of the shared state, which stores everything of the workspaces in it. */
-export type LedgerPart = Pick<SharedPart, "prefix" | "runId" | "onRun" | "run">;
+export interface LedgerPart extends Pick<SharedPart, "prefix" | "runId" | "onRun" | "run"> {
+  /**
+   * Resolves once it is sure that the part belongs to the database; absent or undefined where it is.
+   * Rejects with `SharedStateAwayError` where that cannot be found out.
+   */
+  untilSure?(): Promise<void> | undefined;
+}
+
+/** The parts of the shared state that the ledger is stored in. */
+export interface LedgerParts {
+  readonly parts: readonly LedgerPart[];
+  partOf(workspaceId: string): LedgerPart;
+}
 
 /** The dependencies of the shared accounts. */
 export interface SharedAccountsOptions {
-  shared: { readonly parts: readonly LedgerPart[]; partOf(workspaceId: string): LedgerPart };
+  shared: LedgerParts;
   readings: Pick<AccountReadings, "balances" | "read" | "readSums">;
   /** The id of this gateway among those that share the server. */
   nodeId: string;

@@ -220,8 +220,7 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
  * that.
  */
 function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
-  if (refused.reason === "exists" || refused.reason === "away")
-    throw holdUnavailable(refused.reason);
+  if (isUnavailable(refused.reason)) throw holdUnavailable(refused.reason);
   const error = unaffordable(candidates, { ...refused, reason: refused.reason });
   if (refused.reason !== "insufficient_balance" || deps.holdsBonus === undefined) throw error;
   return deps.holdsBonus(call.caller.workspace.id).then((isHeld) => {
@@ -241,14 +240,20 @@ const bonusRefusal = (): GatewayError =>
     { metadata: { reason: "signup_bonus_pending" } },
   );
 
-const holdUnavailable = (reason: "exists" | "away"): GatewayError =>
-  new GatewayError(
-    "service_unavailable",
-    reason === "away"
-      ? "The gateway cannot see what other requests hold at the moment. Try again in a few seconds."
-      : "A request with this trace id is under way. Try again in a few seconds.",
-    { retryAfterSeconds: 2 },
-  );
+/** Messages for holds that cannot be taken for a reason that no caller can change. */
+const unavailableHolds = {
+  away: "The gateway cannot see what other requests hold at the moment. Try again in a few seconds.",
+  mismatch:
+    "This gateway's Valkey or Redis is not the one of the other gateways on its database, so it admits no paid requests. Its operator " +
+    "finds the addresses in the log.",
+  exists: "A request with this trace id is under way. Try again in a few seconds.",
+} as const;
+
+const isUnavailable = (reason: string): reason is keyof typeof unavailableHolds =>
+  Object.hasOwn(unavailableHolds, reason);
+
+const holdUnavailable = (reason: keyof typeof unavailableHolds): GatewayError =>
+  new GatewayError("service_unavailable", unavailableHolds[reason], { retryAfterSeconds: 2 });
 
 /** Seconds within which most requests that hold the missing credits end. */
 const retryAfterSeconds = 5;

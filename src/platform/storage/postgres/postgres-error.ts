@@ -88,7 +88,7 @@ export function isAway(error: unknown): boolean {
 const lostConnection = /timeout|terminated|not queryable|after calling end on the pool/i;
 
 /**
- * SQLSTATEs of a server that serves no query of this kind now, or not to this login, whatever the
+ * SQLSTATEs of a server that serves no query of this kind now, or not to this login, for any
  * query: connections (08), a read-only server, logins (28), a missing database (3D), conflicts and
  * locks (40, 55P03), resources (53), an operator or a time limit (57), and its system (58).
  */

@@ -10,7 +10,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { randomBase62 } from "../../kernel/ids.ts";
 import { LogLimit } from "../../kernel/log-limit.ts";
 import { succeedsWithin, withinTime } from "../../kernel/within-time.ts";
-import type { GatewayTables } from "../database-epoch.ts";
+import { databaseMs, type GatewayTables } from "../database-epoch.ts";
 import type { StorageLogger } from "../storage.ts";
 import { newPool } from "./new-pool.ts";
 
@@ -133,7 +133,7 @@ export class Replica {
   async #write(): Promise<void> {
     const { primary, clock } = this.#options;
     const beat = Math.floor(clock.monotonicMs());
-    const row = { beat, at_ms: clock.nowMs() };
+    const row = { beat, at_ms: databaseMs };
     await primary
       .insertInto("gateway_beats")
       .values({ node_id: this.#nodeId, ...row })

@@ -23,6 +23,13 @@ export interface Nodes {
   query(text: string): Promise<Record<string, unknown>[]>;
   /** Starts one more, by a command other than that of the sources where one is named. */
   start(command?: readonly string[]): Promise<GatewayProcess>;
+  /** Starts one more with other variables. */
+  startWith(variables: Readonly<Record<string, string>>): Promise<GatewayProcess>;
+  /** Runs one more, or a program, with other variables, which is expected to end by itself. */
+  runWith(
+    variables: Readonly<Record<string, string>>,
+    command?: readonly string[],
+  ): Promise<EndedProcess>;
   /** Runs a program with the settings of the gateways, which is expected to end by itself. */
   run(command: readonly string[]): Promise<EndedProcess>;
   /** Ends the upstream and the server; `endProcesses` ends the gateways. */
@@ -55,12 +62,19 @@ export async function startNodes({
   };
   const start = (command?: readonly string[]): Promise<GatewayProcess> =>
     startProcess({ ...options, ...(command !== undefined && { command }) });
+  const withVariables = (variables: Readonly<Record<string, string>>) => ({
+    ...options,
+    environment: { ...options.environment, ...variables },
+  });
   return {
     gateways: await Promise.all([start(), start()]),
     upstream,
     redis,
     databaseUrl,
     start,
+    startWith: (variables) => startProcess(withVariables(variables)),
+    runWith: (variables, command) =>
+      runProcess({ ...withVariables(variables), ...(command !== undefined && { command }) }),
     run: (command) => runProcess({ ...options, command }),
     query: (text) => queryDatabase(databaseUrl, text),
     async stop() {
