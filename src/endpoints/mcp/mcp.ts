@@ -122,9 +122,9 @@ function sdkRequest({ request }: RequestContext): Request {
  * Returns the operator who gave the calling LLM key an operator's rights, as a session of this
  * person that is not fresh. The rights end with those of the person.
  */
-async function operatorOf(
+export async function operatorOf(
   caller: ToolCaller,
-  { people }: Dependencies,
+  { people }: Pick<Dependencies, "people">,
 ): Promise<KnownCaller["operator"]> {
   if (caller.kind !== "llm-key") return undefined;
   const { key, parent, workspace } = caller;
