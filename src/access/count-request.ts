@@ -122,19 +122,26 @@ export function countAddress(
  */
 export async function countActions(
   { limiter }: RateCounters,
-  { keyId, tier, actions }: { keyId: string; tier: RateTier; actions: number },
+  {
+    keyId,
+    tier,
+    actions,
+    headers,
+  }: { keyId: string; tier: RateTier; actions: number; headers: Pick<AnswerHeaders, "share"> },
 ): Promise<void> {
   for (let action = 0; action < actions; action += 1) {
     const { admitted } = await limiter.count({
       minutes: [{ counter: `${keyId} ${tier.id}`, tier }],
       hours: undefined,
     });
-    if (!admitted)
-      throw tooMany("rate_limit_exceeded", {
-        tier: tier.id,
-        limit: tier.perMinute,
-        windowSeconds: 60,
-      });
+    if (admitted) continue;
+    // The refusal names the limit that was reached, not that of the address.
+    headers.share(rateHeaders(tier));
+    throw tooMany("rate_limit_exceeded", {
+      tier: tier.id,
+      limit: tier.perMinute,
+      windowSeconds: 60,
+    });
   }
 }
 

@@ -1315,7 +1315,7 @@ export interface Bodies {
   };
   "POST /hubs/{slug}/items": {
     "body": string;
-    "kind"?: "prompt" | "skill" | "kb" | "plugin";
+    "kind"?: "prompt" | "skill" | "kb" | "plugin" | "knowledge doc";
     "name"?: string;
     "slug"?: string;
     "tags"?: readonly ((unknown) & (unknown))[];

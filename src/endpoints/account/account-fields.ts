@@ -20,6 +20,11 @@ export const pageParameters = {
     .max(2_000)
     .optional()
     .describe("The `next_cursor` of the previous page, with the same filters and order."),
+  offset: z
+    .string()
+    .regex(/^\d{1,7}$/, "must be a whole number from 0 to 9999999")
+    .optional()
+    .describe("Number of entries to leave out, where no cursor is sent."),
 };
 
 /** The query of a list that has no filters. */
@@ -41,6 +46,7 @@ export const placeFields = lazily(() => ({
 interface PageQuery {
   limit?: string | undefined;
   cursor?: string | undefined;
+  offset?: string | undefined;
 }
 
 interface Page<Row> {
@@ -116,10 +122,10 @@ function rowsBefore<Row>(
  */
 export function pageOf<Row>(
   rows: readonly Row[],
-  { limit, cursor }: PageQuery,
+  { limit, cursor, offset = "0" }: PageQuery,
   parts: { idOf: (row: Row) => string; order: ListOrder<Row> },
 ): Page<Row> {
-  const start = cursor === undefined ? 0 : rowsBefore(rows, cursor, parts);
+  const start = cursor === undefined ? Number(offset) : rowsBefore(rows, cursor, parts);
   if (limit === undefined) return { data: rows.slice(start), place: {} };
   return cutPage(rows.slice(start, start + 1 + Number(limit)), Number(limit), (row) =>
     cursorOf(parts.idOf(row), parts.order.rankOf(row)),

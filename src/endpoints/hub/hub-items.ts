@@ -40,11 +40,15 @@ const itemOf = (context: RequestContext<unknown>): { slug: string; item: string 
 
 const kindField = z.enum(entryKinds, `must be one of ${entryKinds.join(", ")}`);
 
+/** The kinds of a new entry; the last one is the contract's other name of `kb`. */
+const newKinds = [...entryKinds, "knowledge doc"] as const;
+const newKindField = z.enum(newKinds, `must be one of ${newKinds.join(", ")}`);
+
 const itemsQuerySchema = z.object({ ...pageFields, kind: kindField.optional() });
 
 const newItemSchema = z.strictObject({
   body: bodyField,
-  kind: kindField.default("kb").optional(),
+  kind: newKindField.default("kb").optional(),
   name: lineField(200).optional(),
   slug: slugField.optional(),
   tags: tagsField.optional(),
@@ -94,7 +98,8 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     response: itemSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
-      const { kind = "kb", ...document } = context.body;
+      const { kind: named = "kb", ...document } = context.body;
+      const kind = named === "knowledge doc" ? "kb" : named;
       const entry = await hub.add(caller, { kind, hub: slugOf(context), ...document });
       context.changed = entry.id;
       return context.json(entryObject(entry, caller));

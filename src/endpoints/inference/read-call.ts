@@ -15,7 +15,7 @@ import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
-import type { ClientDialect } from "../../inference/dialects/dialect.ts";
+import type { ClientDialect, PresetSettings } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/request-check.ts";
 import {
@@ -200,7 +200,7 @@ interface PresetBody {
   text: string;
   body: Body;
   presetId: string | undefined;
-  /** What reshaping the body has lost; absent where it was not reshaped. */
+  /** What reshaping the body and its preset have lost; absent where nothing was. */
   losses?: readonly Loss[];
 }
 
@@ -220,9 +220,17 @@ async function readPresetBody(
     body: reshaped?.body ?? written,
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  const losses = reshaped && { losses: reshaped.losses };
-  return { text, body, presetId: preset?.id, ...losses };
+  const lost = preset === undefined ? [] : presetLosses(reader.dialect, preset.config);
+  const losses = [...(reshaped?.losses ?? []), ...lost];
+  return { text, body, presetId: preset?.id, ...(losses.length > 0 && { losses }) };
 }
+
+/** Returns the settings of a preset that a dialect has no field for. */
+const presetLosses = ({ presetFields }: ClientDialect, config: PresetSettings): Loss[] =>
+  (presetFields.lost?.(config) ?? []).map((name) => ({
+    field: `preset.${name}`,
+    reason: "the dialect has no such field",
+  }));
 
 /** Returns the call of a request whose body was read, once it is checked. */
 function callOf(

@@ -3,6 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { checkBody } from "../../http/check-body.ts";
 import type { AnswerOf, EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestHeaders } from "../../http/request-context.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
@@ -166,10 +167,18 @@ export const createKey = defineEndpoint({
     await tellRights(context, deps, { before: undefined, after: key });
     return context.json(
       { key: secret, data: await keyObject(deps, { workspace, key }) },
-      { headers: neverCached },
+      { status: createdStatus(context.request.headers), headers: neverCached },
     );
   },
 });
+
+/**
+ * Returns the status of a created key: the contract's 200, or the 201 without which OpenRouter's
+ * SDKs take the answer for a failure and retry, which creates another key each time. Their user
+ * agents are those of npm `@openrouter/sdk` 1.3 and PyPI `openrouter` 1.0 (2026-11).
+ */
+const createdStatus = (headers: RequestHeaders): 200 | 201 =>
+  /^speakeasy-sdk\/.*\bopenrouter\b/.test(headers.get("user-agent") ?? "") ? 201 : 200;
 
 const listQuery = z.object({
   include_disabled: z.enum(["true", "false"]).optional(),

@@ -157,6 +157,7 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
     keyId: caller.key.id,
     tier: callTier,
     actions: callsIn(parsedBody),
+    headers: context.answerHeaders,
   });
   const operator = (await deps.mcp.concernsOperators(parsedBody))
     ? await operatorOf(caller, deps)

@@ -323,6 +323,11 @@ export interface PresetFields {
    */
   settings(settings: PresetSettings, body: JsonFields): JsonFields;
   /**
+   * Returns the names of the settings that the dialect has no member for; absent where it has one
+   * for each.
+   */
+  lost?(settings: PresetSettings): readonly string[];
+  /**
    * Returns whether the request has a system message, in any place where the dialect allows one.
    */
   hasSystem(body: JsonFields): boolean;

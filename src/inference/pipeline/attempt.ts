@@ -247,7 +247,9 @@ interface Judging {
   status: number;
 }
 
-function judgeText(text: string, judging: Judging): Whole {
+function judgeText(written: string, judging: Judging): Whole {
+  // A byte order mark is no JSON (RFC 8259, section 8.1), and some servers write one all the same.
+  const text = written.charCodeAt(0) === 0xfeff ? written.slice(1) : written;
   let body: unknown;
   try {
     body = JSON.parse(text);

@@ -61,6 +61,11 @@ const rows: [name: string, wire: string, events: SseEvent[]][] = [
   ],
   ["last event lacks its line end", "data: 1\n\ndata: [DONE]", [{ data: "1" }, { data: "[DONE]" }]],
   ["a truncated last event is dropped", 'data: 1\n\ndata: {"a":', [{ data: "1" }]],
+  [
+    "more blanks around JSON and the end",
+    'data:   {"a":1} \n\ndata:  [DONE]  \n\ndata:  two\n\n',
+    [{ data: '{"a":1}' }, { data: "[DONE]" }, { data: " two" }],
+  ],
   ["an empty stream", "", []],
   ["a field name that starts with data", "datax: 1\ndata: 2\n\n", [{ data: "2" }]],
 ];

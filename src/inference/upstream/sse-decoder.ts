@@ -114,7 +114,7 @@ export class SseDecoder implements EventReader {
   private readLine(line: Line): void {
     const { text, start } = line;
     if (text.startsWith("data:", start) || isBare("data", line)) {
-      this.addData(valueAfter("data:", line));
+      this.addData(dataOf(line));
     } else if (text.startsWith("event:", start) || isBare("event", line)) {
       this.eventName = valueAfter("event:", line);
     }
@@ -159,6 +159,18 @@ function valueAfter(field: string, { text, start, end }: Line): string {
   const valueStart = start + field.length;
   if (valueStart >= end) return "";
   return text.slice(text.charCodeAt(valueStart) === 0x20 ? valueStart + 1 : valueStart, end);
+}
+
+/**
+ * Returns the data of a line. The standard removes one blank alone; some servers write more before
+ * JSON or `[DONE]`, and some write them behind.
+ */
+function dataOf(line: Line): string {
+  const value = valueAfter("data:", line);
+  const isPadded = value.charCodeAt(0) === 0x20 || value.charCodeAt(value.length - 1) === 0x20;
+  if (!isPadded) return value;
+  const trimmed = value.trim();
+  return trimmed.startsWith("{") || trimmed.startsWith("[") ? trimmed : value;
 }
 
 function isWhole(data: string): boolean {

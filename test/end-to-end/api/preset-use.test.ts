@@ -112,6 +112,32 @@ describe.each(dialects)("presets on %s", (path, body) => {
   });
 });
 
+test.each([
+  [
+    "/messages",
+    { max_tokens: 10, messages: [{ role: "user", content: "Hi" }] },
+    [
+      "preset.frequency_penalty",
+      "preset.seed",
+      "preset.response_format",
+      "preset.reasoning.exclude",
+    ],
+  ],
+  ["/responses", { input: "Hi" }, ["preset.stop"]],
+])("name what %s has no field for", async (path, body, lost) => {
+  const model = await preset({
+    model: "acme/large",
+    frequency_penalty: 0.5,
+    seed: 7,
+    stop: ["END"],
+    response_format: { type: "json_object" },
+    reasoning: { exclude: true },
+  });
+  const { response } = await sentFor(path, { model, ...body });
+  const named = response.headers.get("x-service-translation-loss") ?? "";
+  for (const field of lost) expect(named).toContain(field);
+});
+
 test("intersect provider lists with the request, and return 404 when none is left", async () => {
   const model = await preset({ model: "acme/large", provider: { only: ["other"] } });
   const both = await gateway.post("/chat/completions", {

@@ -67,6 +67,9 @@ describe.each(allEngines)("hub tools on %s", (_engine, freshUrl) => {
         visibility: "public",
         description: "Sharp ones",
       });
+      expect(
+        await call("hub_add_item", { hub: "tools", body: "# Adze", kind: "knowledge doc" }),
+      ).toMatchObject({ object: "knowledge_document" });
       expect(await call("hub_add_item", { hub: "tools", body: "# Saw" })).toEqual(
         await ask("GET", "/hubs/tools/items/saw"),
       );

@@ -204,7 +204,9 @@ describe("rate limits", () => {
       });
     const answers = await Promise.all(Array.from({ length: 121 }, call));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(120);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.map(({ headers }) => headers.get("x-ratelimit-tier"))).toEqual(["mcp"]);
+    expect(refused.map(({ headers }) => headers.get("x-ratelimit-limit"))).toEqual(["120"]);
     expect(
       (await sendMcp(url(), rpc("tools/list"), { secret: testLlmKey, headers: address(3) })).status,
     ).toBe(200);

@@ -87,6 +87,14 @@ const isSystemMessage = (message: unknown): boolean => asObject(message)?.["role
 const saysNothing = (system: unknown): boolean =>
   isAbsent(system) || system === "" || (Array.isArray(system) && system.length === 0);
 
+/** Settings that Messages has no field for. */
+const settingsWithoutField = [
+  "frequency_penalty",
+  "presence_penalty",
+  "repetition_penalty",
+  "seed",
+] as const;
+
 /** Presets in Anthropic's dialect, which has no penalties, seed or stream options. */
 export const presetFields: PresetFields = {
   settings(config, body) {
@@ -110,6 +118,13 @@ export const presetFields: PresetFields = {
       ...thinking(config, body),
     };
   },
+  lost: ({ response_format: format, reasoning, ...config }) => [
+    ...settingsWithoutField.filter((name) => config[name] !== undefined),
+    ...(format === undefined || format["type"] === "text" || format["type"] === "json_schema"
+      ? []
+      : ["response_format"]),
+    ...(reasoning?.exclude === true ? ["reasoning.exclude"] : []),
+  ],
   // A thread keeps the system prompt and the tools that it was created with, and takes no others.
   hasSystem: ({ system, messages, thread }) =>
     !saysNothing(system) ||

@@ -80,6 +80,7 @@ export const presetFields: PresetFields = {
       ...reasoning(config, body),
     };
   },
+  lost: ({ stop }) => (stop === undefined ? [] : ["stop"]),
   hasSystem: ({ instructions, input }) =>
     (!isAbsent(instructions) && instructions !== "") ||
     (Array.isArray(input) && input.some(isInstruction)),

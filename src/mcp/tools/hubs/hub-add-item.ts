@@ -20,9 +20,9 @@ export const hubAddItem = defineTool({
     hub: z.string().describe("Slug of the hub."),
     body: z.string().describe("Text of the item, as Markdown."),
     kind: z
-      .enum(["kb", "skill", "prompt", "plugin"])
+      .enum(["kb", "skill", "prompt", "plugin", "knowledge doc"])
       .default("kb")
-      .describe("Kind of the item; kb is a knowledge document."),
+      .describe("Kind of the item; kb is a knowledge document, also named knowledge doc."),
     name: z
       .string()
       .optional()
