@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     const other = `${nodes.redis.url}/1`;
     const { exitCode, stderr } = await nodes.runWith({ REDIS_URL: other });
     expect(exitCode).not.toBe(0);
-    expect(stderr).toContain(new URL(other).host + "/1");
+    expect(stderr).toContain(`${new URL(other).host}/1`);
     expect(stderr).toContain(`the database names ${new URL(nodes.redis.url).host})`);
     for (const { url } of nodes.gateways) expect((await fetch(`${url}/readyz`)).status).toBe(200);
     const doctor = [process.execPath, doctorPath, "doctor", "--offline"];
@@ -127,6 +127,29 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       await client.flushall();
       expect(await decisionOf(nodes.gateways[1])).toBe(402);
       expect(await lastingKeys()).toEqual([]);
+    });
+    expect(nodes.upstream.requests).toHaveLength(1);
+  }, 120_000);
+
+  test("a Valkey that is set back to earlier keys begins another run, and lends nothing that is held", async () => {
+    const names = await client.keys("*");
+    const dumps = await Promise.all(
+      names.map(
+        async (name) => [name, await client.pttl(name), await client.dumpBuffer(name)] as const,
+      ),
+    );
+    const runOf = () => client.get("switchyard:run");
+    const checks = async () => Number(await client.get("switchyard:pairing-checks"));
+    const [run, count] = [await runOf(), await checks()];
+    await withAllHeld(async () => {
+      const haveChecked = async () => (await checks()) > count + 4;
+      await until(haveChecked, { patienceMs: 30_000, what: "both gateways have checked again" });
+      const commands = client.multi().flushall();
+      for (const [name, leftMs, dump] of dumps) commands.restore(name, Math.max(leftMs, 1), dump);
+      await commands.exec();
+      const isAnother = async () => (await runOf()) !== run;
+      await until(isAnother, { patienceMs: 30_000, what: "another run begins" });
+      expect(await decisionOf(nodes.gateways[1])).toBe(402);
     });
     expect(nodes.upstream.requests).toHaveLength(1);
   }, 120_000);
