@@ -1,3 +1,4 @@
+import { hkdfSync } from "node:crypto";
 import { getCACertificates } from "node:tls";
 import type { AppTools } from "../app.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
@@ -80,10 +81,17 @@ export function buildInference(
     contents: contentPort(parts),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
+    scopedId: endUserHasher(settings.encryptionKey),
     errorAddress: (code) => errorAddress(settings.publicUrl(), code),
     targetOf: createTargetLookup({ clock, upstream }),
     isServable,
   };
+}
+
+/** Returns the function that hashes ids of callers' users: HMAC-SHA256, in 43 characters. */
+function endUserHasher(encryptionKey: Uint8Array): (id: string) => string {
+  const key = new Uint8Array(hkdfSync("sha256", encryptionKey, "", "switchyard end users v1", 32));
+  return (id) => new Bun.CryptoHasher("sha256", key).update(id).digest("base64url");
 }
 
 /** Returns where prompts and answers are kept for workspaces that ask for it. */

@@ -64,7 +64,10 @@ export async function signUpAndIn(
   }: { person: NewPerson; entitlement: Entitlement; entersOrganization?: boolean },
 ): Promise<DelegatedAnswer | undefined> {
   assertSameOrigin(context.request, deps.publicUrl());
-  await deps.people.throttle.count({ ...attemptOf(context, person.email), purpose: "mail" });
+  const attempt = attemptOf(context, person.email);
+  await deps.people.throttle.count({ ...attempt, purpose: "mail" });
+  if (entitlement.by === "policy")
+    await deps.people.throttle.countSignUp({ address: attempt.address, email: person.email });
   const { pendingSignUps, recovery } = deps.people;
   if (entitlement.by === "policy" && recovery.sendsMail) {
     await pendingSignUps.request(person);

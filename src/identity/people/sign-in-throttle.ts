@@ -14,6 +14,9 @@ const windowMs = 900_000;
 const pairMax = 10;
 const addressMax = 60;
 const emailMax = 100;
+/** The same for creating accounts where sign-up is open: each sends a mail to an unproven address. */
+const signUpAddressMax = 10;
+const signUpDomainMax = 50;
 
 /** Milliseconds for which a network counts as known to an account after a sign-in from there. */
 const knownMs = 90 * dayMs;
@@ -100,6 +103,18 @@ export class SignInThrottle {
     await this.admit(`${purpose} pair ${network} ${name}`, pairMax);
     if (!(await this.isKnown(network, name)))
       await this.admit(`${purpose} email ${name}`, emailMax);
+  }
+
+  /**
+   * Counts an account that a person creates without an invitation, by address and by the domain of
+   * the mail, so that one machine cannot have mail sent to many people, nor many to one domain.
+   * Throws `SignInRefusal` beyond the limits.
+   */
+  async countSignUp({ address, email }: { address: string; email: string }): Promise<void> {
+    const domain = normal(email).split("@").at(-1) ?? "";
+    const what = "accounts were requested";
+    await this.admit(`sign-up address ${countedAddress(address)}`, signUpAddressMax, what);
+    await this.admit(`sign-up domain ${domain}`, signUpDomainMax, what);
   }
 
   /** Throws `SignInRefusal` where an address has no attempt left; counts nothing. */
@@ -194,9 +209,14 @@ export class SignInThrottle {
     return row !== undefined;
   }
 
-  private async admit(name: string, limit: number): Promise<void> {
+  private async admit(name: string, limit: number, what?: string): Promise<void> {
     const { count, endsInMs } = await this.take(name, windowMs);
-    if (count > limit) throw new SignInRefusal({ endsInMs, isFirst: count === limit + 1 });
+    if (count > limit)
+      throw new SignInRefusal({
+        endsInMs,
+        isFirst: count === limit + 1,
+        ...(what !== undefined && { what }),
+      });
   }
 
   /** Counts one attempt in a single statement, so that concurrent attempts are counted exactly. */

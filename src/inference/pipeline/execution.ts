@@ -20,7 +20,13 @@ import type { UncollectedCharges } from "../../billing/ledger/uncollected-charge
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Privacy } from "../../identity/workspaces/privacy.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
+import {
+  type CatalogModel,
+  type CatalogSnapshot,
+  routeDialect,
+  type UpstreamRoute,
+} from "../catalog/model.ts";
+import { withScopedIds } from "../dialects/end-user-ids.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
 import {
   isAtPlace,
@@ -266,13 +272,39 @@ export function adapterFor(execution: Execution, candidate: Candidate): Told | u
     const outputCap = outputCapFor(execution, candidate);
     const { model, route } = candidate;
     const adapter = call.adapt(outputCap === undefined ? candidate : { model, route, outputCap });
-    if (!losesNothing || adapter.losses.length === 0) return { adapter, outputCap };
+    if (!losesNothing || adapter.losses.length === 0)
+      return { adapter: scoped(execution, { candidate, adapter }), outputCap };
     notCalled.push(wouldLose(candidate, adapter.losses));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     notCalled.push(error);
   }
   return undefined;
+}
+
+/** Scopes the ids of the caller's users by workspace, where the platform's credential serves. */
+function scoped(
+  execution: Execution,
+  { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
+): Adapter {
+  if (candidate.credential !== undefined) return adapter;
+  const { pieces } = adapter;
+  if (pieces !== undefined) {
+    const each = pieces.each.map((piece) => scoped(execution, { candidate, adapter: piece }));
+    return { ...adapter, pieces: { ...pieces, each } };
+  }
+  const { deps, call } = execution;
+  const { route } = candidate;
+  const { id } = call.caller.workspace;
+  const options = {
+    body: call.body,
+    isMessages: call.surface === "chat" && routeDialect(route, "chat") === "anthropic-messages",
+    scope: (endUserId: string) => deps.scopedId(`${id} ${endUserId}`),
+  };
+  const edited = withScopedIds(adapter.requestText, options);
+  return edited === undefined
+    ? adapter
+    : { ...adapter, requestText: edited.text, requestParts: edited.parts };
 }
 
 function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError {
@@ -347,6 +379,8 @@ export interface InferenceDependencies {
    */
   holdsBonus: ((workspaceId: string) => Promise<boolean>) | undefined;
   disconnect: DisconnectPolicy;
+  /** Returns the keyed hash of an id of a caller's user, as providers are sent it. */
+  scopedId(id: string): string;
   /** Returns the address where an error code is explained. */
   errorAddress(code: ErrorCode): string;
   /**

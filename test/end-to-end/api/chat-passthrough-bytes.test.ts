@@ -38,7 +38,7 @@ describe("requests are forwarded byte for byte, except for the model", () => {
     ['"x_number":1.0', '"x_exponent":1.50e+2', '"x_big":12345678901234567890', '"x_negative":-0'],
     ['"x_tiny":0.1000000000000000055511151231257827'],
     ['"x_unknown":{"deep":[{"a":1.0},[],{}, null,true ],"b":"\\u00e9"}', '"x_empty":""'],
-    ['"temperature":1.0', '"max_tokens":10', '"seed":-42', '"top_p":0.90', '"user":"u"'],
+    ['"temperature":1.0', '"max_tokens":10', '"seed":-42', '"top_p":0.90'],
     ['"logit_bias":{"50256":-100}', '"n":2', '"logprobs":true', '"top_logprobs":5'],
     ['"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}}'],
     ['"tools":[{"type":"function","function":{"name":"f","parameters":{"minimum":1.0}}}]'],
@@ -55,6 +55,14 @@ describe("requests are forwarded byte for byte, except for the model", () => {
     ...members.map((more) => `{"model":"acme/large",${messages},${more.join(",")}}`),
   ])("%s", async (body) => {
     expect(await forwarded(body)).toBe(body.replace('"acme/large"', '"large-v2"'));
+  });
+
+  test("the id of the caller's user is the only other change", async () => {
+    const body = `{ "user" : "u" ,${messages}, "x":1.0,"model":"acme/large"}`;
+    const [before = "", after = ""] = body.replace('"acme/large"', '"large-v2"').split('"u"');
+    const got = await forwarded(body);
+    expect([got.startsWith(before), got.endsWith(after)]).toEqual([true, true]);
+    expect(got.slice(before.length, got.length - after.length)).toMatch(/^"[\w-]{43}"$/);
   });
 
   test.each([

@@ -51,4 +51,24 @@ describe.each(engines)("open sign-up on %s", (_, freshUrl) => {
     await peopled.stop();
     mail.stop();
   }, 60_000);
+
+  test("creates a bounded number of accounts for an address, however many mails it names", async () => {
+    const people = { signUp: "open", plan: "free", oidc: [] } as const;
+    const peopled = await startPeopled(await freshUrl(), { people });
+    const { throttle } = peopled.gateway().app.people;
+    const counted = async (address: string, email: string): Promise<boolean> =>
+      throttle.countSignUp({ address, email }).then(
+        () => true,
+        () => false,
+      );
+    const byAddress = [];
+    for (let index = 0; index < 12; index += 1)
+      byAddress.push(await counted("203.0.113.7", `new@domain-${index}.example`));
+    expect(byAddress.filter(Boolean)).toHaveLength(10);
+    const byDomain = [];
+    for (let index = 0; index < 60; index += 1)
+      byDomain.push(await counted(`198.51.100.${index}`, `new-${index}@one.example`));
+    expect(byDomain.filter(Boolean)).toHaveLength(50);
+    await peopled.stop();
+  }, 60_000);
 });

@@ -47,7 +47,7 @@ describe("connecting to the gateway", () => {
 });
 
 describe("a provider of the same dialect", () => {
-  test("gets the client's body unchanged, except for the model, and the betas", async () => {
+  test("gets the client's body unchanged, except for the model and the user's id, and the betas", async () => {
     stage.upstream.say({ text: ["Hi."] });
     const body = {
       ...hello,
@@ -68,7 +68,12 @@ describe("a provider of the same dialect", () => {
     const betas = ["interleaved-thinking-2025-05-14", "never-heard-of-2030-01-01"];
     await anthropic().beta.messages.create({ ...body, model: native, betas });
     const request = stage.upstream.requests.at(-1);
-    expect(request?.json()).toEqual({ ...body, model: "anthropic-messages" });
+    expect(request?.json()).toEqual({
+      ...body,
+      model: "anthropic-messages",
+      // Scoped by workspace, since the platform's credential serves.
+      metadata: { user_id: expect.stringMatching(/^[\w-]{43}$/) },
+    });
     expect(request?.headers.get("anthropic-beta")).toBe(betas.join(","));
   });
 

@@ -273,6 +273,9 @@ export function responseText(
     ["background", JSON.stringify(requestBody["background"] ?? false)],
     ["previous_response_id", JSON.stringify(requestBody["previous_response_id"] ?? null)],
   ]);
+  // The provider repeats the ids that it was sent, which are scoped by workspace.
+  for (const name of ["user", "safety_identifier", "prompt_cache_key"])
+    if (typeof requestBody[name] === "string") edits.set(name, JSON.stringify(requestBody[name]));
   if (end !== undefined) {
     const usage = members.findLast(({ key }) => key === "usage");
     const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
