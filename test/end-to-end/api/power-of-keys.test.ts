@@ -67,6 +67,33 @@ const admins = new Set<string>();
 let managementKeyEditor: ManagementKeyEditor;
 const clock = new FakeClock();
 
+/** Approved codes: the code is the person who approved. */
+const consent = {
+  codes: {
+    noteMade: () => Promise.resolve(),
+    take: ({ code: userId }: { code: PersonId }) =>
+      Promise.resolve({
+        ok: true,
+        code: {
+          purpose: "exchange",
+          clientName: "app.example",
+          userId,
+          workspaceId: homeOf(userId),
+          parentKeyId: null,
+          terms: {
+            label: null,
+            limitNanoUsd: null,
+            limitReset: null,
+            expiresAtMs: null,
+            allowedModels: null,
+            scopes: [],
+          },
+        },
+      }),
+  },
+  connections: { noteKey: () => Promise.resolve({ userId: "", scopes: [], workspaceId: "" }) },
+};
+
 beforeAll(async () => {
   storage = await openStorage<Tables>({
     url: `sqlite:${join(mkdtempSync(join(tmpdir(), "switchyard-power-")), "test.db")}`,
@@ -129,31 +156,7 @@ beforeAll(async () => {
       sessions: { personalWorkspaceId: (id: PersonId) => Promise.resolve(homeOf(id)) },
       organizations: { of: () => Promise.resolve([]) },
     },
-    consent: {
-      codes: {
-        noteMade: () => Promise.resolve(),
-        take: ({ code: userId }: { code: PersonId }) =>
-          Promise.resolve({
-            ok: true,
-            code: {
-              purpose: "exchange",
-              clientName: "app.example",
-              userId,
-              workspaceId: homeOf(userId),
-              parentKeyId: null,
-              terms: {
-                label: null,
-                limitNanoUsd: null,
-                limitReset: null,
-                expiresAtMs: null,
-                allowedModels: null,
-                scopes: [],
-              },
-            },
-          }),
-      },
-      connections: { noteKey: () => Promise.resolve({ userId: "", scopes: [], workspaceId: "" }) },
-    },
+    consent,
   };
 }, 60_000);
 afterAll(() => storage.close());
