@@ -150,7 +150,7 @@ const newConversationSchema = z.strictObject({
   messages: messagesField,
 });
 
-/** What OpenAI's SDKs are told, whose `conversations.create()` has this path. */
+/** The refusal to OpenAI's SDKs, whose `conversations.create()` has this path. */
 const noConversations =
   "Conversations of the Responses API are not offered. Continue a stored response with previous_response_id, or send all items as input.";
 

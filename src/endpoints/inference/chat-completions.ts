@@ -4,7 +4,7 @@ import {
   chatRequestSchema,
   checkChatRequest,
 } from "../../inference/dialects/openai-chat/request-schema.ts";
-import { reshapeChat } from "../../inference/dialects/responses-shaped-chat.ts";
+import { reshapeChat } from "../../inference/surfaces/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
 import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";

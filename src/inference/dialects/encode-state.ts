@@ -1,4 +1,10 @@
-import type { CacheMarker, Message, OpaquePart } from "../canonical/message.ts";
+import type {
+  AssistantMessage,
+  CacheMarker,
+  Message,
+  OpaquePart,
+  TextPart,
+} from "../canonical/message.ts";
 import { writtenPath } from "../canonical/written-places.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId, Extensions } from "../canonical/dialect-id.ts";
@@ -11,7 +17,6 @@ import type {
   ResponseContext,
 } from "./dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
-import { loseForeignFields } from "./foreign-fields.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
 import {
   responseParts,
@@ -173,6 +178,108 @@ export class EncodePlace {
 }
 
 /**
+ * Declares the fields that only the client's dialect has, wherever an encoder has no place for
+ * them, so that none is dropped silently. A field is declared once.
+ */
+function loseForeignFields(state: EncodeState): void {
+  const { request, conversation } = state;
+  const { reasoning, tools = [], webSearch } = request;
+  state.at(reasoningField(state)).extensionFields(reasoning?.extensions);
+  if (reasoning?.mode !== undefined && reasoning.mode !== "adaptive")
+    state.lose(
+      `${reasoningField(state)}.type`,
+      `${reasoning.mode} is a rule of ${request.dialect}`,
+    );
+  state.at("web_search_options").extensionFields(webSearch?.extensions);
+  tools.forEach((tool, index) => {
+    loseCache(tool.cache, state);
+    if (tool.type === "hosted") return;
+    const place = state.at(`tools[${index}]`);
+    place.extensionFields(tool.extensions);
+    if (tool.deferred === true && !keepsTools.has(state.dialect))
+      place.at(".defer_loading").lose(`${state.dialect} offers every tool at once`);
+  });
+  conversation.forEach((message, index) => loseOfMessage(message, state.at(`messages[${index}]`)));
+}
+
+/** Returns the field in which the client's dialect asks for reasoning. */
+const reasoningField = ({ request }: EncodeState): string =>
+  request.dialect === "anthropic-messages" ? "thinking" : "reasoning";
+
+/** Dialects with a search for tools that are offered only by name until then. */
+const keepsTools: ReadonlySet<DialectId> = new Set(["anthropic-messages", "openai-responses"]);
+
+/** Dialects whose cache markers are a deviation of the upstream. */
+const marksByDeviation: ReadonlySet<DialectId> = new Set(["openai-chat", "openai-responses"]);
+
+/** Declares a cache marker as lost, or its lifetime, for an upstream that does not know it. */
+function loseCache(cache: CacheMarker | undefined, state: EncodeState): void {
+  if (cache === undefined) return;
+  if (marksByDeviation.has(state.dialect)) state.cacheFields(cache);
+  else if (cache.ttl === "30m")
+    state.lose("cache_control.ttl", `${state.dialect} keeps a prompt for other times`);
+}
+
+function loseOfMessage(message: Message, place: EncodePlace): void {
+  place.extensionFields(message.extensions);
+  if (message.role === "tool") loseCache(message.cache, place.state);
+  if (message.role !== "tool" && message.name !== undefined)
+    place.at(".name").lose(`${place.state.dialect} has no such field`);
+  let calls = 0;
+  (message as AssistantMessage).parts.forEach((part, index) => {
+    const at = part.type === "tool-call" ? `.tool_calls[${calls++}]` : `.content[${index}]`;
+    losePart(part, place.at(at));
+    if (part.type === "text") loseOfText(part, { place: place.at(at), role: message.role });
+  });
+}
+
+/** Declares what only the client's dialect has of a part, and of the parts within a document. */
+function losePart(part: Message["parts"][number], place: EncodePlace): void {
+  if ("extensions" in part) place.extensionFields(part.extensions);
+  if ("cache" in part) loseCache(part.cache, place.state);
+  if (part.type !== "document" || part.source.type !== "parts") return;
+  part.source.parts.forEach((inner, index) => {
+    const at = place.at(`.source[${index}]`);
+    losePart(inner, at);
+    if (inner.type === "text") loseOfText(inner, { place: at, role: "user" });
+  });
+}
+
+/** Declares the sources of a text that only answers and their replay have, and its phase. */
+function loseOfText(
+  part: TextPart,
+  { place, role }: { place: EncodePlace; role: Message["role"] },
+): void {
+  const { state } = place;
+  if (part.phase !== undefined) losePhase(place);
+  const replays = role === "assistant" && state.dialect !== "google-generate";
+  if ((part.annotations?.length ?? 0) > 0 && (!replays || state.dialect === "openai-chat"))
+    place.at(citedIn(state)).lose(`${state.dialect} takes no sources with a text`);
+  if (part.cache !== undefined && role === "system" && state.dialect !== "google-generate")
+    loseLaterMarker(place);
+}
+
+const citedIn = ({ request }: EncodeState): string =>
+  request.dialect === "anthropic-messages" ? ".citations" : ".annotations";
+
+/** Declares a cache marker on instructions within the conversation, which are sent as a text. */
+function loseLaterMarker({ state, path }: EncodePlace): void {
+  const index = Number(/^messages\[(\d+)\]/.exec(path)?.[1]);
+  if (
+    !marksByDeviation.has(state.dialect) &&
+    state.conversation[index - 1]?.role !== "system" &&
+    index > 0
+  )
+    state.lose("cache_control", "instructions within the conversation take no cache marker");
+}
+
+/** Declares the phase of a message as lost: Responses has it on the message, not on its texts. */
+function losePhase({ state, path }: EncodePlace): void {
+  const written = state.written(path).replace(/\.content(?:\[\d+\])?$/, "");
+  state.lose(`${written}.phase`, "a field of openai-responses");
+}
+
+/**
  * Collects what a client's dialect cannot carry of one answer, each kind once: `answer.image`,
  * `answer.web_search_call`.
  */
@@ -202,6 +309,14 @@ export class AnswerLosses {
 /** Returns whether an answer is one text, as most are, of which nothing can be lost. */
 const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
   more.length === 0 && only?.type === "text" && only.annotations === undefined;
+
+/** Declares the fields for caching the whole prompt as lost. */
+export function losePromptCaching(state: EncodeState, reason: string): void {
+  const { key, retention, options } = state.request.promptCaching ?? {};
+  if (key !== undefined) state.lose("prompt_cache_key", reason);
+  if (retention !== undefined) state.lose("prompt_cache_retention", reason);
+  if (options !== undefined) state.lose("prompt_cache_options", reason);
+}
 
 /**
  * Declares a service tier as lost that the upstream's dialect does not name; `auto` and `default`

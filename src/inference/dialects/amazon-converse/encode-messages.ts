@@ -322,6 +322,7 @@ class BlockEncoder {
     const { source, title, context, citations, cache } = part;
     place.extensionFields(part.extensions);
     if (source.type === "parts") {
+      if (citations === true) place.at(".citations").lose("Converse cites whole documents only");
       const inner = source.parts.flatMap((one, index) =>
         this.encode(one, place.at(`.source[${index}]`)),
       );

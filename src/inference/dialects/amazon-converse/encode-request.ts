@@ -17,7 +17,7 @@ import {
   wrappedParameters,
 } from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { EncodeState, type EncodePlace } from "../encode-state.ts";
+import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
@@ -148,8 +148,10 @@ function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
 /** Encodes the tool choice. `auto` is every model's default, and some models refuse any choice. */
 function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | undefined {
   switch (choice.type) {
-    case "auto":
     case "none":
+      state.lose("tool_choice", "Converse has no choice that forbids calls");
+      return undefined;
+    case "auto":
       return undefined;
     case "required":
       return { any: {} };
@@ -399,7 +401,6 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
   ["audio", "audio"],
   ["prediction", "prediction"],
   ["webSearch", "web_search_options"],
-  ["promptCaching", "prompt_cache_key"],
   ["moderation", "moderation"],
   ["safetyIdentifier", "safety_identifier"],
 ];
@@ -412,5 +413,6 @@ function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid)
     if (request[key] !== undefined) state.lose(field, "Converse has no such field");
+  losePromptCaching(state, "Converse has no such field");
   state.at("").extensionFields(request.extensions);
 }

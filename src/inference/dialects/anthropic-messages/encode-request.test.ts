@@ -403,5 +403,5 @@ test("a fifth cache marker replaces the first", () => {
   expect(
     JSON.stringify(body).match(/"cache_control":\{"type":"ephemeral"(?:,"ttl":"1h")?\}/g),
   ).toHaveLength(4);
-  expect(losses.map((loss) => loss.field)).toEqual(["cache_control"]);
+  expect(losses.map((loss) => loss.field)).toEqual(["cache_control", "cache_control.ttl"]);
 });

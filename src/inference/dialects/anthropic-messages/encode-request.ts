@@ -17,7 +17,7 @@ import {
   wrappedParameters,
 } from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { EncodeState, type EncodePlace } from "../encode-state.ts";
+import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
@@ -268,7 +268,6 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
   ["audio", "audio"],
   ["prediction", "prediction"],
   ["webSearch", "web_search_options"],
-  ["promptCaching", "prompt_cache_key"],
   ["moderation", "moderation"],
 ];
 
@@ -280,6 +279,7 @@ function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid)
     if (request[key] !== undefined) state.lose(field, "messages has no such field");
+  losePromptCaching(state, "messages has no such field");
 }
 
 /** Sampling parameters that Messages does not have. */

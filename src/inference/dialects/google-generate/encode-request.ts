@@ -11,7 +11,7 @@ import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
-import { loseServiceTier } from "../encode-state.ts";
+import { losePromptCaching, loseServiceTier } from "../encode-state.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 
@@ -119,6 +119,8 @@ function encodeFormat(state: GeminiState): JsonObject {
     state.lose("response_format", "the model keeps to no format while it is offered tools");
     return {};
   }
+  if (output.type === "json-schema" && output.description !== undefined)
+    state.lose("response_format.description", "Gemini is sent the schema alone");
   return {
     responseMimeType: "application/json",
     responseJsonSchema: output.type === "json-schema" ? output.schema : undefined,
@@ -135,7 +137,7 @@ function loseUnsupported(state: GeminiState): void {
   state.loseIfSet("prediction", request.prediction);
   state.loseIfSet("audio", request.audio);
   state.loseIfSet("moderation", request.moderation);
-  state.loseIfSet("prompt_cache_key", request.promptCaching);
+  losePromptCaching(state, "Gemini has no such field");
   state.loseIfSet("safety_identifier", request.safetyIdentifier);
   loseServiceTier(state);
   state.at("").loseDecoration({ extensions: request.extensions });

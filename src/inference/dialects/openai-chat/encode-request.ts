@@ -10,7 +10,12 @@ import type {
   ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { type EncodePlace, EncodeState, loseServiceTier } from "../encode-state.ts";
+import {
+  type EncodePlace,
+  EncodeState,
+  losePromptCaching,
+  loseServiceTier,
+} from "../encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
@@ -180,7 +185,7 @@ function encodePromptCaching(state: EncodeState): JsonObject {
   } = state;
   if (promptCaching === undefined) return {};
   if (!sameDialect && deviations.cacheMarkers !== "prompt_cache_breakpoint") {
-    state.lose("prompt_cache_key", "the upstream knows no prompt cache keys");
+    losePromptCaching(state, "the upstream knows no prompt cache keys");
     return {};
   }
   return cachingFields(promptCaching);

@@ -97,6 +97,9 @@ function encodeBounds(state: EncodeState): JsonObject {
       'asks for sound, which this model\'s API does not give; send ["text"].',
     );
   }
+  const others = request.modalities?.filter((kind) => kind !== "text") ?? [];
+  if (!state.sameDialect && others.length > 0)
+    state.lose("modalities", "Responses answers in text, and with pictures by a tool");
   if (request.stop !== undefined) state.lose("stop", "Responses has no stop texts");
   if (request.prediction !== undefined) state.lose("prediction", "Responses has no such field");
   if (request.audio !== undefined) state.lose("audio", "Responses has no such field");
@@ -128,6 +131,8 @@ function encodeReasoning(state: EncodeState): JsonObject | undefined {
   const { budgetTokens, summary, display } = reasoning;
   if (budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "Responses states an effort instead");
+  if (display !== undefined && display !== "summarized")
+    state.lose("reasoning.display", "Responses shows summaries or nothing");
   const fields = withoutUndefined<JsonObject>({
     effort: flatEffort(reasoning),
     summary: summary ?? (!sameDialect && display === "summarized" ? "auto" : undefined),
@@ -277,6 +282,8 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
   const { parameters: schema } = tool;
   const strict = openaiStrict(state, { schema, strict: tool.strict, path: `${place.path}.strict` });
+  if (tool.deferred === true && isDeferred(tool, state) === undefined)
+    place.at(".defer_loading").lose("offered at once, since there is no tool search");
   if (tool.inputExamples !== undefined)
     place.at(".input_examples").lose("Responses tools have no such field");
   return withoutUndefined<JsonObject>({

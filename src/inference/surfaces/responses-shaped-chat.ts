@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Loss } from "../canonical/request.ts";
-import { encodeRequest } from "./openai-chat/encode-request.ts";
-import { chatRequestFields } from "./openai-chat/request-schema.ts";
-import { decodeRequest } from "./openai-responses/decode-request.ts";
-import { asArray, asObject } from "./wire-fields.ts";
+import { encodeRequest } from "../dialects/openai-chat/encode-request.ts";
+import { chatRequestFields } from "../dialects/openai-chat/request-schema.ts";
+import { decodeRequest } from "../dialects/openai-responses/decode-request.ts";
+import { asArray, asObject } from "../dialects/wire-fields.ts";
 
 /** A chat request that was written in the form of Responses, and what chat cannot express of it. */
 interface ReshapedChat {
@@ -11,7 +11,7 @@ interface ReshapedChat {
   losses: readonly Loss[];
 }
 
-/** Fields of chat that are written from the canonical form, whatever the client wrote. */
+/** Fields of chat that are always written from the canonical form. */
 const rewritten: ReadonlySet<string> = new Set(["model", "messages", "tools", "reasoning"]);
 
 /**
@@ -25,17 +25,16 @@ export function reshapeChat(body: Readonly<Record<string, unknown>>): ReshapedCh
   const isText = typeof input === "string" || Array.isArray(input);
   if ((messages ?? null) !== null || !isText || typeof model !== "string") return undefined;
   const asked = decodeRequest({ ...body, tools: flatTools(body["tools"]) });
-  const { body: chat, losses } = encodeRequest(
+  const { body: written, losses } = encodeRequest(
     { ...asked, dialect: "openai-chat" },
     {
       upstreamModel: model,
       stream: asked.stream,
       providerId: "",
-      deviations: { maxTokensField: "max_completion_tokens" },
+      // The usage is part of a stream where the client asks for it.
+      deviations: { maxTokensField: "either", noStreamOptions: true },
     },
   );
-  // The usage is part of a stream where the client asks for it.
-  const { stream_options: _usage, ...written } = chat;
   const own = Object.entries(body).filter(
     ([field]) => chatRequestFields.has(field) && !rewritten.has(field) && !(field in written),
   );

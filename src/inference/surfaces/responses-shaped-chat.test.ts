@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkChatRequest } from "./openai-chat/request-schema.ts";
+import { checkChatRequest } from "../dialects/openai-chat/request-schema.ts";
 import { reshapeChat } from "./responses-shaped-chat.ts";
 
 /** A turn of Cursor with a tool, as users of other gateways reported it (2026). */
