@@ -37,7 +37,7 @@ export const readyz = defineEndpoint({
       z.object({
         status: z.literal("unready"),
         unready: z
-          .array(z.enum(["draining", "storage"]))
+          .array(z.enum(["draining", "storage", "shared_state"]))
           .min(1)
           .describe("Names of the parts that are not ready."),
       }),
