@@ -51,15 +51,11 @@ export async function createKey(
   terminal.note(`This is the key ${name} (${created.data.id}); it is not shown again.`);
 }
 
-/** Lists the LLM keys of the workspace. */
-export async function listKeys(
-  context: CommandContext,
-  { disabled }: { disabled: boolean },
-): Promise<void> {
-  const path = `/keys${disabled ? "?include_disabled=true" : ""}`;
-  const { data } = (await withAccount(context, (api) => api.ask("GET", path))) as {
-    data: KeyRecord[];
-  };
+/** Lists the LLM keys of the workspace, disabled ones too. */
+export async function listKeys(context: CommandContext): Promise<void> {
+  const { data } = (await withAccount(context, (api) =>
+    api.ask("GET", "/keys?include_disabled=true"),
+  )) as { data: KeyRecord[] };
   const { terminal } = context;
   if (terminal.result(data)) return;
   if (data.length === 0)

@@ -243,11 +243,9 @@ function addAccount(line: CommandLine): void {
     );
   keys
     .command("list")
-    .description("list the keys")
-    .option("--disabled", "disabled ones, too")
-    .action(({ disabled = false }: { disabled?: boolean }) =>
-      listKeys(line.context(), { disabled }),
-    );
+    .description("list the keys, disabled ones too")
+    .addOption(new Option("--disabled", "the default").hideHelp())
+    .action(() => listKeys(line.context()));
   keys
     .command("revoke")
     .argument("<key>", "its id, hash or name")

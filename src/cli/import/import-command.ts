@@ -11,8 +11,8 @@ import {
 } from "../../platform/config/configuration-error.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { type GatewayApi, withAccount } from "../gateway-api.ts";
-import { type CommandContext, CommandError } from "../terminal.ts";
-import { ImportPlan, type NewRecord } from "./import-plan.ts";
+import { type CommandContext, CommandError, type Terminal } from "../terminal.ts";
+import { ImportPlan } from "./import-plan.ts";
 import { LiteLlmImport } from "./litellm.ts";
 import { OpenAiEnvironmentImport } from "./openai-env.ts";
 import { OpenRouterImport } from "./openrouter.ts";
@@ -37,7 +37,10 @@ interface CreatedKey {
   name: string;
   id: string;
   key: string;
+  disabled: boolean;
 }
+
+type RecordKind = "key" | "preset" | "budget";
 
 interface CreatedRecords {
   keys: CreatedKey[];
@@ -45,6 +48,8 @@ interface CreatedRecords {
   budgets: string[];
   /** Records that existed under the same name. */
   existing: string[];
+  /** Records that could not be made; those that could are not affected. */
+  refused: { kind: RecordKind; name: string; reason: string }[];
 }
 
 function readSources(
@@ -122,36 +127,62 @@ function lostNames(plan: ImportPlan, file: string): ImportFinding[] {
 const listOf = async (api: GatewayApi, path: string): Promise<Record<string, unknown>[]> =>
   ((await api.ask("GET", path)) as { data: Record<string, unknown>[] }).data;
 
-/** Creates the records that the account lacks; a record of the same name stays as it is. */
-async function createRecords(api: GatewayApi, plan: ImportPlan): Promise<CreatedRecords> {
-  const created: CreatedRecords = { keys: [], presets: [], budgets: [], existing: [] };
-  const missing = async (
-    path: string,
-    records: readonly NewRecord[],
-    field: string,
-  ): Promise<NewRecord[]> => {
-    const there = new Set((await listOf(api, path)).map((each) => each[field]));
-    created.existing.push(
-      ...records.filter((each) => there.has(each[field])).map((each) => String(each[field])),
-    );
-    return records.filter((each) => !there.has(each[field]));
-  };
-  for (const preset of await missing("/presets", plan.presets, "slug")) {
-    await api.ask("POST", "/presets", preset);
-    created.presets.push(String(preset["slug"]));
+/** What is created, in this order, and the field by which a record is known. */
+const recordKinds = [
+  { kind: "preset", path: "/presets", list: "/presets", field: "slug" },
+  { kind: "budget", path: "/budgets", list: "/budgets", field: "name" },
+  { kind: "key", path: "/keys", list: "/keys?include_disabled=true", field: "name" },
+] as const;
+
+/**
+ * Creates the records that the account lacks; a record of the same name stays as it is. Each is
+ * shown as soon as it is made, since the secret of a key is not shown again, and one that is refused
+ * does not end the run.
+ */
+async function createRecords(
+  api: GatewayApi,
+  plan: ImportPlan,
+  { created, terminal }: { created: CreatedRecords; terminal: Terminal },
+): Promise<void> {
+  const planned = { preset: plan.presets, budget: plan.budgets, key: plan.keys };
+  for (const { kind, path, list, field } of recordKinds) {
+    if (planned[kind].length === 0) continue;
+    const there = new Set((await listOf(api, list)).map((each) => each[field]));
+    for (const wanted of planned[kind]) {
+      const name = String(wanted[field]);
+      if (there.has(name)) {
+        created.existing.push(name);
+        terminal.line(`${name} is there already and stays as it is.`);
+        continue;
+      }
+      try {
+        noteCreated(kind, await api.ask("POST", path, wanted), { name, created, terminal });
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        created.refused.push({ kind, name, reason });
+        terminal.line(`${terminal.colour("red", "Not made:")} the ${kind} ${name}: ${reason}`);
+      }
+    }
   }
-  for (const budget of await missing("/budgets", plan.budgets, "name")) {
-    await api.ask("POST", "/budgets", budget);
-    created.budgets.push(String(budget["name"]));
+}
+
+function noteCreated(
+  kind: RecordKind,
+  answer: unknown,
+  { name, created, terminal }: { name: string; created: CreatedRecords; terminal: Terminal },
+): void {
+  if (kind === "key") {
+    const { key, data } = answer as { key: string; data: { id: string; disabled: boolean } };
+    created.keys.push({ name, id: data.id, key, disabled: data.disabled });
+    const state = data.disabled ? ", disabled" : "";
+    terminal.line(`Created the key ${name}${state}; it is not shown again: ${key}`);
+  } else if (kind === "preset") {
+    created.presets.push(name);
+    terminal.line(`Created @preset/${name}.`);
+  } else {
+    created.budgets.push(name);
+    terminal.line(`Created the budget ${name}.`);
   }
-  for (const wanted of await missing("/keys?include_disabled=true", plan.keys, "name")) {
-    const { key, data } = (await api.ask("POST", "/keys", wanted)) as {
-      key: string;
-      data: { id: string; name: string };
-    };
-    created.keys.push({ name: data.name, id: data.id, key });
-  }
-  return created;
 }
 
 /** Creates the account's records, or says why that has to wait. */
@@ -160,6 +191,7 @@ async function fillAccount(
   plan: ImportPlan,
   file: string,
 ): Promise<CreatedRecords | string> {
+  const created: CreatedRecords = { keys: [], presets: [], budgets: [], existing: [], refused: [] };
   let isOpen = false;
   const environment = {
     ...Object.fromEntries(plan.variables),
@@ -167,14 +199,19 @@ async function fillAccount(
     SWITCHYARD_CONFIG: file,
   };
   try {
-    return await withAccount({ ...context, environment }, (api) => {
+    await withAccount({ ...context, environment }, (api) => {
       isOpen = true;
-      return createRecords(api, plan);
+      return createRecords(api, plan, { created, terminal: context.terminal });
     });
   } catch (error) {
-    if (isOpen || !(error instanceof CommandError)) throw error;
-    return error.message;
+    // What was made by then has secrets, which the report must still show.
+    if (created.keys.length > 0) {
+      const reason = error instanceof Error ? error.message : String(error);
+      created.refused.push({ kind: "key", name: "and what follows", reason });
+    } else if (isOpen || !(error instanceof CommandError)) throw error;
+    else return error.message;
   }
+  return created;
 }
 
 function writeConfiguration(path: string, text: string, force: boolean): boolean {
@@ -225,6 +262,10 @@ export async function importFrom(
     writeFileSync(variablesFile, lines.join(""), { mode: 0o600 });
   }
   const hasRecords = recordCount(plan) !== "";
+  showFindings(context, findings);
+  const variables =
+    plan.variables.size === 0 ? null : { file: variablesFile, names: [...plan.variables.keys()] };
+  if (!dryRun) showWritten(context, { file, written, variables });
   const account = dryRun || !hasRecords ? undefined : await fillAccount(context, plan, file);
   const isDone = typeof account === "object";
   const result = {
@@ -232,61 +273,56 @@ export async function importFrom(
     source,
     dry_run: dryRun,
     configuration: { file, written, text },
-    variables:
-      plan.variables.size === 0 ? null : { file: variablesFile, names: [...plan.variables.keys()] },
+    variables,
     records: { keys: plan.keys, presets: plan.presets, budgets: plan.budgets },
     created: isDone ? account : null,
     pending: isDone || account === undefined ? null : account,
     findings,
   };
-  if (!context.terminal.result(result)) showReport(context, result, recordCount(plan));
+  const { terminal } = context;
+  if (!terminal.result(result)) {
+    const records = recordCount(plan);
+    if (dryRun) {
+      terminal.piece(text);
+      terminal.line(
+        `\nNothing was written. ${file} would hold the above${records === "" ? "" : `, the account ${records}`}.`,
+      );
+    }
+    if (result.pending !== null)
+      terminal.line(
+        `${records} still to be created: ${result.pending}. Then run this command again.`,
+      );
+  }
+  const refused = result.created?.refused ?? [];
+  if (refused.length > 0)
+    throw new CommandError(
+      `${refused.map(({ kind, name }) => `the ${kind} ${name}`).join(", ")} could not be made; the report says why`,
+    );
 }
 
-function showReport(
-  { terminal }: CommandContext,
-  result: {
-    dry_run: boolean;
-    configuration: { file: string; written: boolean; text: string };
-    variables: { file: string; names: string[] } | null;
-    created: CreatedRecords | null;
-    pending: string | null;
-    findings: readonly ImportFinding[];
-  },
-  records: string,
-): void {
-  const { configuration, variables, created, pending, findings } = result;
-  const words = { imported: "imported", changed: "changed", left_out: "left out" } as const;
-  const colours = { imported: "green", changed: "yellow", left_out: "red" } as const;
+const findingWords = { imported: "imported", changed: "changed", left_out: "left out" } as const;
+const findingColours = { imported: "green", changed: "yellow", left_out: "red" } as const;
+
+function showFindings({ terminal }: CommandContext, findings: readonly ImportFinding[]): void {
   for (const { file, line, path, outcome, text } of findings)
     terminal.line(
-      `${file.split("/").at(-1)}${line === null ? "" : `:${line}`} ${terminal.colour(colours[outcome], words[outcome])} ${path}: ${text}`,
+      `${file.split("/").at(-1)}${line === null ? "" : `:${line}`} ${terminal.colour(findingColours[outcome], findingWords[outcome])} ${path}: ${text}`,
     );
   terminal.line();
-  if (result.dry_run) {
-    terminal.piece(configuration.text);
-    terminal.line(
-      `\nNothing was written. ${configuration.file} would hold the above${records === "" ? "" : `, the account ${records}`}.`,
-    );
-    return;
-  }
-  terminal.line(
-    `${configuration.file} ${configuration.written ? "is written" : "is unchanged"} and can be used.`,
-  );
+}
+
+/** The files that an import wrote. */
+interface Written {
+  file: string;
+  /** Whether the configuration is new, as opposed to unchanged. */
+  written: boolean;
+  variables: { file: string; names: string[] } | null;
+}
+
+function showWritten({ terminal }: CommandContext, { file, written, variables }: Written): void {
+  terminal.line(`${file} ${written ? "is written" : "is unchanged"} and can be used.`);
   if (variables !== null)
     terminal.line(
       `${variables.file} holds ${variables.names.join(", ")}. Load it with: set -a; . ${variables.file}; set +a`,
     );
-  if (pending !== null)
-    terminal.line(`${records} still to be created: ${pending}. Then run this command again.`);
-  for (const name of created?.existing ?? [])
-    terminal.line(`${name} is there already and stays as it is.`);
-  if (created === null) return;
-  for (const slug of created.presets) terminal.line(`Created @preset/${slug}.`);
-  for (const name of created.budgets) terminal.line(`Created the budget ${name}.`);
-  if (created.keys.length === 0) return;
-  terminal.line("New keys; they are not shown again:");
-  terminal.table(created.keys, [
-    ["NAME", ({ name }) => name],
-    ["KEY", ({ key }) => key],
-  ]);
 }

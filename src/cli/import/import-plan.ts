@@ -54,10 +54,13 @@ export class ImportPlan {
   readonly budgets: NewRecord[] = [];
   /** Names that clients use, and the ids that they are to mean. */
   readonly names = new Map<string, string>();
+  /** The time of the import, by which keys have expired. */
+  readonly nowMs: number;
   private readonly catalog: CatalogSnapshot;
   private readonly upstreams = new Map<string, string>();
 
   constructor(nowMs: number) {
+    this.nowMs = nowMs;
     this.catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
   }
 
@@ -156,7 +159,9 @@ export class ImportPlan {
     if (vendor === undefined) return undefined;
     for (const name of [pricedAs, upstreamModel, id]) {
       const plain = name?.toLowerCase() ?? "";
-      const priced = this.catalog.models.has(plain) ? plain : this.catalog.aliases?.get(plain);
+      const priced = this.catalog.models.has(plain)
+        ? plain
+        : (this.catalog.aliases?.get(plain) ?? this.servedAs(plain, vendor));
       const price = priced === undefined ? undefined : this.routeOf(priced, vendor)?.price?.base;
       if (price === undefined) continue;
       const usd = (pico: bigint): string => usdPerMillion(Number(pico) / 1e12);
@@ -172,12 +177,37 @@ export class ImportPlan {
     return undefined;
   }
 
+  /** Returns the model that a provider serves under a wire name, in any of its regions. */
+  private servedAs(wireName: string, providerId: string): string | undefined {
+    const plain = plainWireName(wireName);
+    if (plain === "") return undefined;
+    for (const { id, routes } of this.catalog.models.values())
+      if (
+        routes.some(
+          ({ provider, upstreamModel }) =>
+            provider.id === providerId && plainWireName(upstreamModel) === plain,
+        )
+      )
+        return id;
+    return undefined;
+  }
+
   private routeOf(modelId: string, providerId: string) {
     return this.catalog.models
       .get(modelId)
       ?.routes.find(({ provider }) => provider.id === providerId);
   }
 }
+
+/**
+ * Returns a wire name without what selects a place or a revision of the same model: Bedrock's
+ * `bedrock/`, region, inference profile and version.
+ */
+const plainWireName = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/^(?:.*\/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?/, "")
+    .replace(/-v\d+(?::\d+)?$/, "");
 
 /** Returns the built-in provider at an address, if there is one. */
 export function vendorAt(baseUrl: string): string | undefined {

@@ -28,22 +28,44 @@ export function resetOf(node: SourceNode | undefined): "daily" | "weekly" | "mon
 /** Words that LiteLLM writes in place of a list of models. */
 const allModels = new Set(["all-proxy-models", "all-team-models", "*"]);
 
-function modelsOf(
-  key: SourceNode,
-  idOf: (name: string) => string | undefined,
-): string[] | undefined {
+/** The models that a key may ask, or that its bounds are those of a team, which no export of keys holds. */
+type KeyModels = { models: readonly string[] | undefined } | "of its team";
+
+function modelsOf(key: SourceNode, idOf: (name: string) => string | undefined): KeyModels {
   const list = key.get("models");
   const names = list?.texts() ?? [];
-  if (list === undefined || names.length === 0) return undefined;
   const words = names.filter((name) => allModels.has(name));
-  if (words.length > 0) {
-    list.report("changed", `${words.join(", ")}: the key may ask every model`);
-    return undefined;
+  const isOfTeam = words.includes("all-team-models") || key.get("team_id") !== undefined;
+  if (list === undefined || names.length === 0 || words.length > 0) {
+    if (isOfTeam) return "of its team";
+    if (words.length > 0)
+      list?.report("changed", `${words.join(", ")}: the key may ask every model`);
+    return { models: undefined };
   }
   const unknown = names.filter((name) => idOf(name) === undefined);
   if (unknown.length > 0)
     list.report("left_out", `${unknown.join(", ")}: not a model of the configuration`);
-  return names.flatMap((name) => idOf(name) ?? []);
+  return { models: names.flatMap((name) => idOf(name) ?? []) };
+}
+
+/**
+ * Returns when a key expires; undefined where it cannot be made, since it has expired or its moment
+ * is not one. The report says so.
+ */
+export function expiryOf(
+  key: SourceNode,
+  field: string,
+  { name, nowMs }: { name: string; nowMs: number },
+): { expires_at?: string } | undefined {
+  const written = key.get(field)?.text();
+  if (written === undefined) return {};
+  const expiresMs = Date.parse(written);
+  if (expiresMs > nowMs) return { expires_at: new Date(expiresMs).toISOString() };
+  const reason = Number.isNaN(expiresMs)
+    ? `is not made: ${field} is no moment (${written})`
+    : `has expired (${written}) and is not made`;
+  key.report("left_out", `the key ${name} ${reason}`);
+  return undefined;
 }
 
 /**
@@ -71,18 +93,30 @@ export function importLiteLlmKeys(
     const duration = key.get("budget_duration");
     const [rate, tokens] = [key.get("rpm_limit")?.number(), key.get("tpm_limit")?.number()];
     const models = modelsOf(key, idOf);
-    const expires = key.get("expires")?.text();
+    const expiry = expiryOf(key, "expires", { name, nowMs: plan.nowMs });
+    const isBlocked = key.get("blocked")?.isTrue() ?? false;
+    if (expiry === undefined) continue;
+    const isOpen = models === "of its team";
     plan.keys.push({
       name,
       ...(limit === undefined ? {} : { limit, limit_reset: resetOf(duration) }),
       ...(rate === undefined ? {} : { rate_limit: rate }),
       ...(tokens === undefined ? {} : { tpm: tokens }),
-      ...(models === undefined ? {} : { allowed_models: models }),
-      ...(expires === undefined ? {} : { expires_at: new Date(expires).toISOString() }),
-      ...(key.get("blocked")?.isTrue() ? { disabled: true } : {}),
+      ...(isOpen || models.models === undefined ? {} : { allowed_models: models.models }),
+      ...expiry,
+      ...(isBlocked || isOpen ? { disabled: true } : {}),
     });
     if (limit !== undefined && duration === undefined)
       key.get("max_budget")?.report("changed", "is counted over 30 days, not for ever");
-    key.report("imported", `the key ${name}, with a new secret`);
+    if (isOpen)
+      key.report(
+        "changed",
+        `the key ${name} is made disabled, with a new secret: its models are those of its team, which are not in this file; set allowed_models, then enable it`,
+      );
+    else
+      key.report(
+        "imported",
+        `the key ${name}, ${isBlocked ? "disabled as it was, " : ""}with a new secret`,
+      );
   }
 }

@@ -136,6 +136,11 @@ export class LiteLlmImport {
     const model = parameters?.get("model")?.text();
     if (name === undefined || parameters === undefined || model === undefined)
       return entry.report("left_out", "names no model_name or litellm_params.model");
+    if (model === "*")
+      return entry.report(
+        "changed",
+        `${name}: every provider whose key is set serves the models of the catalog`,
+      );
     const slash = model.indexOf("/");
     const prefix = slash < 0 ? undefined : model.slice(0, slash);
     const vendor = prefix === undefined ? this.vendorOfBareName(model) : vendors[prefix];

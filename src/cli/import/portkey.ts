@@ -5,7 +5,7 @@ import {
   type Upstream,
   vendorAt,
 } from "./import-plan.ts";
-import { resetOf } from "./litellm-keys.ts";
+import { expiryOf, resetOf } from "./litellm-keys.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
 /** Portkey's names of providers that have another name here. */
@@ -222,8 +222,9 @@ export class PortkeyImport {
       return rate?.get("value")?.number();
     };
     const [rate, tokens] = [perMinute("requests"), perMinute("tokens")];
-    const expires = record.get("expires_at")?.text();
+    const expiry = expiryOf(record, "expires_at", { name, nowMs: this.plan.nowMs });
     const status = record.get("status")?.text() ?? "active";
+    if (expiry === undefined) return;
     this.plan.keys.push({
       name,
       ...(limit === undefined
@@ -231,12 +232,13 @@ export class PortkeyImport {
         : { limit, limit_reset: resetOf(limits?.get("periodic_reset")) }),
       ...(rate === undefined ? {} : { rate_limit: rate }),
       ...(tokens === undefined ? {} : { tpm: tokens }),
-      ...(expires === undefined ? {} : { expires_at: new Date(expires).toISOString() }),
+      ...expiry,
       ...(status === "active" ? {} : { disabled: true }),
     });
     if (limit !== undefined && limits?.get("periodic_reset") === undefined)
       limits?.get("credit_limit")?.report("changed", "is counted over 30 days, not for ever");
-    record.report("imported", `the key ${name}, with a new secret`);
+    const state = status === "active" ? "" : "disabled as it was, ";
+    record.report("imported", `the key ${name}, ${state}with a new secret`);
   }
 }
 
