@@ -1400,6 +1400,7 @@ export interface Bodies {
   "PATCH /admin/users/{id}": {
     "operator"?: boolean;
     "blocked"?: boolean;
+    "revoke_keys"?: "management" | "all" | "none";
   };
   "PATCH /admin/workspaces/{id}": {
     "plan"?: "free" | "payg" | "go" | "pro" | "pro_plus" | "max" | "enterprise";

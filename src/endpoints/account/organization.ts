@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { mailOutcomes, type Invitation } from "../../identity/people/invitations.ts";
 import { roles, scopesOf } from "../../identity/people/organizations.ts";
 import {
   keysMadeBy,
   revokedKinds,
   revokeKeysMadeBy,
-  type MadeKeys,
   type RevokedKind,
 } from "../../identity/workspaces/revoke-credentials.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -34,6 +32,8 @@ import {
   invitationObjectSchema,
   memberObject,
   memberObjectSchema,
+  madeKeyObjects,
+  madeKeySchema,
   narrowedKeyObject,
   narrowedKeySchema,
   organizationObject,
@@ -239,38 +239,6 @@ const revokeField = z
     "Keys that this person created in the organisation and that end: only management keys, all keys, or none.",
   );
 const removalSchema = z.object({ revoke_keys: revokeField });
-
-const madeKeySchema = lazily(() =>
-  z.object({
-    object: z.enum(["llm_key", "management_key"]),
-    id: z.string(),
-    hash: z.string().optional().describe("The id by which paths name an LLM key."),
-    name: z.string(),
-    label: z.string(),
-    created_at: z.string(),
-  }),
-);
-
-const madeKeyObjects = ({
-  llmKeys,
-  managementKeys,
-}: MadeKeys): AnswerOf<typeof madeKeySchema>[] => [
-  ...managementKeys.map(({ id, name, label, createdAtMs }) => ({
-    object: "management_key" as const,
-    id,
-    name,
-    label,
-    created_at: new Date(createdAtMs).toISOString(),
-  })),
-  ...llmKeys.map(({ id, hash, name, label, createdAtMs }) => ({
-    object: "llm_key" as const,
-    id,
-    hash,
-    name,
-    label,
-    created_at: new Date(createdAtMs).toISOString(),
-  })),
-];
 
 /**
  * Returns which keys are revoked with a member. Members who leave keep no key of the organisation;

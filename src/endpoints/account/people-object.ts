@@ -4,6 +4,7 @@ import type { NarrowedKey } from "../../identity/keys/management-keys.ts";
 import type { Invitation } from "../../identity/people/invitations.ts";
 import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
 import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
+import type { MadeKeys } from "../../identity/workspaces/revoke-credentials.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 
 const roleField = z.enum(roles);
@@ -202,6 +203,43 @@ export const narrowedKeyObject = ({
   scopes: [...scopes],
   lost_scopes: [...lost],
 });
+
+/** A key that a person created in a workspace. */
+export const madeKeySchema = lazily(() =>
+  z.object({
+    object: z.enum(["llm_key", "management_key"]),
+    id: z.string(),
+    hash: z.string().optional().describe("The id by which paths name an LLM key."),
+    name: z.string(),
+    label: z.string(),
+    workspace_id: z.string(),
+    created_at: z.string(),
+  }),
+);
+
+/** Returns the records of such keys. */
+export const madeKeyObjects = ({
+  llmKeys,
+  managementKeys,
+}: MadeKeys): AnswerOf<typeof madeKeySchema>[] => [
+  ...managementKeys.map(({ id, name, label, workspaceId, createdAtMs }) => ({
+    object: "management_key" as const,
+    id,
+    name,
+    label,
+    workspace_id: workspaceId,
+    created_at: new Date(createdAtMs).toISOString(),
+  })),
+  ...llmKeys.map(({ id, hash, name, label, workspaceId, createdAtMs }) => ({
+    object: "llm_key" as const,
+    id,
+    hash,
+    name,
+    label,
+    workspace_id: workspaceId,
+    created_at: new Date(createdAtMs).toISOString(),
+  })),
+];
 
 /** An open invitation, without its link. */
 export const invitationObjectSchema = lazily(() =>

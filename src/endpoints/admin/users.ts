@@ -7,7 +7,18 @@ import type { SessionRecord } from "../../identity/people/sessions.ts";
 import type { SignInWays, UserRecord } from "../../identity/people/user-store.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
-import { organizationObject, organizationObjectSchema } from "../account/people-object.ts";
+import {
+  type RevokedKind,
+  revokeKeysMadeBy,
+  revokedKinds,
+} from "../../identity/workspaces/revoke-credentials.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import {
+  madeKeyObjects,
+  madeKeySchema,
+  organizationObject,
+  organizationObjectSchema,
+} from "../account/people-object.ts";
 import { deleteWithKeys } from "../session/own-account.ts";
 import { withdrawRightsOf } from "../keys/operator-rights.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
@@ -169,7 +180,39 @@ const changeSchema = z.strictObject({
     .boolean("must be true or false")
     .optional()
     .describe("Whether the user and the keys of the personal workspace are blocked."),
+  revoke_keys: z
+    .enum(revokedKinds, `must be one of ${revokedKinds.join(", ")}`)
+    .optional()
+    .describe(
+      "With blocked: true, the keys that this person created in organisations and that end: only management keys, all " +
+        "keys, or none. Default none.",
+    ),
 });
+
+/**
+ * Revokes keys that a person created in their organisations; returns those and the keys that still
+ * work.
+ */
+async function revokeInOrganizations(
+  deps: Dependencies,
+  { userId, which }: { userId: string; which: RevokedKind },
+) {
+  const outcomes = [];
+  for (const { workspaceId } of await deps.people.organizations.of(userId))
+    outcomes.push(await revokeKeysMadeBy(deps, { workspaceId, userId, which }));
+  return {
+    revoked_keys: outcomes.flatMap(({ revoked }) => madeKeyObjects(revoked)),
+    keys_in_force: outcomes.flatMap(({ left }) => madeKeyObjects(left)),
+  };
+}
+
+/** Throws `bad_request` where keys are to be revoked and nobody is blocked. */
+function assertBlocks({ blocked, revoke_keys: which }: z.infer<typeof changeSchema>): void {
+  if (which === undefined || blocked === true) return;
+  throw new GatewayError("bad_request", "revoke_keys: goes with blocked: true only.", {
+    param: "revoke_keys",
+  });
+}
 
 /** Blocks or unblocks a user, or makes them an operator or not. */
 export const changeUser = defineEndpoint({
@@ -181,22 +224,30 @@ export const changeUser = defineEndpoint({
   description:
     "Blocks or unblocks a user, or grants or withdraws operator rights. Takes effect with the next request. Blocking " +
     "ends every session of the user and every app that the user connected, and refuses the keys of the personal " +
-    "workspace until the user is unblocked. Keys of organisations are not affected. A blocked or withdrawn operator's " +
+    "workspace until the user is unblocked. Keys that the user created in organisations work on unless revoke_keys ends " +
+    "them; the answer to blocked: true lists them in revoked_keys and keys_in_force. A blocked or withdrawn operator's " +
     "keys lose an operator's rights, and do not regain them. The last operator who is not blocked cannot be blocked or " +
     "withdrawn.",
   body: changeSchema,
-  response: adminUserSchema,
+  response: () =>
+    adminUserSchema().extend({
+      revoked_keys: z.array(madeKeySchema()).optional(),
+      keys_in_force: z.array(madeKeySchema()).optional(),
+    }),
   async handle(context, deps: Dependencies) {
+    assertBlocks(context.body);
+    const { revoke_keys: which = "none", ...changes } = context.body;
     const user = await deps.userEditor.change(
       context.param("id"),
-      context.body,
+      changes,
       operatorOf(context, deps),
     );
-    if (context.body.operator === false || context.body.blocked === true)
+    if (changes.operator === false || changes.blocked === true)
       await withdrawRightsOf(context, deps, user.id);
-    if (context.body.blocked === true)
-      await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
-    return context.json(adminUser(user));
+    if (changes.blocked !== true) return context.json(adminUser(user));
+    await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
+    const keys = await revokeInOrganizations(deps, { userId: user.id, which });
+    return context.json({ ...adminUser(user), ...keys });
   },
 });
 

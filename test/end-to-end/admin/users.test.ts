@@ -62,6 +62,28 @@ describe.each(allEngines)("users for operators, on %s", (_, freshUrl) => {
     expect((await scene.owner.api("GET", "/admin/users/usr_none")).status).toBe(404);
   });
 
+  test("blocking lists the organisation keys that the person made, and ends them on request", async () => {
+    const { browser, id } = await scene.person("egon");
+    const made = await browser.json("POST", "/organizations", { name: "Egon's" });
+    const workspaceId = textAt(made, "workspace_id");
+    await browser.json("PATCH", "/session", { workspace_id: workspaceId });
+    const key = textAt(await browser.json("POST", "/keys", { name: "Shared" }), "key");
+    const status = async (): Promise<number> => (await scene.withKey(key, "GET", "/models")).status;
+    const path = `/admin/users/${id}`;
+    const lone = await scene.owner.api("PATCH", path, { revoke_keys: "all" });
+    expect(await errorOf(lone)).toMatchObject({ status: 400, param: "revoke_keys" });
+    const listed = { name: "Shared", object: "llm_key", workspace_id: workspaceId };
+    expect(await scene.owner.json("PATCH", path, { blocked: true })).toMatchObject({
+      revoked_keys: [],
+      keys_in_force: [listed],
+    });
+    expect(await status()).toBe(200);
+    const ended = await scene.owner.json("PATCH", path, { blocked: true, revoke_keys: "all" });
+    expect(ended).toMatchObject({ revoked_keys: [listed], keys_in_force: [] });
+    expect(await status()).toBe(401);
+    await scene.owner.json("PATCH", path, { blocked: false });
+  });
+
   test("who are blocked lose sessions and keys at the next request, and regain keys when unblocked", async () => {
     const { browser, id, email, password } = await scene.person("dora");
     const llm = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");

@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
       client_id: clientId,
     });
     await closedAtBoth(textAt(second, "access_token"));
-    expect((await b.refresh(textAt(second, "refresh_token"))).status).toBe(400);
+    expect((await b.refresh(textAt(second, "refresh_token"))).status).toBe(401);
   });
 
   test("a token revoked at B is revoked at both as soon as B knows it", async () => {
