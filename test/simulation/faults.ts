@@ -85,7 +85,7 @@ export function responseOf({ status = 0, transport }: Behaviour, body: string): 
     headers: { "content-type": "application/json" },
     next: () => undefined,
     readText: () => Promise.resolve(status === 200 ? body : '{"error": {"message": "no"}}'),
-    markContent: () => undefined,
+    expectMore: () => undefined,
     expectEnd: () => undefined,
     abort: () => undefined,
   };

@@ -200,7 +200,7 @@ function answerOf(chunks: readonly Uint8Array[]): UpstreamResponse {
     headers: { "content-type": "text/event-stream" },
     next: () => left.shift(),
     readText: () => Promise.resolve(Buffer.concat(left).toString("utf8")),
-    markContent: () => undefined,
+    expectMore: () => undefined,
     expectEnd: () => undefined,
     abort: () => undefined,
   };

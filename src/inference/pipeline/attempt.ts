@@ -114,7 +114,7 @@ async function readFailure(
 ): Promise<AttemptFailure> {
   // The status already says that the attempt failed, so a stalled body must not delay the next
   // candidate for long.
-  response.markContent();
+  response.expectMore();
   const text = await response.readText(errorBytesMax).catch(() => {
     response.abort();
     return "";

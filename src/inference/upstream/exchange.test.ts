@@ -52,7 +52,7 @@ async function underWay() {
   const started = exchange.start([]);
   read(head);
   expect((await started) as unknown).toBe(exchange);
-  return { exchange, calls, read };
+  return { exchange, calls, read, clock };
 }
 
 /** Every piece up to the end. */
@@ -119,6 +119,29 @@ describe("the data of one read", () => {
       ).toBe(texts.join(""));
     }
   });
+});
+
+test("any byte of the body is a sign of life until the content is complete", async () => {
+  const { exchange, read, clock } = await underWay();
+  expect(exchange.deadlineMs).toBe(1_000);
+  for (const [beat, deadlineMs] of [
+    [": ping\n\n", 1_900],
+    ["\n", 2_800],
+    [": ping\n\n", 3_700],
+  ] as const) {
+    clock.advance(900);
+    read(chunk(beat));
+    expect(exchange.deadlineMs).toBe(deadlineMs);
+  }
+  exchange.expectEnd();
+  clock.advance(900);
+  read(chunk(": ping\n\n"));
+  expect(exchange.deadlineMs).toBe(3_700);
+  exchange.expectMore();
+  expect(exchange.deadlineMs).toBe(4_600);
+  clock.advance(80_000);
+  read(chunk("x"));
+  expect(exchange.deadlineMs).toBe(60_000);
 });
 
 test("a failure is delivered after the data before it", async () => {

@@ -7,9 +7,9 @@ import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
 /** The deadlines of one exchange, in milliseconds. */
 export interface ExchangeTimeouts {
-  /** Until the first content. Heartbeats do not count. */
+  /** Until the first sign of life: any byte of the body, of content or not. */
   firstTokenMs: number;
-  /** Between two pieces of the answer, once content has begun. */
+  /** Between two signs of life. */
   idleMs: number;
   /** Milliseconds from sending to the last byte. */
   totalMs: number;
@@ -23,7 +23,7 @@ const queuedBytesLow = 64 * 1024;
 const endGraceMs = 10_000;
 
 const faultText: Partial<Record<TransportFault, string>> = {
-  first_token_timeout: "the upstream sent no content in time",
+  first_token_timeout: "the upstream sent nothing in time",
   idle_timeout: "the upstream went silent in the middle of its answer",
   total_timeout: "the upstream took too long to finish its answer",
 };
@@ -95,7 +95,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   private queuedBytes = 0;
   private ended = false;
   private failure: UpstreamFailure | undefined;
-  private contentSeen = false;
+  /** Whether any byte of the body has come. */
+  private isAlive = false;
   private endExpected = false;
   private headWaiter: Waiter<UpstreamResponse | Promise<UpstreamResponse>> | undefined;
   private pieceWaiter: PieceReader | undefined;
@@ -129,9 +130,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.abortScope.listen();
   }
 
-  /** Notes that content was seen: from now on the idle deadline between chunks applies. */
-  markContent(): void {
-    this.contentSeen = true;
+  expectMore(): void {
+    this.isAlive = true;
     this.endExpected = false;
     this.extendIdle();
   }
@@ -141,7 +141,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
    * it.
    */
   expectEnd(): void {
-    this.contentSeen = true;
+    this.isAlive = true;
     this.endExpected = true;
     this.deadlineMs = Math.min(
       this.totalDeadlineMs,
@@ -191,7 +191,6 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
       const pulled = this.next();
       const piece = pulled instanceof Promise ? await pulled : pulled;
       if (piece === undefined) break;
-      if (size === 0) this.markContent();
       size += piece.byteLength;
       if (size > limitBytes) {
         this.abort();
@@ -239,7 +238,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
       last.end += end - start;
       return;
     }
-    if (this.contentSeen && !this.endExpected) this.extendIdle();
+    this.isAlive = true;
+    if (!this.endExpected) this.extendIdle();
     this.pieces.push({ bytes, start, end });
   }
 
@@ -277,7 +277,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     const fault =
       nowMs >= this.totalDeadlineMs
         ? "total_timeout"
-        : this.contentSeen
+        : this.isAlive
           ? "idle_timeout"
           : "first_token_timeout";
     this.breakOff(fault, faultText[fault] ?? fault);
@@ -350,8 +350,8 @@ export interface UpstreamResponse {
   takeText?(limitBytes: number): string | undefined;
   /** Reads the whole decoded body as text. Rejects with an `UpstreamFailure`. */
   readText(limitBytes: number): Promise<string>;
-  /** Notes that content has arrived: the idle timeout replaces the first-token timeout. */
-  markContent(): void;
+  /** Notes that the answer goes on, so that only silence of the idle timeout ends it. */
+  expectMore(): void;
   /** Notes that the content is complete: the answer is aborted unless it ends soon. */
   expectEnd(): void;
   abort(): void;

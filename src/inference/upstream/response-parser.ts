@@ -121,7 +121,7 @@ export async function decodedResponse(
       headers: response.headers,
       next: () => body.next(),
       readText: (limitBytes) => body.readText(limitBytes),
-      markContent: () => response.markContent(),
+      expectMore: () => response.expectMore(),
       expectEnd: () => response.expectEnd(),
       abort: () => response.abort(),
     };

@@ -211,7 +211,7 @@ const faultTexts: Record<TransportFault, string> = {
   connect_timeout: "no connection could be opened in time",
   proxy_refused: "the proxy refused to open a connection",
   tls_failed: "the TLS handshake failed",
-  first_token_timeout: "no content came in time",
+  first_token_timeout: "nothing came in time",
   idle_timeout: "the answer stalled",
   total_timeout: "the answer took too long",
   connection_closed: "the connection was closed before the answer was complete",

@@ -48,20 +48,9 @@ const bounds: readonly (readonly [
   delivered: boolean,
 ])[] = [
   ["first token: no response head", { first_token: 80 }, [], true, false],
-  [
-    "first token: heartbeats do not count",
-    { first_token: 80 },
-    [head(), ...endless(heartbeat)],
-    true,
-    false,
-  ],
-  [
-    "first token: the role does not count",
-    { first_token: 80 },
-    [head(), ...endless(wire.opening[0] ?? stall())],
-    true,
-    false,
-  ],
+  ["first token: silence after the head", { first_token: 80 }, [head(), stall()], true, false],
+  ["idle: silence after a heartbeat", { idle: 80 }, [head(), heartbeat, stall()], true, false],
+  ["idle: silence after the role", { idle: 80 }, [head(), ...wire.opening, stall()], true, false],
   [
     "idle: silence between events",
     { idle: 80 },
@@ -89,6 +78,13 @@ const bounds: readonly (readonly [
     [head(), ...wire.opening, ...endless(content[0] ?? stall())],
     true,
     true,
+  ],
+  [
+    "total: endless heartbeats before the content",
+    { total: 120 },
+    [head(), ...endless(heartbeat)],
+    true,
+    false,
   ],
   ["total: a whole response that never arrives", { total: 80 }, [], false, false],
 ];

@@ -286,7 +286,7 @@ export function asEventStream(
     headers: response.headers,
     next,
     readText: (limitBytes) => response.readText(limitBytes),
-    markContent: () => response.markContent(),
+    expectMore: () => response.expectMore(),
     expectEnd: () => response.expectEnd(),
     abort: () => response.abort(),
   };

@@ -37,7 +37,7 @@ function toldUpstream({ promises }: { promises: boolean }) {
     next,
     ...(promises ? {} : { tellNext }),
     readText: () => Promise.resolve(""),
-    markContent: unused,
+    expectMore: unused,
     expectEnd: unused,
     abort: unused,
   };

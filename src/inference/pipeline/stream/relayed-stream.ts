@@ -88,7 +88,6 @@ export class RelayedStream implements FrameSource {
       response.abort();
       return failureOf(error, response.status);
     }
-    if (!this.endAwaited) response.markContent();
     this.options.onFirstContent();
     return undefined;
   }
@@ -273,7 +272,7 @@ export class RelayedStream implements FrameSource {
   private noteFinished(finished: boolean): void {
     this.endAwaited = finished;
     if (finished) this.options.response.expectEnd();
-    else this.options.response.markContent();
+    else this.options.response.expectMore();
   }
 
   private async breakOff(error: unknown): Promise<void> {
