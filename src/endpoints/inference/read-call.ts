@@ -27,6 +27,7 @@ import type { Loss } from "../../inference/canonical/request.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { conversationOf } from "./conversation-name.ts";
 
 /**
  * The largest accepted body in bytes; larger ones are refused with 413. It is more than any
@@ -323,6 +324,7 @@ export function originOf(
   }: { idPrefix: string; body: Body; caller: LlmKeyCaller; counted?: Counted },
 ): CallOrigin {
   const { headers } = request;
+  const sessionId = sessionIdOf(body, headers);
   return {
     traceId,
     generationId: `gen_${traceId}`,
@@ -334,7 +336,8 @@ export function originOf(
     signalOf: () => request.signal,
     wantsBalance: headers.get(balanceHeader)?.trim().toLowerCase() === "true",
     forcedProviders: forcedProviders(headers),
-    sessionId: sessionIdOf(body, headers),
+    sessionId,
+    conversation: conversationOf(body, { headers, sessionId }),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
     userAgent: headers.get("user-agent") ?? undefined,

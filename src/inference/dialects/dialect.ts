@@ -106,6 +106,11 @@ export interface ClientDialect {
   createLossDetector(context?: ResponseContext): LossDetector;
   /** The frame that is sent while the upstream is silent; absent means a comment. */
   pingFrame?: string;
+  /**
+   * Whether clients expect the text of an answer last, so that a stream leaves out the reasoning
+   * that comes after it. Its seals are kept for the next turn.
+   */
+  endsInText?: true;
   /** Returns the JSON body of an error answer. */
   encodeError(error: GatewayError, context: ErrorContext): JsonObject;
   /**

@@ -295,9 +295,12 @@ export class AnswerLosses {
 
   observe(part: StreamPart): void {
     const name = "itemIndex" in part ? this.detect(part) : undefined;
+    if (name !== undefined) this.lose(name, this.reason);
+  }
+
+  lose(name: string, reason: string): void {
     const field = `answer.${name}`;
-    if (name === undefined || this.list.some((loss) => loss.field === field)) return;
-    this.list.push({ field, reason: this.reason });
+    if (!this.list.some((loss) => loss.field === field)) this.list.push({ field, reason });
   }
 
   observeWhole(response: CanonicalResponse): void {

@@ -30,6 +30,7 @@ import {
   SpokenMeter,
   TranslatedRelay,
 } from "./stream/translated-relay.ts";
+import { LateSeals, withLateSeals } from "./stream/late-seals.ts";
 import {
   asGatewayFacts,
   fallbackBlock,
@@ -146,10 +147,13 @@ function translate(
   const largest = lowerCap(route.maxCompletionTokens, outputCap);
   const formatted = withFormat(capped.request, route);
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
-  const canonical =
-    upstream.signsCalls === true
-      ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) }
-      : reasoned;
+  const { signatures } = request;
+  const canonical = withSeals(reasoned, { signatures, client, upstream, route });
+  // Of the conversation as the client sent it, before it is released.
+  const lateSeals =
+    client.endsInText === true && canonical.stream
+      ? new LateSeals(reasoned.messages, signatures)
+      : undefined;
   // A stream keeps the request in memory until it ends, and has no use for its messages.
   const { messages: _, ...asked } = canonical;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
@@ -199,6 +203,7 @@ function translate(
         pingFrame: client.pingFrame ?? ": ping\n",
         traceId: request.traceId,
         signatures: request.signatures,
+        lateSeals,
         nowSeconds: request.nowSeconds,
       }),
   };
@@ -212,6 +217,23 @@ const headerLosses = (
   providerHeaders
     .filter((name) => dialectHeaders[name] !== undefined)
     .map((field) => ({ field, reason: `${upstream.id} has no such header` }));
+
+/** Returns the request with the seals that its client could not send back. */
+function withSeals(
+  request: CanonicalRequest,
+  {
+    signatures,
+    client,
+    upstream,
+    route,
+  }: DialectPair & { signatures: WorkspaceSignatures; route: UpstreamRoute },
+): CanonicalRequest {
+  let { messages } = request;
+  if (upstream.signsCalls === true) messages = withSignatures(messages, signatures);
+  if (client.endsInText === true)
+    messages = withLateSeals(messages, { signatures, providerId: route.provider.id });
+  return messages === request.messages ? request : { ...request, messages };
+}
 
 const toolNamesOf = ({ tools = [] }: Pick<CanonicalRequest, "tools">): string[] =>
   tools.flatMap((tool) => (tool.type === "hosted" ? [] : [tool.name]));

@@ -27,11 +27,13 @@ import {
   type UpstreamRoute,
 } from "../catalog/model.ts";
 import { withScopedIds } from "../dialects/end-user-ids.ts";
+import { prefixName } from "../routing/affinity.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
 import {
   isAtPlace,
   isSamePlace,
   type Session,
+  type SessionPlace,
   type StickySessions,
 } from "../routing/sticky-sessions.ts";
 import type { OpenedRoutes } from "./provider-credentials.ts";
@@ -143,9 +145,10 @@ export function noteSession(
   candidate: Candidate,
 ): boolean {
   const session = sessionOf(call);
-  return (
-    session !== undefined && deps.sessions.recordServed(session, { requestedModel, candidate })
-  );
+  if (session === undefined) return false;
+  const moved = deps.sessions.recordServed(session, { requestedModel, candidate });
+  // A caller that names no session is not told of moves.
+  return moved && session.by !== prefixName;
 }
 
 /**
@@ -183,10 +186,11 @@ function prepared(
   call: InferenceCall,
 ): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
-  const session = deps.sessions.isShared ? sessionOf(call) : undefined;
-  if (session === undefined) return planned(deps, call);
+  if (!deps.sessions.isShared) return planned(deps, call);
+  const named = sessionOf(call);
+  if (named === undefined) return recalledByPrefix(deps, call);
   const { model } = modelFor(deps, { ...call, id: String(call.body["model"]) });
-  return recalled(deps, call, { session, modelId: model.id });
+  return recalled(deps, call, { session: named, modelId: model.id });
 }
 
 /**
@@ -196,12 +200,50 @@ function prepared(
 async function recalled(
   deps: InferenceDependencies,
   call: InferenceCall,
-  { session, modelId }: { session: Session; modelId: string },
+  asked: AskedSession,
 ): Promise<Execution> {
-  const before = deps.sessions.lastPlace(session, modelId);
-  const recalling = deps.sessions.recall(session, modelId);
+  const before = deps.sessions.lastPlace(asked.session, asked.modelId);
+  const recalling = deps.sessions.recall(asked.session, asked.modelId);
   const execution = await planned(deps, call);
   await recalling;
+  return movedToPlace(execution, { ...asked, before });
+}
+
+/**
+ * Plans a request that names no session. Other gateways are asked only where the plan had to look
+ * for the session of its cached prefix.
+ */
+function recalledByPrefix(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Execution | Promise<Execution> {
+  const planning = planned(deps, call);
+  const isNeeded = sessionOf(call) !== undefined;
+  return isNeeded ? recalledAfter(planning) : planning;
+}
+
+async function recalledAfter(planning: Execution | Promise<Execution>): Promise<Execution> {
+  const execution = await planning;
+  const { deps, call, requestedModel: modelId } = execution;
+  const session = sessionOf(call);
+  if (session === undefined) return execution;
+  const before = deps.sessions.lastPlace(session, modelId);
+  await deps.sessions.recall(session, modelId);
+  return movedToPlace(execution, { session, modelId, before });
+}
+
+/** A session, and the id of the model that it asks for. */
+interface AskedSession {
+  session: Session;
+  modelId: string;
+}
+
+/** Returns an execution with the candidate first that other gateways know to serve the session. */
+function movedToPlace(
+  execution: Execution,
+  { session, modelId, before }: AskedSession & { before: SessionPlace | undefined },
+): Execution {
+  const { deps, call } = execution;
   const place = deps.sessions.lastPlace(session, modelId);
   if (place === undefined || (before !== undefined && isSamePlace(place, before))) return execution;
   const [first] = trailOf(deps, call).candidates;

@@ -2,11 +2,13 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
+import { Affinity } from "../routing/affinity.ts";
+import type { Session } from "../routing/sticky-sessions.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest, Loss } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Provenance } from "../canonical/reasoning.ts";
+import type { Provenance, ReasoningPart } from "../canonical/reasoning.ts";
 import {
   type OriginalRequest,
   type Passthrough,
@@ -28,6 +30,7 @@ import {
   type AskedExtras,
   type SentExtras,
 } from "../dialects/charged-extras.ts";
+import { CachedPrompt } from "../dialects/cached-prompt.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
 /** The requirements of a request that matter to routing and holds. */
@@ -93,6 +96,12 @@ export interface RequestRequirements {
   extrasAt?(route: UpstreamRoute): SentExtras | undefined;
 }
 
+/** The name of a conversation, and the field or header that it came from. */
+export interface ConversationName {
+  id: string;
+  by: string;
+}
+
 /** The origin of a request. */
 export interface CallOrigin {
   /** 32 hexadecimal digits. */
@@ -123,6 +132,11 @@ export interface CallOrigin {
    * names none.
    */
   sessionId: string | undefined;
+  /**
+   * The conversation that the request belongs to, by its session or by another name that clients
+   * send; absent where it names none.
+   */
+  conversation?: ConversationName | undefined;
   /** The attribution that the caller sent. */
   origin: string | undefined;
   appTitle: string | undefined;
@@ -148,6 +162,8 @@ export interface InferenceCall extends CallOrigin {
   presetId?: string | undefined;
   /** The order of routes; takes precedence over the body. */
   sort?: SortKey | undefined;
+  /** What ties the request to one provider; absent on surfaces without conversations. */
+  affinity?: Affinity;
   /** Whether the caller pays nothing for the usage (contract: decisions). */
   unbilled?: true;
   /**
@@ -174,10 +190,15 @@ interface CallSignature {
   provenance?: Provenance;
 }
 
-/** Reads and keeps the call signatures of one workspace. */
+/** Reads and keeps the signatures of calls, and the late seals of turns, of one workspace. */
 export interface WorkspaceSignatures {
   keep(callId: string, signature: CallSignature): void;
   find(callId: string): CallSignature | undefined;
+  /** Keeps sealed reasoning that the client was not sent; `turnKey` is that of `TurnKeys`. */
+  keepLate(turnKey: string, thoughts: readonly ReasoningPart[]): void;
+  findLate(turnKey: string): readonly ReasoningPart[] | undefined;
+  /** Whether any late seal is kept, of this workspace or another. */
+  readonly hasLate: boolean;
 }
 
 /** A request in its client's dialect, which can be translated. */
@@ -289,6 +310,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     forcedProviders: origin.forcedProviders,
     tokensUsed: origin.tokensUsed,
     sessionId: origin.sessionId,
+    conversation: origin.conversation,
     origin: origin.origin,
     appTitle: origin.appTitle,
     userAgent: origin.userAgent,
@@ -313,10 +335,24 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     recordedAs: dialect.recordedAs,
     presetId: read.presetId,
     requirements: chatRequirements(dialect, read),
+    affinity: new Affinity(new CachedPrompt(read), {
+      workspaceId: origin.caller.workspace.id,
+      named: namedSession(origin),
+    }),
     adapt: (route) => adapt(call, route),
     assertServes: assertServesChat,
   };
   return call;
+}
+
+/** Returns the session that a request names; undefined where it names none. */
+export function namedSession({
+  sessionId,
+  conversation,
+  caller,
+}: Pick<CallOrigin, "sessionId" | "conversation" | "caller">): Session | undefined {
+  const { id, by } = conversation ?? { id: sessionId, by: "session_id" };
+  return id === undefined ? undefined : { workspaceId: caller.workspace.id, id, by };
 }
 
 /** A request's body and its text. */
@@ -406,13 +442,19 @@ export function assertServesChat({ id, surface }: CatalogModel): void {
  */
 const keptMax = 20_000;
 
+/** The most turns whose late seals are kept, and the most characters of each: encrypted reasoning is long. */
+const lateMax = 4_000;
+const lateCharactersMax = 64 * 1024;
+
 /**
  * Signatures that providers put on tool calls (Gemini) and expect back, kept for clients whose
- * dialect has no field for them. They are in memory and bounded. Where one is lost, the request is
- * sent without it, and the model loses only the reasoning behind that call.
+ * dialect has no field for them, and sealed reasoning that came too late to be shown. They are in
+ * memory and bounded. Where one is lost, the request is sent without it, and the model loses only
+ * the reasoning behind that call or turn.
  */
 export class CallSignatures {
   private readonly kept = new Map<string, CallSignature>();
+  private readonly late = new Map<string, readonly ReasoningPart[]>();
 
   /**
    * Returns the signatures of one workspace's calls. They are kept apart because call ids are
@@ -427,14 +469,33 @@ export class CallSignatures {
   }
 
   keep(key: string, signature: CallSignature): void {
-    this.kept.delete(key);
-    this.kept.set(key, signature);
-    if (this.kept.size <= keptMax) return;
-    for (const oldest of this.kept.keys()) {
-      this.kept.delete(oldest);
-      break;
-    }
+    put(this.kept, { key, value: signature, max: keptMax });
   }
+
+  get hasLate(): boolean {
+    return this.late.size > 0;
+  }
+
+  findLate(key: string): readonly ReasoningPart[] | undefined {
+    return this.late.get(key);
+  }
+
+  keepLate(key: string, thoughts: readonly ReasoningPart[]): void {
+    if (JSON.stringify(thoughts).length > lateCharactersMax) return;
+    put(this.late, { key, value: thoughts, max: lateMax });
+  }
+}
+
+/** Sets a value, and removes the oldest one beyond the most that are kept. */
+function put<Value>(
+  kept: Map<string, Value>,
+  { key, value, max }: { key: string; value: Value; max: number },
+): void {
+  kept.delete(key);
+  kept.set(key, value);
+  if (kept.size <= max) return;
+  const [oldest] = kept.keys();
+  if (oldest !== undefined) kept.delete(oldest);
 }
 
 class SignaturesOfWorkspace implements WorkspaceSignatures {
@@ -452,5 +513,17 @@ class SignaturesOfWorkspace implements WorkspaceSignatures {
 
   find(callId: string): CallSignature | undefined {
     return this.all.find(`${this.workspaceId} ${callId}`);
+  }
+
+  get hasLate(): boolean {
+    return this.all.hasLate;
+  }
+
+  keepLate(turnKey: string, thoughts: readonly ReasoningPart[]): void {
+    this.all.keepLate(`${this.workspaceId} ${turnKey}`, thoughts);
+  }
+
+  findLate(turnKey: string): readonly ReasoningPart[] | undefined {
+    return this.all.findLate(`${this.workspaceId} ${turnKey}`);
   }
 }

@@ -4,7 +4,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalog/model.ts";
 import { CredentialChoice } from "./provider-credentials.ts";
 import type { InferenceDependencies } from "./execution.ts";
-import type { InferenceCall } from "./inference-call.ts";
+import { namedSession, type InferenceCall } from "./inference-call.ts";
+import { Affinity } from "../routing/affinity.ts";
 import {
   type Candidate,
   type LeftOut,
@@ -159,7 +160,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
       inputTokens,
       needs: () => needsOf(body),
       allowedModels: call.caller.key.allowedModels,
-      session: sessionOf(call),
+      affinity: affinityOf(call),
     },
     choice === undefined ? deps : withKeysOf(choice, deps),
   );
@@ -208,11 +209,18 @@ export function planCall(deps: PlanDependencies, call: InferenceCall): CallPlan 
   return trail;
 }
 
+function affinityOf(call: InferenceCall): Affinity | undefined {
+  if (call.affinity !== undefined) return call.affinity;
+  const named = namedSession(call);
+  return named && new Affinity(undefined, { workspaceId: named.workspaceId, named });
+}
+
 /**
- * Returns the session whose provider is to be kept; undefined where the request belongs to none.
+ * Returns the session whose provider is to be kept, as far as it is known; undefined where the
+ * request belongs to none.
  */
-export const sessionOf = ({ sessionId, caller }: InferenceCall): Session | undefined =>
-  sessionId === undefined ? undefined : { workspaceId: caller.workspace.id, id: sessionId };
+export const sessionOf = (call: InferenceCall): Session | undefined =>
+  call.affinity === undefined ? namedSession(call) : call.affinity.session;
 
 /**
  * Rules whose refusal is a matter of permission (contract: 403 where zero data retention leaves no

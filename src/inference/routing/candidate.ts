@@ -4,7 +4,7 @@ import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/m
 import type { Cutoff, HealthWindows, ProviderWindows } from "./health-windows.ts";
 import type { SortKey } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
-import type { Session } from "./sticky-sessions.ts";
+import type { Affinity } from "./affinity.ts";
 
 /** A way to serve a request: a model at a provider, with the reason for its place in the order. */
 export interface Candidate {
@@ -61,8 +61,8 @@ export interface RoutingRequest {
   needs?: (() => RequestNeeds) | undefined;
   /** Lower-case ids of the models that the key may use; absent or null allows every model. */
   allowedModels?: readonly string[] | null | undefined;
-  /** The session that the request belongs to. */
-  session?: Session | undefined;
+  /** What ties the request to one provider. */
+  affinity?: Affinity | undefined;
 }
 
 /** A request's preferences among providers, with those of its suffix and headers merged in. */

@@ -13,7 +13,8 @@ import {
 import { routeRules, leaveOutUnwell, siftEach, type RouteRule } from "./filters.ts";
 import type { HealthMoment } from "./health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
-import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
+import { type Affinity, prefixName } from "./affinity.ts";
+import { isAtPlace, type Session, type StickySessions } from "./sticky-sessions.ts";
 
 /**
  * The candidates in the order in which they are tried, and the routes that were left out, with the
@@ -166,33 +167,77 @@ const keptBy = (
       leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
   });
 
+/** The facts that affinity is decided by. */
+interface Staying {
+  request: RoutingRequest;
+  sessions: StickySessions | undefined;
+  health: HealthMoment;
+}
+
 /**
- * Moves the provider that last served the request's session to the front, so that its prompt cache
- * is used. It does so while that provider is healthy and cuts no answer that another would not, and
- * the request names no order of its own. Returns whether the session has to move.
+ * Moves the provider that made the request's latest sealed reasoning, or else the one that last
+ * served its session, to the front, so that the reasoning can be read and the prompt cache is used.
+ * It does so while that provider is healthy and cuts no answer that another would not, and the
+ * request names no order of its own. Returns whether a session that the request names has to move.
  */
-function stayWithSession(
-  ordered: PlannedCandidate[],
-  {
-    request,
+function stayWithSession(ordered: PlannedCandidate[], staying: Staying): boolean {
+  const {
+    request: { affinity, models, preferences, inputTokens = 0 },
     sessions,
     health,
-  }: { request: RoutingRequest; sessions: StickySessions | undefined; health: HealthMoment },
-): boolean {
-  const {
-    session,
-    models: [requested],
-    preferences,
-  } = request;
-  if (session === undefined || requested === undefined || ordered.length === 0) return false;
-  const place = sessions?.lastPlace(session, requested.id);
-  if (place === undefined) return false;
-  const index = ordered.findIndex((candidate) => isAtPlace(candidate, place));
+  } = staying;
+  const [requested] = models;
+  if (affinity === undefined || requested === undefined || ordered.length === 0) return false;
+  const isChoice = ordered.length > 1;
+  const session = isChoice
+    ? affinity.sessionAmong(() => inputTokens >= cachedTokensMin && ordered.some(cachesPrompts))
+    : affinity.session;
+  const place = session && sessions?.lastPlace(session, requested.id);
+  const index =
+    place === undefined ? -1 : ordered.findIndex((candidate) => isAtPlace(candidate, place));
+  const isMoved = place !== undefined && index !== 0 && session?.by !== prefixName;
+  if (preferences.order !== undefined || !isChoice) return isMoved;
+  const mayStay = (candidate: PlannedCandidate | undefined): candidate is PlannedCandidate =>
+    candidate !== undefined &&
+    !cutsShort(candidate) &&
+    !health.isTroubled(candidate.row.provider, candidate.model.id);
+  const maker = makerAmong(ordered, affinity);
+  if (mayStay(maker)) {
+    moveToFront(ordered, maker, "sealed the latest reasoning");
+    return place !== undefined && !isAtPlace(maker, place) && session?.by !== prefixName;
+  }
   const last = ordered[index];
-  if (last === undefined || preferences.order !== undefined || cutsShort(last)) return index !== 0;
-  if (health.isTroubled(last.row.provider, last.model.id)) return index !== 0;
-  last.note = "served the session last";
-  ordered.splice(index, 1);
-  ordered.unshift(last);
+  // A request that sorts its routes and names no session is sorted as it asks.
+  if (!mayStay(last) || (session?.by === prefixName && preferences.sort !== undefined))
+    return isMoved;
+  moveToFront(ordered, last, noteOf(session));
   return false;
+}
+
+/** The fewest input tokens that any provider caches unasked (OpenAI, DeepSeek and Gemini, 2026-11). */
+const cachedTokensMin = 1_024;
+
+/** Returns whether a route's price says that its provider caches prompts. */
+const cachesPrompts = ({ route }: PlannedCandidate): boolean =>
+  route.price?.base.cacheReadTokens !== undefined;
+
+function noteOf(session: Session | undefined): string {
+  const by = session?.by ?? "session_id";
+  return by === "session_id" ? "served the session last" : `served the conversation last (${by})`;
+}
+
+/** Returns the candidate for the requested model that sealed the request's latest reasoning. */
+function makerAmong(
+  ordered: readonly PlannedCandidate[],
+  affinity: Affinity,
+): PlannedCandidate | undefined {
+  const slug = affinity.sealedBy();
+  if (slug === undefined) return undefined;
+  return ordered.find(({ modelIndex, row }) => modelIndex === 0 && row.provider.id === slug);
+}
+
+function moveToFront(ordered: PlannedCandidate[], candidate: PlannedCandidate, note: string): void {
+  candidate.note = note;
+  ordered.splice(ordered.indexOf(candidate), 1);
+  ordered.unshift(candidate);
 }

@@ -170,10 +170,12 @@ export const isSamePlace = (left: SessionPlace, right: SessionPlace): boolean =>
 export const isAtPlace = ({ model, route, modelIndex }: Candidate, place: SessionPlace): boolean =>
   modelIndex === 0 && route.provider.id === place.provider && model.id === place.model;
 
-/** A session of a workspace's callers, named by `session_id` or `x-session-id`. */
+/** A session of a workspace's callers: requests that are best served by one provider. */
 export interface Session {
   workspaceId: string;
   id: string;
+  /** The field or header that names it; absent for `session_id`. */
+  by?: string;
 }
 
 /** The place where a session was last served. */

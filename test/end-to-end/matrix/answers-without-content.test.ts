@@ -124,14 +124,17 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     },
   );
 
-  test("a whole answer of only reasoning returns 502 empty_stream", async () => {
-    const reply = await ask(pair, { answers: onlyThoughts, manner: "whole" });
-    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
-      502,
-      "empty_stream",
+  test.each(manners)("an answer of only reasoning ends with stop and is charged: %s", async (manner) => {
+    const reply = await ask(pair, { answers: onlyThoughts, manner });
+    expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([
+      200,
+      "Hm.",
+      "",
+      "stop",
       [],
     ]);
-    expect(await rowOf(reply)).toBeUndefined();
+    expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
+    expect((await rowOf(reply))?.costNano).toBe(16_000n);
   });
 
   test("a whole answer cut during reasoning returns max_tokens_too_small with the field, and is charged", async () => {

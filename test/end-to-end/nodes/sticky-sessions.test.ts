@@ -198,7 +198,17 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
       return (await ask(there, { session_id })) === "first";
     };
     await until(follows, { patienceMs: 50_000, what: "a session goes on at the other gateway" });
-    const session_id = `s ${count - 1}`;
+    const goesOn = async (): Promise<boolean> => {
+      const content = [
+        { type: "text", text: `Task ${count++}`, cache_control: { type: "ephemeral" } },
+      ];
+      const messages = [{ role: "user", content }];
+      await ask(here, { messages, provider: { order: ["first", "second"] } });
+      return (await ask(there, { messages })) === "first";
+    };
+    await until(goesOn, { patienceMs: 50_000, what: "a cached prefix goes on at the other one" });
+    const session_id = "s kept";
+    await ask(there, { session_id, provider: { only: ["first"] } });
     await redis.kill();
     expect(await ask(there, { session_id })).toBe("first");
     expect(await ask(there, { session_id: "new" })).toBe("second");

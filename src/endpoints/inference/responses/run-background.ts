@@ -18,6 +18,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
+import { conversationOf } from "../conversation-name.ts";
 import { responsesReader, withConversation } from "./responses.ts";
 
 const responseIdPrefix = "resp_";
@@ -37,6 +38,7 @@ async function callOfJob(
   const text = editMembers(job.requestText, new Map([["stream", "true"]]));
   const body = parseJsonObject(text);
   const { workspace } = job.caller;
+  const sessionId = typeof body["session_id"] === "string" ? body["session_id"] : undefined;
   // The first run is charged under the response's own id. A later one has a charge of its own,
   // beside what an earlier process may have charged.
   const traceId =
@@ -52,7 +54,8 @@ async function callOfJob(
       wantsBalance: false,
       forcedProviders: undefined,
       tokensUsed: undefined,
-      sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
+      sessionId,
+      conversation: conversationOf(body, { sessionId }),
       origin: undefined,
       appTitle: undefined,
       userAgent: undefined,

@@ -23,8 +23,8 @@ export function encodeResponse(
 ): JsonObject {
   const choice = response.choices[0];
   const hidesThoughts = context.request?.reasoning?.exclude === true;
-  const parts = (choice?.parts ?? []).filter(
-    (part) => !(hidesThoughts && part.type === "reasoning"),
+  const parts = withTextLast(
+    (choice?.parts ?? []).filter((part) => !(hidesThoughts && part.type === "reasoning")),
   );
   const refused = parts.some((part) => part.type === "refusal" && part.refusal !== "");
   return {
@@ -39,6 +39,24 @@ export function encodeResponse(
     ...gatewayFields(response.gateway),
   };
 }
+
+/**
+ * Moves reasoning that ends an answer before the texts that it follows: agents take the last block
+ * for the answer.
+ */
+function withTextLast(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const lastOther = parts.findLastIndex(({ type }) => type !== "reasoning");
+  if (lastOther === parts.length - 1 || !isText(parts[lastOther])) return parts;
+  const firstText = parts.findLastIndex((part, index) => index < lastOther && !isText(part)) + 1;
+  return [
+    ...parts.slice(0, firstText),
+    ...parts.slice(lastOther + 1),
+    ...parts.slice(firstText, lastOther + 1),
+  ];
+}
+
+const isText = (part: AssistantPart | undefined): boolean =>
+  part?.type === "text" || part?.type === "refusal" || part?.type === "audio-output";
 
 /** The usage where none was reported, since clients throw without one. */
 const nothingReported = { usage: {}, estimated: true, clamped: false };

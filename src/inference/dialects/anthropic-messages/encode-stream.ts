@@ -141,6 +141,10 @@ class BlockSequence {
   private readonly waiting = new Map<number, ItemPart[]>();
   private readonly closed = new Set<number>();
   private current: number | undefined;
+  /** Whether the latest item that was opened is a text, or reasoning after one. */
+  private endsInText = false;
+  /** Reasoning after a text, which is written only where something else follows it. */
+  private late: ItemPart[] = [];
 
   constructor({ hidesThoughts }: { hidesThoughts: boolean }) {
     this.hidesThoughts = hidesThoughts;
@@ -152,11 +156,29 @@ class BlockSequence {
     return this.writer.hasCalls;
   }
 
-  /** Returns the frames that can be written by now. */
+  /**
+   * Returns the frames that can be written by now. Agents take the last block for the answer
+   * (`claude -p` prints nothing where that is no text), so reasoning after a text waits for what
+   * follows it.
+   */
   add(part: ItemPart): string[] {
-    const { itemIndex } = part;
-    if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning")))
+    if (part.type.startsWith("reasoning")) {
+      if (this.hidesThoughts) return [];
+      if (!this.endsInText) return this.place(part);
+      this.late.push(part);
       return [];
+    }
+    this.endsInText = endsInText(part, this.endsInText);
+    const [first] = this.late;
+    if (first === undefined || part.itemIndex < first.itemIndex) return this.place(part);
+    const late = this.late;
+    this.late = [];
+    return [...late, part].flatMap((each) => this.place(each));
+  }
+
+  private place(part: ItemPart): string[] {
+    const { itemIndex } = part;
+    if (this.closed.has(itemIndex)) return [];
     if (this.current === itemIndex && this.waiting.size === 0) return this.write(part);
     const frames: string[] = [];
     // A block that takes no more text is closed only now, since a citation may follow the end of
@@ -219,6 +241,12 @@ class BlockSequence {
     if (this.current !== undefined) this.closed.add(this.current);
     this.current = undefined;
   }
+}
+
+/** Returns whether an answer ends in a text once a part was added that is no reasoning. */
+function endsInText({ type }: ItemPart, before: boolean): boolean {
+  if (type === "text-delta" || type === "refusal-delta" || type === "audio-delta") return true;
+  return type === "tool-call-start" || type === "opaque" ? false : before;
 }
 
 /**

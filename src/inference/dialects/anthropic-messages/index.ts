@@ -132,6 +132,7 @@ export const anthropicMessages = {
   createStreamEncoder: (context?: ResponseContext) => new MessagesStreamEncoder(context),
   createLossDetector,
   pingFrame,
+  endsInText: true,
   encodeError,
   encodeStreamError,
   passThrough,

@@ -28,6 +28,7 @@ import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "../inference-call.ts";
+import type { LateSeals } from "./late-seals.ts";
 
 type TextPart = TextDelta | ReasoningDelta;
 
@@ -63,6 +64,8 @@ interface TranslatedRelayOptions extends RelayOptions {
   pingFrame: string;
   traceId: string;
   signatures: WorkspaceSignatures;
+  /** Keeps the reasoning that the client is not sent; absent where it is sent all. */
+  lateSeals: LateSeals | undefined;
   nowSeconds(): number;
 }
 
@@ -185,6 +188,7 @@ export class TranslatedRelay implements StreamRelay {
   private observe(part: StreamPart): void {
     this.meter.observe(part);
     this.options.answerLosses.observe(part);
+    this.options.lateSeals?.observe(part);
     if (part.type === "tool-call-start") keepSignature(part, this.options.signatures);
     if (part.type === "response-start" && part.id !== "") this.upstreamId ??= part.id;
   }
@@ -203,6 +207,11 @@ export class TranslatedRelay implements StreamRelay {
     return malformedStream(observation);
   }
 
+  private keepLateSeals(): void {
+    const { lateSeals, answerLosses } = this.options;
+    if (lateSeals?.keep() === true) answerLosses.lose("reasoning", lateReason);
+  }
+
   /**
    * Ends the stream. An end without content is the provider's failure, and nothing is charged for
    * it.
@@ -210,6 +219,7 @@ export class TranslatedRelay implements StreamRelay {
   private async close(before: string): Promise<string> {
     const { encoder, settle, metadataText, fallback } = this.options;
     if (!this.meter.isAcceptable && !this.meter.hasContent) throw emptyStream();
+    this.keepLateSeals();
     const { chargedNano, isByok } = await settle();
     const metered = this.metered();
     const gateway = asGatewayFacts({
@@ -227,6 +237,8 @@ export class TranslatedRelay implements StreamRelay {
     return before + last.join("");
   }
 }
+
+const lateReason = "it came after the text, which is last in answers of this dialect";
 
 /**
  * Counts what a translated answer contains: for estimates where no usage is reported, and to tell
@@ -329,6 +341,7 @@ export class SpokenMeter {
    */
   get isAcceptable(): boolean {
     const { finishReason } = this;
+    if (this.hasContent && finishReason !== "error") return true;
     if (this.visibleCharacters > 0) return true;
     if (
       finishReason === null ||

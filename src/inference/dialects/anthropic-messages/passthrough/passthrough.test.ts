@@ -276,7 +276,7 @@ describe("a whole message", () => {
       true,
       true,
     ],
-    ["only thinking, ended", { content: [{ type: "thinking", thinking: "t" }] }, false, false],
+    ["only thinking, ended", { content: [{ type: "thinking", thinking: "t" }] }, true, false],
     [
       "a call",
       { content: [{ type: "tool_use", id: "a", name: "f", input: {} }], stop_reason: "tool_use" },

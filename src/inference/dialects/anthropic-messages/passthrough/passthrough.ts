@@ -283,7 +283,7 @@ export function readMessage(
     finishReason,
     metered,
     outputCharacters: visible + thought,
-    hasContent: visible > 0 || !isQuietEnd(finishReason),
+    hasContent: visible + thought > 0 || !isQuietEnd(finishReason),
     spentOnReasoning: visible === 0 && finishReason === "max_tokens" && thinks,
     render: (shown) =>
       renderMessage(

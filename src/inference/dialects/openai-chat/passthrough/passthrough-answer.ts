@@ -100,7 +100,7 @@ export function readCompletion(
     metered,
     upstreamId: typeof body.id === "string" ? body.id : null,
     outputCharacters: content + reasoning + other,
-    hasContent: answered || isCut || isRefused(finish) || (reasoning > 0 && !isQuietEnd(finish)),
+    hasContent: answered || isCut || isRefused(finish) || (reasoning > 0 && !isBroken(finish)),
     spentOnReasoning:
       !answered && isCut && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
     render: (shown) => {
@@ -114,9 +114,8 @@ export function readCompletion(
 const isRefused = (finish: Finish | undefined): boolean =>
   finish?.reason === "content_filter" || finish?.reason === "refusal";
 
-/** Returns whether reasoning alone is no answer with this end. */
-const isQuietEnd = (finish: Finish | undefined): boolean =>
-  finish !== undefined && ["stop", "stop_sequence", "error"].includes(finish.reason);
+/** Returns whether the provider broke off, so that reasoning alone is no answer. */
+const isBroken = (finish: Finish | undefined): boolean => finish?.reason === "error";
 
 const objectName = "chat.completion";
 

@@ -100,12 +100,12 @@ describe("a whole response", () => {
     expect(rendered.usage.total_tokens).toBe(20 + rendered.usage.output_tokens);
   });
 
-  test("with only hosted calls has content", () => {
+  test("with only hosted calls or thoughts has content", () => {
     expect(
       read({ status: "completed", output: [{ type: "web_search_call", id: "ws_1" }] })?.hasContent,
     ).toBe(true);
     expect(read({ status: "completed", output: [] })?.hasContent).toBe(false);
-    expect(read({ status: "completed", output: [thought] })?.hasContent).toBe(false);
+    expect(read({ status: "completed", output: [thought] })?.hasContent).toBe(true);
   });
 
   test("that was cut during reasoning spent its budget on reasoning", () => {

@@ -66,7 +66,7 @@ export function readResponse(
     finishReason: meter.finishReason,
     metered: meter.usage,
     outputCharacters: meter.outputCharacters,
-    hasContent: meter.isAnswer,
+    hasContent: meter.isAcceptable,
     spentOnReasoning: meter.visible === 0 && meter.finishReason === "length" && thought,
     render: (shown) => renderResponse(text, response, { shown, request, providerId }),
   };
@@ -209,16 +209,8 @@ export class ResponseMeter {
 
   /** Whether there is content, or an end without any that is meaningful to the client. */
   get isAcceptable(): boolean {
-    return this.outputCharacters > 0 || this.endTells;
-  }
-
-  /** The same for a whole answer, where reasoning alone is no content. */
-  get isAnswer(): boolean {
-    return this.visible > 0 || this.endTells;
-  }
-
-  private get endTells(): boolean {
-    const { finishReason } = this;
+    const { finishReason, outputCharacters } = this;
+    if (outputCharacters > 0) return true;
     return finishReason !== null && finishReason !== "stop" && finishReason !== "tool_calls";
   }
 

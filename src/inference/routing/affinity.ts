@@ -1,0 +1,56 @@
+import type { Session } from "./sticky-sessions.ts";
+
+/** The name of sessions that no client names. */
+export const prefixName = "cached prefix";
+
+/** What a request's prompt says of the provider that should have it. */
+interface Prompt {
+  /**
+   * Returns a hash of the prefix that providers cache, where the request marks one, or `isCached`
+   * says that they cache what they are sent; undefined where there is none.
+   */
+  prefixHash(isCached: () => boolean): string | undefined;
+  /** Returns the provider that sealed the latest reasoning; undefined where none is sealed. */
+  sealedBy(): string | undefined;
+}
+
+/**
+ * What ties a request to one provider: the conversation that it names, or else the prefix of its
+ * prompt that a provider has cached, and reasoning that only its maker can read. Only a name is
+ * read before the plan has several candidates.
+ */
+export class Affinity {
+  private readonly prompt: Prompt | undefined;
+  private readonly workspaceId: string;
+  private readonly named: Session | undefined;
+  private prefix: Session | undefined;
+
+  /** `prompt` is undefined on surfaces whose prompts no provider caches. */
+  constructor(
+    prompt: Prompt | undefined,
+    { workspaceId, named }: { workspaceId: string; named: Session | undefined },
+  ) {
+    this.prompt = prompt;
+    this.workspaceId = workspaceId;
+    this.named = named;
+  }
+
+  /** The session that is known so far: the named one, or that of the prefix once it was asked for. */
+  get session(): Session | undefined {
+    return this.named ?? this.prefix;
+  }
+
+  /** Returns the session of the request. Without a name it is that of its cached prefix. */
+  sessionAmong(isCached: () => boolean): Session | undefined {
+    if (this.session !== undefined) return this.session;
+    const hash = this.prompt?.prefixHash(isCached);
+    if (hash === undefined) return undefined;
+    this.prefix = { workspaceId: this.workspaceId, id: `prefix ${hash}`, by: prefixName };
+    return this.prefix;
+  }
+
+  /** Returns the provider that sealed the latest reasoning in the request. */
+  sealedBy(): string | undefined {
+    return this.prompt?.sealedBy();
+  }
+}
