@@ -124,18 +124,21 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     },
   );
 
-  test.each(manners)("an answer of only reasoning ends with stop and is charged: %s", async (manner) => {
-    const reply = await ask(pair, { answers: onlyThoughts, manner });
-    expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([
-      200,
-      "Hm.",
-      "",
-      "stop",
-      [],
-    ]);
-    expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
-    expect((await rowOf(reply))?.costNano).toBe(16_000n);
-  });
+  test.each(manners)(
+    "an answer of only reasoning ends with stop and is charged: %s",
+    async (manner) => {
+      const reply = await ask(pair, { answers: onlyThoughts, manner });
+      expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([
+        200,
+        "Hm.",
+        "",
+        "stop",
+        [],
+      ]);
+      expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
+      expect((await rowOf(reply))?.costNano).toBe(16_000n);
+    },
+  );
 
   test("a whole answer cut during reasoning returns max_tokens_too_small with the field, and is charged", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "whole" });
