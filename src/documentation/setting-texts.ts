@@ -168,6 +168,7 @@ export const variables: readonly (readonly [name: string, standard: string, text
   ["LOG_LEVEL", "info", "`debug`, `info`, `warn`, `error` or `silent`; JSON lines on stderr."],
   ["HTTPS_PROXY", "", "The proxy for requests to `https:` providers."],
   ["HTTP_PROXY", "", "The proxy for requests to `http:` providers."],
+  ["ALL_PROXY", "", "The proxy for requests of a scheme that has no proxy of its own."],
   [
     "NO_PROXY",
     "",

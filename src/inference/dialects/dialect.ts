@@ -213,6 +213,11 @@ export interface DecodeContext {
   providerId?: string;
   toolAliases?: ToolAliases;
   /**
+   * A text that no other request has, of which ids of calls are made where neither they nor the
+   * answer have one: clients tell calls of several turns apart by them.
+   */
+  callSeed?: string;
+  /**
    * Returns the names of the request's tools, by which a call's name is known to be whole; absent
    * where the request is not known.
    */

@@ -167,6 +167,7 @@ function translate(
   const decoding: DecodeContext = {
     providerId: route.provider.id,
     toolAliases,
+    callSeed: request.traceId,
     toolNames: () => [...toolNamesOf(asked), ...toolAliases.keys()],
   };
   const answering: ResponseContext = {

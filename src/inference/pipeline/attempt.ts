@@ -123,8 +123,7 @@ async function readFailure(
   return classifyStatus({
     status,
     ...errorDetails(text),
-    retryAfter: response.headers["retry-after"],
-    date: response.headers["date"],
+    headers: response.headers,
   });
 }
 
@@ -133,6 +132,8 @@ interface ErrorDetails {
   message: string | null;
   upstreamCode: string | null;
   upstreamError: UpstreamError | null;
+  /** The delay that Google's `RetryInfo` asks for; absent in other envelopes. */
+  retryDelay?: string;
 }
 
 /** Reads an error body. */
@@ -161,7 +162,18 @@ export function errorDetails(text: string): ErrorDetails {
     message: message ?? null,
     upstreamCode: typeof code === "string" ? code : null,
     upstreamError: upstreamErrorOf(details),
+    ...retryInfoOf(details["details"]),
   };
+}
+
+/** Returns the delay of Google's `RetryInfo` among the details of an error. */
+function retryInfoOf(details: unknown): Pick<ErrorDetails, "retryDelay"> {
+  if (!Array.isArray(details)) return {};
+  for (const detail of details) {
+    const { retryDelay } = Object(detail) as { retryDelay?: unknown };
+    if (typeof retryDelay === "string") return { retryDelay };
+  }
+  return {};
 }
 
 /** The most characters that are kept of each member of a provider's error. */
@@ -283,7 +295,6 @@ function judgeOtherText(text: string, judging: Judging): Whole {
       status: error.status ?? statusOfErrorObject(error),
       message: error.message,
       upstreamCode: error.code ?? null,
-      retryAfter: undefined,
     }),
   };
 }
@@ -303,7 +314,7 @@ function judgeWhole(text: string, body: unknown, { status, adapter }: Judging): 
     const said = statusOfErrorObject(typeof error === "object" ? error : {});
     return {
       ok: false,
-      failure: classifyStatus({ status: said, ...details, retryAfter: undefined }),
+      failure: classifyStatus({ status: said, ...details }),
     };
   }
   if (answer === undefined)
@@ -343,7 +354,6 @@ function unreadable({ metadata }: GatewayError, status: number): AttemptFailure 
     message,
     upstreamCode: typeof code === "string" ? code : null,
     upstreamError: details,
-    retryAfter: undefined,
   });
 }
 
@@ -404,7 +414,6 @@ const reportedFailure = (details: ReportedDetails): AttemptFailure =>
     message: typeof details.message === "string" ? details.message : null,
     upstreamCode: typeof details.code === "string" ? details.code : null,
     upstreamError: errorInStream(details),
-    retryAfter: undefined,
   });
 
 /** Returns the members of an error event that clients act upon; its type has become the status. */

@@ -6,7 +6,8 @@ const failure = (
   status: number,
   message: string | null = null,
   upstreamCode: string | null = null,
-): AttemptFailure => classifyStatus({ status, message, upstreamCode, retryAfter: "7" });
+): AttemptFailure =>
+  classifyStatus({ status, message, upstreamCode, headers: { "retry-after": "7" } });
 
 /** As vendors write them. */
 const failures: [

@@ -1,5 +1,4 @@
-import { errorOfAttempts, withoutCredential } from "./failure-error.ts";
-import { attemptRecord, sendTo, errorDetails, readWhole } from "./attempt.ts";
+import { sendTo, errorDetails, readWhole } from "./attempt.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import {
   chatRequirements,
@@ -7,12 +6,11 @@ import {
   type InferenceCall,
   type ClientRequest,
 } from "./inference-call.ts";
-import { failedHeaders } from "./answer-metadata.ts";
 import type { InputCount } from "../dialects/dialect.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
-import { planCall, type CallPlan } from "./plan-call.ts";
+import { planCall } from "./plan-call.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProbeKey, ProbeOutcome } from "../../byok/key-prober.ts";
@@ -47,8 +45,8 @@ const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
 /**
  * Counts the input tokens of a request without charging or recording anything. The provider that
  * would serve the request counts them where it speaks the request's dialect and the dialect has a
- * count; otherwise the gateway estimates. Throws `GatewayError` where the request is not allowed,
- * or where the provider reports an error in it.
+ * count; otherwise, and whatever else the provider answers, the gateway estimates. Throws `GatewayError`
+ * where the request is not allowed.
  */
 export async function countTokens(
   deps: InferenceDependencies,
@@ -60,7 +58,7 @@ export async function countTokens(
   const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
   if (candidate !== undefined && countsItself(candidate, call.dialect)) {
-    const counted = await askProvider(deps, { call, candidate, plan, read: inputCount.read });
+    const counted = await askProvider(deps, { call, candidate, read: inputCount.read });
     if (counted !== undefined) return { inputTokens: counted, source: "native" };
   }
   return { inputTokens: inputCount.estimate(call.body), source: "estimated" };
@@ -70,17 +68,15 @@ export async function countTokens(
 interface CountRequest {
   call: InferenceCall;
   candidate: Candidate;
-  plan: CallPlan;
   read: InputCount["read"];
 }
 
 /** Returns the provider's count; undefined where it is not available now. */
 async function askProvider(
   deps: InferenceDependencies,
-  { call, candidate, plan, read }: CountRequest,
+  { call, candidate, read }: CountRequest,
 ): Promise<number | undefined> {
   const abortScope = new AbortScope(call.signalOf, { aborts: true });
-  const startedMs = deps.clock.monotonicMs();
   const sent = await sendTo(deps, {
     call,
     candidate,
@@ -88,23 +84,8 @@ async function askProvider(
     abortScope,
     purpose: "count-tokens",
   });
-  if (!sent.ok) {
-    // A request that the provider refuses here would be refused for generation, too.
-    const failure = withoutCredential(sent.failure, candidate.route.provider);
-    if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded")
-      return undefined;
-    const durationMs = deps.clock.monotonicMs() - startedMs;
-    const record = attemptRecord(candidate, {
-      status: failure.upstreamStatus,
-      outcome: "failed",
-      reason: failure.reason,
-      durationMs,
-    });
-    const failed = [{ record, failure }];
-    throw errorOfAttempts(failed, {
-      headers: failedHeaders({ ...plan, deps, call, failed, firstSendMs: startedMs }, [record]),
-    });
-  }
+  // An estimate is of more use than an error: the request itself will say what is wrong with it.
+  if (!sent.ok) return undefined;
   const text = await sent.response.readText(countAnswerBytesMax).catch(() => "");
   return read(text);
 }
@@ -162,7 +143,6 @@ async function probe(
   const failure = classifyStatus({
     status: response.status,
     ...errorDetails(text),
-    retryAfter: undefined,
   });
   return verdictOf(failure)?.kind === "refused" ? "refused" : "unknown";
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
+import { type RetryHint, retryAfterSecondsOf } from "./retry-after.ts";
 
 /**
  * The point at which an exchange with an upstream failed, before any HTTP status could be judged.
@@ -131,9 +132,9 @@ export function classifyStatus(answer: {
   message: string | null;
   upstreamCode: string | null;
   upstreamError?: UpstreamError | null;
-  retryAfter: string | undefined;
-  /** The answer's `Date`, which the delay of a `Retry-After` with a date is measured from. */
-  date?: string | undefined;
+  /** The headers of the answer; absent for an error that its body or a stream reports. */
+  headers?: RetryHint["headers"];
+  retryDelay?: RetryHint["retryDelay"];
 }): AttemptFailure {
   const { status } = answer;
   let judgement = byStatus[status] ?? judgeOther(status);
@@ -143,7 +144,7 @@ export function classifyStatus(answer: {
   if (threadFault !== undefined) judgement = threadFault;
   if (context && status >= 400 && status < 500 && status !== 429)
     judgement = judge("context_length_exceeded", "upstream_error", final);
-  const retryAfterSeconds = secondsOf(answer);
+  const retryAfterSeconds = retryAfterSecondsOf(answer);
   return {
     ...judgement,
     upstreamStatus: status,
@@ -151,25 +152,8 @@ export function classifyStatus(answer: {
     observation: null,
     upstreamCode: answer.upstreamCode,
     upstreamError: answer.upstreamError ?? null,
-    ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0
-      ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) }
-      : {}),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
-}
-
-/**
- * Returns the delay that a `Retry-After` asks for, in seconds. The header holds a number, or a date
- * that is compared with the answer's `Date`; NaN where it holds neither. (RFC 9110, section 10.2.3)
- */
-function secondsOf({
-  retryAfter = "",
-  date = "",
-}: {
-  retryAfter?: string | undefined;
-  date?: string | undefined;
-}): number {
-  const seconds = Number(retryAfter);
-  return Number.isFinite(seconds) ? seconds : (Date.parse(retryAfter) - Date.parse(date)) / 1_000;
 }
 
 /**

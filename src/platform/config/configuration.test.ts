@@ -39,6 +39,22 @@ test("effective settings name their source, and environment variables take prece
   expect(rowOf("log level")).toMatchObject({ value: "warn", source: "environment" });
 });
 
+test("ALL_PROXY serves each scheme that has no proxy of its own", async () => {
+  const all = "http://all:3128";
+  const proxiesOf = async (variables: Record<string, string>): Promise<unknown> =>
+    (await load({ SWITCHYARD_CONFIG: "a.yaml", ...variables })).proxies;
+  expect(await proxiesOf({ ALL_PROXY: all })).toMatchObject({ https: all, http: all });
+  expect(await proxiesOf({ all_proxy: all, HTTPS_PROXY: "http://own:1" })).toMatchObject({
+    https: "http://own:1",
+    http: all,
+  });
+  // A variable that is not needed is not read.
+  const own = { HTTPS_PROXY: "http://own:1", HTTP_PROXY: "http://own:1" };
+  expect(await proxiesOf({ ...own, ALL_PROXY: "socks5://elsewhere" })).toMatchObject({
+    https: "http://own:1",
+  });
+});
+
 test("effective settings contain no secret", async () => {
   const secrets = {
     SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"),

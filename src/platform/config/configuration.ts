@@ -308,10 +308,14 @@ const rows: readonly Row[] = [
   ["secrets key", ["SWITCHYARD_SECRETS_KEY"], ({ secretsKey }) => isSet(secretsKey)],
   [
     "https proxy",
-    ["HTTPS_PROXY", "https_proxy"],
+    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
     ({ proxies }) => withoutCredentials(proxies.https),
   ],
-  ["http proxy", ["HTTP_PROXY", "http_proxy"], ({ proxies }) => withoutCredentials(proxies.http)],
+  [
+    "http proxy",
+    ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+    ({ proxies }) => withoutCredentials(proxies.http),
+  ],
   [
     "metrics port",
     ["SWITCHYARD_METRICS_PORT"],

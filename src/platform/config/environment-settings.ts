@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { nanoFromUsd } from "../kernel/money.ts";
-import { proxyProblem } from "../kernel/network/proxy-rules.ts";
+import { proxyProblem, type ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import { ConfigurationError, type ConfigurationProblem, gotText } from "./configuration-error.ts";
 import { planIds } from "./configuration.ts";
@@ -82,11 +82,7 @@ export function readEnvironment(environment: Environment, problems: Configuratio
       webhookSecret: read.checked("STRIPE_WEBHOOK_SECRET", stripeWebhookSecretSchema),
       apiBase: read.checked("STRIPE_API_BASE", httpUrlSchema),
     },
-    proxies: {
-      https: read.proxy("HTTPS_PROXY") ?? read.proxy("https_proxy"),
-      http: read.proxy("HTTP_PROXY") ?? read.proxy("http_proxy"),
-      none: read.text("NO_PROXY") ?? read.text("no_proxy"),
-    },
+    proxies: proxiesIn(read),
     logLevel: read.choice("LOG_LEVEL", logLevels),
     bootstrap: {
       llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),
@@ -102,6 +98,19 @@ export function readEnvironment(environment: Environment, problems: Configuratio
 
 const isEncryptionKey = (text: string): boolean =>
   /^[A-Za-z0-9+/_-]{43}=?$/.test(text) && Buffer.from(text, "base64").length === 32;
+
+/** Reads the proxies. `ALL_PROXY` is read only where a scheme has no proxy of its own. */
+function proxiesIn(read: VariableReader): ProxySettings {
+  const https = read.firstProxy(["HTTPS_PROXY", "https_proxy"]);
+  const http = read.firstProxy(["HTTP_PROXY", "http_proxy"]);
+  const isNeeded = https === undefined || http === undefined;
+  const either = isNeeded ? read.firstProxy(["ALL_PROXY", "all_proxy"]) : undefined;
+  return {
+    https: https ?? either,
+    http: http ?? either,
+    none: read.text("NO_PROXY") ?? read.text("no_proxy"),
+  };
+}
 
 class VariableReader {
   readonly #environment: Environment;
@@ -122,9 +131,12 @@ class VariableReader {
     return text === undefined ? undefined : Number(text);
   }
 
-  proxy(name: string): string | undefined {
-    const text = this.text(name);
-    const message = text === undefined ? undefined : proxyProblem(text);
+  /** Returns the address of a proxy by the first of these variables that is set. */
+  firstProxy(names: readonly string[]): string | undefined {
+    const name = names.find((each) => this.text(each) !== undefined);
+    if (name === undefined) return undefined;
+    const text = this.text(name) ?? "";
+    const message = proxyProblem(text);
     if (message === undefined) return text;
     this.#problem(name, message);
     return undefined;

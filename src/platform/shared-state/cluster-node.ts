@@ -7,6 +7,7 @@ import {
   redisFailure,
   replicationIdIn,
   requireNoEviction,
+  requireScripts,
   runIdIn,
   type SharedServer,
 } from "./redis-client.ts";
@@ -50,6 +51,8 @@ export class ClusterNode {
   private readonly commands = new Map<string, Command>();
   private currentRun: string | undefined;
   private lastFailure: unknown;
+  /** Whether it is known that the server runs scripts. */
+  private runsScripts = false;
 
   private constructor(client: Redis, { address, onReady, onLost }: ClusterNodeOptions) {
     this.client = client;
@@ -154,6 +157,9 @@ export class ClusterNode {
         this.watch.answerOf(() => this.client.info("memory")),
       ]);
       requireNoEviction(memory, placeOf(this.address));
+      if (!this.runsScripts)
+        await this.watch.answerOf(() => requireScripts(this.client, placeOf(this.address)));
+      this.runsScripts = true;
       this.currentRun = runIdIn(server);
       this.lastFailure = undefined;
     } catch (error) {

@@ -118,6 +118,36 @@ export function requireNoEviction(info: string, place: string): void {
   );
 }
 
+/** The hash of no script, with which a server that runs scripts by their hash answers `NOSCRIPT`. */
+const unknownScript = "0".repeat(40);
+
+/**
+ * Throws `SharedStateUnfitError` where the server, or a proxy before it, runs no scripts: the user's
+ * rights exclude EVALSHA or EVAL, or the proxy does not know them. Every request would fail.
+ */
+export async function requireScripts(
+  client: Pick<Redis, "eval" | "evalsha">,
+  place: string,
+): Promise<void> {
+  const tries = [
+    ["EVALSHA", () => client.evalsha(unknownScript, 0)],
+    ["EVAL", () => client.eval("return 1", 0)],
+  ] as const;
+  for (const [command, send] of tries) {
+    try {
+      await send();
+    } catch (error) {
+      const { name, message } = error as Error;
+      if (name !== "ReplyError") throw error;
+      if (/^NOSCRIPT\b/.test(message) || passingRefusal.test(message)) continue;
+      throw new SharedStateUnfitError(
+        `the Valkey or Redis at ${place} does not run ${command} (${message}): give its user the rights +@scripting, ` +
+          "and connect without a proxy that does not pass scripts on",
+      );
+    }
+  }
+}
+
 /**
  * Returns the error that a failed command means: an error of the gateway for a refusal, and
  * `SharedStateAwayError` for anything else.

@@ -72,6 +72,27 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     await server.kill();
   }, 60_000);
 
+  test("that runs no scripts fails the start, with the right that is missing", async () => {
+    for (const [forbidden, command] of [
+      ["-evalsha", "EVALSHA"],
+      ["-eval", "EVAL"],
+    ]) {
+      const { server } = await startSecured();
+      writeFileSync(pathOf("acl"), rights.replace("+time", `+time ${forbidden}`));
+      await server.kill();
+      await server.restart();
+      const opening = SharedState.open({
+        url: server.url.replace("redis://", "rediss://gateway:secret@"),
+        certificates,
+        logger: silentLogger,
+        waitMs: 5_000,
+      });
+      await expect(opening).rejects.toThrow(SharedStateUnfitError);
+      await expect(opening).rejects.toThrow(new RegExp(`does not run ${command} \\(NOPERM`));
+      await server.kill();
+    }
+  }, 60_000);
+
   test("is found through sentinels with TLS and a password; a wrong password fails the start", async () => {
     const { server } = await startSecured();
     const sentinel = await startSentinel("mymaster", server.url, [

@@ -10,6 +10,7 @@ import {
   refusedLogin,
   replicationIdIn,
   requireNoEviction,
+  requireScripts,
   runIdIn,
   type SharedServer,
 } from "./redis-client.ts";
@@ -148,8 +149,8 @@ export class SharedState implements SharedPart, SharedParts {
 
   /**
    * Connects to the server. Throws `SharedStateAwayError` where it does not answer in time, and
-   * `SharedStateUnfitError` where it refuses the login or evicts keys; `SharedStateClusterError`
-   * where it belongs to a cluster. Only warns where the server takes no writes.
+   * `SharedStateUnfitError` where it refuses the login, evicts keys or runs no scripts;
+   * `SharedStateClusterError` where it belongs to a cluster. Only warns where the server takes no writes.
    */
   static async open({
     logger,
@@ -285,13 +286,14 @@ export class SharedState implements SharedPart, SharedParts {
     return new SharedStateAwayError(`no Valkey or Redis answers at ${this.place}${reason}`);
   }
 
-  /** Throws where the server belongs to a cluster or evicts keys. */
+  /** Throws where the server belongs to a cluster, evicts keys, or runs no scripts. */
   private async requireFit(): Promise<void> {
     if (/^cluster_enabled:1/m.test(await this.ask(() => this.client.info("cluster"))))
       throw new SharedStateClusterError(
         `the Valkey or Redis at ${this.place} is part of a cluster`,
       );
     requireNoEviction(await this.ask(() => this.client.info("memory")), this.place);
+    await this.watch.answerOf(() => requireScripts(this.client, this.place));
   }
 
   /** Whether sentinels may replace the server. */

@@ -88,6 +88,10 @@ const mistakes: Record<string, Mistake> = {
       /http_proxy: expected/,
     ],
   },
+  "a SOCKS proxy for every scheme": {
+    environment: { all_proxy: "socks5://me:hidden@10.0.0.1:1080" },
+    says: [/all_proxy: expected the address of a proxy.*socks5: is not supported/],
+  },
   "a missing certificate file and one without certificates": {
     yaml: "tls:\n  ca_files:\n    - absent.pem\n    - switchyard.yaml\n",
     says: [

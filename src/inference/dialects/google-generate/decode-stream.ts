@@ -160,9 +160,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
     if (this.started) return;
     this.started = true;
     const id = asString(chunk.responseId) ?? "";
-    this.idSeed =
-      id.replace(/[^a-zA-Z0-9]/g, "").slice(-24) ||
-      Bun.hash.crc32(JSON.stringify(chunk)).toString(16);
+    const seed = id || this.context.callSeed || Bun.hash.crc32(JSON.stringify(chunk)).toString(16);
+    this.idSeed = seed.replace(/[^a-zA-Z0-9]/g, "").slice(-24);
     const createdMs = Date.parse(asString(chunk.createTime) ?? "");
     parts.push({
       type: "response-start",

@@ -199,7 +199,9 @@ function decodeCall(
     withoutUndefined<ToolCallPart>({
       type: "tool-call",
       kind: custom || alias?.unwrapsInput === true ? "custom" : "function",
-      id: asString(call.id) || mintedCallId(facts.id, facts.ordinal),
+      id:
+        asString(call.id) ||
+        mintedCallId(facts.id || (facts.context.callSeed ?? ""), facts.ordinal),
       name: alias?.name ?? wireName,
       namespace: alias?.namespace,
       arguments: alias?.unwrapsInput === true ? unwrapInput(text) : text,

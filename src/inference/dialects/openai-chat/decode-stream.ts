@@ -99,7 +99,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     let choice = this.choices.get(index);
     if (choice === undefined) {
       choice = new ChoiceStream(index, {
-        responseId: () => this.responseId,
+        responseId: () => this.responseId || (this.context.callSeed ?? ""),
         context: this.context,
       });
       this.choices.set(index, choice);

@@ -52,7 +52,11 @@ function decodeItems(
 ): AssistantPart[] {
   let startsMessage = false;
   return items.flatMap((item, index) => {
-    const parts = decodeItem(item, { context, startsMessage, mintedId: mintedCallId(id, index) });
+    const parts = decodeItem(item, {
+      context,
+      startsMessage,
+      mintedId: mintedCallId(id || (context.callSeed ?? ""), index),
+    });
     startsMessage ||= item.type === "message" && parts.length > 0;
     return parts;
   });

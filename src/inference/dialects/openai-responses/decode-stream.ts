@@ -36,7 +36,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private ended = false;
 
   constructor(context: DecodeContext = {}) {
-    this.output = new OutputStream({ context, responseId: () => this.responseId });
+    this.output = new OutputStream({
+      context,
+      responseId: () => this.responseId || (context.callSeed ?? ""),
+    });
   }
 
   decode(event: { event?: string; data: string }): StreamPart[] {

@@ -195,7 +195,12 @@ test.each([
       inputTokens: 1,
       windowTokens: 1_000,
       fallback: undefined,
-      shape: { legacyFunctions: false, hidesReasoning: false, toolNames: () => [] },
+      shape: {
+        legacyFunctions: false,
+        hidesReasoning: false,
+        toolNames: () => [],
+        callSeed: "seed",
+      },
       providerId: "acme",
       nowSeconds: () => 1_000,
       settle: () => Promise.reject(new Error("nothing is settled here")),

@@ -12,15 +12,21 @@ export interface AnswerShape {
   /** Whether the client asked not to see reasoning (`reasoning.exclude`). */
   hidesReasoning: boolean;
   toolNames: ToolNames;
+  /** What ids of calls are made of where neither they nor the answer have one. */
+  callSeed: string;
 }
 
 /** Returns the form that a chat request asks for. */
-export function answerShapeOf({ body }: Pick<OriginalRequest, "body">): AnswerShape {
+export function answerShapeOf({
+  body,
+  traceId,
+}: Pick<OriginalRequest, "body" | "traceId">): AnswerShape {
   // Not the whole body, which a stream would keep in memory.
   const { tools, functions, function_call: functionCall } = body;
   return {
     legacyFunctions: Array.isArray(functions) || (functionCall ?? undefined) !== undefined,
     hidesReasoning: hidesReasoning(body),
+    callSeed: traceId,
     toolNames: () => [...namesIn(tools), ...namesIn(functions)],
   };
 }

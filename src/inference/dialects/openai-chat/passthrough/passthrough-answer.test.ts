@@ -22,7 +22,12 @@ const usual = {
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
 };
 
-const shape = { legacyFunctions: false, hidesReasoning: false, toolNames: () => [] };
+const shape = {
+  legacyFunctions: false,
+  hidesReasoning: false,
+  toolNames: () => [],
+  callSeed: "seed",
+};
 
 const rendered = (changes: Record<string, unknown>): unknown => {
   const text = JSON.stringify({ ...usual, ...changes });

@@ -142,7 +142,7 @@ function lackingMembers(
   // OpenRouter's client (1.3.19) refuses a completion without this member.
   if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null)
     lacking.set("system_fingerprint", "null");
-  const responseId = typeof body.id === "string" ? body.id : "";
+  const responseId = typeof body.id === "string" && body.id !== "" ? body.id : shape.callSeed;
   const shaped = shapedChoices(choices, { ...shape, responseId });
   if (shaped !== undefined) lacking.set("choices", JSON.stringify(shaped));
   if (finish?.reason === "error" && (body.error ?? undefined) === undefined)
@@ -423,7 +423,8 @@ export class ChunkShape {
       const { tool_calls: _none, ...rest } = shown;
       shown = rest;
     }
-    if (callsTools(shown)) shown = placedCalls(shown, state, this.upstreamId ?? "");
+    if (callsTools(shown))
+      shown = placedCalls(shown, state, this.upstreamId || this.shape.callSeed);
     if (isFirst && shown.role !== "assistant") {
       const { role: _other, ...rest } = shown;
       return { role: "assistant", ...rest };
