@@ -4,12 +4,12 @@ import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
 import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
-import {
-  CallSignatures,
-  type ClientRequest,
-  type Adapter,
-  type AdaptedRoute,
+import type {
+  ClientRequest,
+  Adapter,
+  AdaptedRoute,
 } from "../../src/inference/pipeline/inference-call.ts";
+import { CallSignatures } from "../../src/inference/pipeline/call-signatures.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
 import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";

@@ -1,8 +1,5 @@
-import {
-  CallSignatures,
-  type ClientRequest,
-  type AdaptedRoute,
-} from "../../src/inference/pipeline/inference-call.ts";
+import type { ClientRequest, AdaptedRoute } from "../../src/inference/pipeline/inference-call.ts";
+import { CallSignatures } from "../../src/inference/pipeline/call-signatures.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 
 /** Returns a Responses client's request, as its endpoint passes it on. */

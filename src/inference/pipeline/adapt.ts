@@ -10,8 +10,8 @@ import type {
   AdaptedRoute,
   ToldAnswer,
   AnswerDeviations,
-  WorkspaceSignatures,
 } from "./inference-call.ts";
+import type { WorkspaceSignatures } from "./call-signatures.ts";
 import type { ExceptionForm } from "../upstream/event-stream.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Message } from "../canonical/message.ts";
-import { CallSignatures } from "./inference-call.ts";
+import { CallSignatures } from "./call-signatures.ts";
 import { withSignatures } from "./stream/translated-relay.ts";
 
 const call = (id: string, signature?: string) =>

@@ -8,7 +8,6 @@ import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest, Loss } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Provenance, ReasoningPart } from "../canonical/reasoning.ts";
 import {
   type OriginalRequest,
   type Passthrough,
@@ -31,6 +30,7 @@ import {
   type SentExtras,
 } from "../dialects/charged-extras.ts";
 import { CachedPrompt } from "../dialects/cached-prompt.ts";
+import type { WorkspaceSignatures } from "./call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
 /** The requirements of a request that matter to routing and holds. */
@@ -183,23 +183,6 @@ export interface InferenceCall extends CallOrigin {
 
 /** A request on one of the chat-like surfaces. */
 export interface ChatCall extends InferenceCall, ClientRequest {}
-
-/** The signature of a tool call, and the provider that made it. */
-interface CallSignature {
-  signature: string;
-  provenance?: Provenance;
-}
-
-/** Reads and keeps the signatures of calls, and the late seals of turns, of one workspace. */
-export interface WorkspaceSignatures {
-  keep(callId: string, signature: CallSignature): void;
-  find(callId: string): CallSignature | undefined;
-  /** Keeps sealed reasoning that the client was not sent; `turnKey` is that of `TurnKeys`. */
-  keepLate(turnKey: string, thoughts: readonly ReasoningPart[]): void;
-  findLate(turnKey: string): readonly ReasoningPart[] | undefined;
-  /** Whether any late seal is kept, of this workspace or another. */
-  readonly hasLate: boolean;
-}
 
 /** A request in its client's dialect, which can be translated. */
 export interface ClientRequest extends OriginalRequest {
@@ -434,96 +417,4 @@ export function assertServesChat({ id, surface }: CatalogModel): void {
   if (surface === "chat") return;
   const message = `The model ${id} does not chat; it serves ${surface}. Call that endpoint, or another model.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });
-}
-
-/**
- * The most calls whose signatures are kept: each takes some hundred bytes, and an agent's turn has
- * a few.
- */
-const keptMax = 20_000;
-
-/** The most turns whose late seals are kept, and the most characters of each: encrypted reasoning is long. */
-const lateMax = 4_000;
-const lateCharactersMax = 64 * 1024;
-
-/**
- * Signatures that providers put on tool calls (Gemini) and expect back, kept for clients whose
- * dialect has no field for them, and sealed reasoning that came too late to be shown. They are in
- * memory and bounded. Where one is lost, the request is sent without it, and the model loses only
- * the reasoning behind that call or turn.
- */
-export class CallSignatures {
-  private readonly kept = new Map<string, CallSignature>();
-  private readonly late = new Map<string, readonly ReasoningPart[]>();
-
-  /**
-   * Returns the signatures of one workspace's calls. They are kept apart because call ids are
-   * chosen by providers and not secret.
-   */
-  of(workspaceId: string): WorkspaceSignatures {
-    return new SignaturesOfWorkspace(this, workspaceId);
-  }
-
-  find(key: string): CallSignature | undefined {
-    return this.kept.get(key);
-  }
-
-  keep(key: string, signature: CallSignature): void {
-    put(this.kept, { key, value: signature, max: keptMax });
-  }
-
-  get hasLate(): boolean {
-    return this.late.size > 0;
-  }
-
-  findLate(key: string): readonly ReasoningPart[] | undefined {
-    return this.late.get(key);
-  }
-
-  keepLate(key: string, thoughts: readonly ReasoningPart[]): void {
-    if (JSON.stringify(thoughts).length > lateCharactersMax) return;
-    put(this.late, { key, value: thoughts, max: lateMax });
-  }
-}
-
-/** Sets a value, and removes the oldest one beyond the most that are kept. */
-function put<Value>(
-  kept: Map<string, Value>,
-  { key, value, max }: { key: string; value: Value; max: number },
-): void {
-  kept.delete(key);
-  kept.set(key, value);
-  if (kept.size <= max) return;
-  const [oldest] = kept.keys();
-  if (oldest !== undefined) kept.delete(oldest);
-}
-
-class SignaturesOfWorkspace implements WorkspaceSignatures {
-  private readonly all: CallSignatures;
-  private readonly workspaceId: string;
-
-  constructor(all: CallSignatures, workspaceId: string) {
-    this.all = all;
-    this.workspaceId = workspaceId;
-  }
-
-  keep(callId: string, signature: CallSignature): void {
-    this.all.keep(`${this.workspaceId} ${callId}`, signature);
-  }
-
-  find(callId: string): CallSignature | undefined {
-    return this.all.find(`${this.workspaceId} ${callId}`);
-  }
-
-  get hasLate(): boolean {
-    return this.all.hasLate;
-  }
-
-  keepLate(turnKey: string, thoughts: readonly ReasoningPart[]): void {
-    this.all.keepLate(`${this.workspaceId} ${turnKey}`, thoughts);
-  }
-
-  findLate(turnKey: string): readonly ReasoningPart[] | undefined {
-    return this.all.findLate(`${this.workspaceId} ${turnKey}`);
-  }
 }
