@@ -9,7 +9,7 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../src/inference/pipeline/inference-call.ts";
-import { CallSignatures } from "../../src/inference/pipeline/call-signatures.ts";
+import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
 import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";

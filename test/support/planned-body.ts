@@ -1,7 +1,7 @@
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { noPrivacy, type Privacy } from "../../src/identity/workspaces/privacy.ts";
 import { chatCall, type ChatCall } from "../../src/inference/pipeline/inference-call.ts";
-import { CallSignatures } from "../../src/inference/pipeline/call-signatures.ts";
+import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
 import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/index.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";

@@ -1,5 +1,5 @@
 import type { ClientRequest, AdaptedRoute } from "../../src/inference/pipeline/inference-call.ts";
-import { CallSignatures } from "../../src/inference/pipeline/call-signatures.ts";
+import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 
 /** Returns a Responses client's request, as its endpoint passes it on. */

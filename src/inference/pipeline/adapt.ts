@@ -11,7 +11,7 @@ import type {
   ToldAnswer,
   AnswerDeviations,
 } from "./inference-call.ts";
-import type { WorkspaceSignatures } from "./call-signatures.ts";
+import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import type { ExceptionForm } from "../upstream/event-stream.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -149,11 +149,7 @@ function translate(
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
   const { signatures } = request;
   const canonical = withSeals(reasoned, { signatures, client, upstream, route });
-  // Of the conversation as the client sent it, before it is released.
-  const lateSeals =
-    client.endsInText === true && canonical.stream
-      ? new LateSeals(reasoned.messages, signatures)
-      : undefined;
+  const lateSeals = lateSealsOf(reasoned, { signatures, client });
   // A stream keeps the request in memory until it ends, and has no use for its messages.
   const { messages: _, ...asked } = canonical;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
@@ -218,6 +214,13 @@ const headerLosses = (
   providerHeaders
     .filter((name) => dialectHeaders[name] !== undefined)
     .map((field) => ({ field, reason: `${upstream.id} has no such header` }));
+
+/** Returns the keeper of seals that a stream leaves out; undefined where none is left out. */
+const lateSealsOf = (
+  { messages, stream }: CanonicalRequest,
+  { signatures, client }: { signatures: WorkspaceSignatures; client: ClientDialect },
+): LateSeals | undefined =>
+  client.endsInText === true && stream ? new LateSeals(messages, signatures) : undefined;
 
 /** Returns the request with the seals that its client could not send back. */
 function withSeals(

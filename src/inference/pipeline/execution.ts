@@ -5,7 +5,7 @@ import type { Loss } from "../canonical/request.ts";
 import type { ContentPort } from "./keep-content.ts";
 import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
-import type { CallSignatures } from "./call-signatures.ts";
+import type { CallSignatures } from "./stream/call-signatures.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
 import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";

@@ -30,7 +30,7 @@ import {
   type SentExtras,
 } from "../dialects/charged-extras.ts";
 import { CachedPrompt } from "../dialects/cached-prompt.ts";
-import type { WorkspaceSignatures } from "./call-signatures.ts";
+import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
 /** The requirements of a request that matter to routing and holds. */

@@ -45,8 +45,8 @@ const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
 /**
  * Counts the input tokens of a request without charging or recording anything. The provider that
  * would serve the request counts them where it speaks the request's dialect and the dialect has a
- * count; otherwise, and whatever else the provider answers, the gateway estimates. Throws `GatewayError`
- * where the request is not allowed.
+ * count; otherwise, and after any other answer, the gateway estimates. Throws `GatewayError` where
+ * the request is not allowed.
  */
 export async function countTokens(
   deps: InferenceDependencies,

@@ -3,7 +3,7 @@ import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import { isSealedReasoning } from "../../canonical/reasoning.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { StreamPart } from "../../canonical/response.ts";
-import type { WorkspaceSignatures } from "../call-signatures.ts";
+import type { WorkspaceSignatures } from "./call-signatures.ts";
 
 /**
  * Names each turn of a conversation by everything that was said up to it, so that a seal returns to

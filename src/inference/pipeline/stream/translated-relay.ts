@@ -27,7 +27,7 @@ import { AlikeTexts } from "../../dialects/alike-texts.ts";
 import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
-import type { WorkspaceSignatures } from "../call-signatures.ts";
+import type { WorkspaceSignatures } from "./call-signatures.ts";
 import type { LateSeals } from "./late-seals.ts";
 
 type TextPart = TextDelta | ReasoningDelta;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Message } from "../canonical/message.ts";
+import type { Message } from "../../canonical/message.ts";
 import { CallSignatures } from "./call-signatures.ts";
-import { withSignatures } from "./stream/translated-relay.ts";
+import { withSignatures } from "./translated-relay.ts";
 
 const call = (id: string, signature?: string) =>
   ({

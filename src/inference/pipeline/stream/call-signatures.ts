@@ -1,4 +1,4 @@
-import type { Provenance, ReasoningPart } from "../canonical/reasoning.ts";
+import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
 
 /** The signature of a tool call, and the provider that made it. */
 interface CallSignature {
