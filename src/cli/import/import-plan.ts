@@ -162,17 +162,8 @@ export class ImportPlan {
       const priced = this.catalog.models.has(plain)
         ? plain
         : (this.catalog.aliases?.get(plain) ?? this.servedAs(plain, vendor));
-      const price = priced === undefined ? undefined : this.routeOf(priced, vendor)?.price?.base;
-      if (price === undefined) continue;
-      const usd = (pico: bigint): string => usdPerMillion(Number(pico) / 1e12);
-      return {
-        prompt: usd(price.inputTokens),
-        completion: usd(price.outputTokens),
-        ...(price.cacheReadTokens === undefined ? {} : { cache_read: usd(price.cacheReadTokens) }),
-        ...(price.cacheWriteTokens === undefined
-          ? {}
-          : { cache_write: usd(price.cacheWriteTokens) }),
-      };
+      const pricing = priced === undefined ? undefined : this.catalogPricing(priced, vendor);
+      if (pricing !== undefined) return pricing;
     }
     return undefined;
   }
@@ -190,6 +181,19 @@ export class ImportPlan {
       )
         return id;
     return undefined;
+  }
+
+  /** Returns the catalog's price of a model at a provider, as the configuration writes it. */
+  catalogPricing(modelId: string, providerId: string): Pricing | undefined {
+    const price = this.routeOf(modelId, providerId)?.price?.base;
+    if (price === undefined) return undefined;
+    const usd = (pico: bigint): string => usdPerMillion(Number(pico) / 1e12);
+    return {
+      prompt: usd(price.inputTokens),
+      completion: usd(price.outputTokens),
+      ...(price.cacheReadTokens === undefined ? {} : { cache_read: usd(price.cacheReadTokens) }),
+      ...(price.cacheWriteTokens === undefined ? {} : { cache_write: usd(price.cacheWriteTokens) }),
+    };
   }
 
   private routeOf(modelId: string, providerId: string) {

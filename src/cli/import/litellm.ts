@@ -350,7 +350,12 @@ export class LiteLlmImport {
         const model = entry.models?.find((each) => each.id === group.id);
         if (model === undefined || entry.models?.some((each) => each.id === id)) continue;
         const wireName = model.upstream_model ?? model.id.slice(model.id.indexOf("/") + 1);
-        entry.models = [...(entry.models ?? []), { ...model, id, upstream_model: wireName }];
+        // The alias may be the name of another model, whose price is not what is paid.
+        const pricing = model.pricing ?? this.plan.catalogPricing(group.id, entry.like ?? entry.id);
+        entry.models = [
+          ...(entry.models ?? []),
+          { ...model, id, upstream_model: wireName, ...(pricing !== undefined && { pricing }) },
+        ];
       }
       this.groups.set(alias, { id, parameters: {} });
       this.plan.names.set(alias, id);

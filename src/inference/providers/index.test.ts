@@ -96,6 +96,16 @@ describe("base URLs that depend on the account", () => {
   test.each<[string, Environment, string | undefined]>([
     ["azure", {}, undefined],
     ["azure", { AZURE_RESOURCE_NAME: "acme" }, "https://acme.openai.azure.com/openai/v1"],
+    [
+      "azure",
+      { AZURE_OPENAI_ENDPOINT: "https://acme.openai.azure.com/" },
+      "https://acme.openai.azure.com/openai/v1",
+    ],
+    [
+      "azure",
+      { AZURE_OPENAI_ENDPOINT: "https://acme.openai.azure.com/openai/v1" },
+      "https://acme.openai.azure.com/openai/v1",
+    ],
     ["amazon-bedrock", {}, "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1"],
     [
       "amazon-bedrock",

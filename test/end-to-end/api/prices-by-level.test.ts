@@ -364,6 +364,11 @@ describe("a request is charged at the level that the answer names", () => {
       base + 0.01,
     ],
     [
+      "Messages to Google, by a tool, one search",
+      { path: "/messages", model: "google/known", fields: search, answer: gemini(["a"]) },
+      base + 0.01,
+    ],
+    [
       "chat to Google, two searches",
       {
         path: "/chat/completions",

@@ -239,7 +239,9 @@ function encodeToolFields(state: GeminiState): JsonObject {
   const entries = [
     ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
     ...hosted,
-    ...(webSearch === undefined ? [] : encodeWebSearch(state, functionDeclarations.length > 0)),
+    ...(webSearch === undefined && !tools.some(isWebSearch)
+      ? []
+      : encodeWebSearch(state, functionDeclarations.length > 0)),
   ];
   if (parallelToolCalls === false && functionDeclarations.length > 0) {
     state.lose("parallel_tool_calls", "Gemini may call several tools at once");
@@ -251,6 +253,12 @@ function encodeToolFields(state: GeminiState): JsonObject {
     toolConfig: config && { functionCallingConfig: config },
   });
 }
+
+/** Returns whether a tool of another vendor searches the web, as Gemini can itself. */
+const isWebSearch = (tool: Tool): boolean =>
+  tool.type === "hosted" &&
+  tool.dialect !== "google-generate" &&
+  /^web_search/.test(String(tool.value.type));
 
 /** Encodes web search. Gemini searches by itself, but not together with the caller's functions. */
 function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
@@ -271,7 +279,7 @@ function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
     case "custom":
       return [wrapCustom(tool, place)];
     case "hosted":
-      if (tool.dialect !== "google-generate")
+      if (tool.dialect !== "google-generate" && !isWebSearch(tool))
         place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }

@@ -1,4 +1,4 @@
-import { hostFrom, type ProviderDefinition } from "../provider-definition.ts";
+import { firstSet, hostFrom, type ProviderDefinition } from "../provider-definition.ts";
 
 /** Azure. Source: https://azure.microsoft.com/products/ai-foundry */
 export const azure = {
@@ -9,7 +9,10 @@ export const azure = {
   // The v1 API, which needs no `api-version`. Deployments are expected to have their models' names.
   baseUrl: (environment) => {
     const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
-    return resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`;
+    if (resource !== undefined) return `https://${resource}.openai.azure.com/openai/v1`;
+    // The address that Azure's portal and OpenAI's SDKs name; with or without the API's path.
+    const endpoint = firstSet(environment, ["AZURE_OPENAI_ENDPOINT"])?.replace(/\/+$/, "");
+    return endpoint && `${endpoint.replace(/\/openai(?:\/v1)?$/, "")}/openai/v1`;
   },
   // Claude is served beside OpenAI's models, in its own dialect and with the same key.
   dialectBaseUrls: (environment) => {
