@@ -17,6 +17,7 @@ import {
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
 import {
+  CachedPrompt,
   estimateInputTokens,
   mayUsePart,
   parametersOf,
@@ -29,7 +30,6 @@ import {
   type AskedExtras,
   type SentExtras,
 } from "../dialects/charged-extras.ts";
-import { CachedPrompt } from "../dialects/cached-prompt.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
