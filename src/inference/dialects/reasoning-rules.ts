@@ -7,7 +7,7 @@ import {
   isReasoningDisabled,
   isSealedReasoning,
 } from "../canonical/reasoning.ts";
-import type { TargetRoute } from "./passthrough.ts";
+import { budgetTokensMin, budgetWithin, type TargetRoute } from "./passthrough.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { AssistantPart } from "../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
@@ -130,9 +130,6 @@ export interface ClaudeThinking {
  */
 export const maxTokensDefault = 4_096;
 
-/** Anthropic's smallest budget. */
-const budgetTokensMin = 1_024;
-
 /** The budget for each effort, for models that know no efforts; the gateway's own choice. */
 const budgetOfEffort: ReadonlyMap<string, number> = new Map([
   ["minimal", 1_024],
@@ -146,7 +143,10 @@ const budgetOfEffort: ReadonlyMap<string, number> = new Map([
 /** The budget for efforts that the gateway does not know. */
 const budgetDefault = 4_096;
 
-/** Encodes reasoning, its effort and `max_tokens`, which has to exceed every budget. */
+/**
+ * Encodes reasoning, its effort and `max_tokens`, which has to exceed every budget. A bound that the
+ * client set is never raised.
+ */
 export function encodeClaudeThinking(state: EncodeState): ClaudeThinking {
   const {
     request: { reasoning, maxOutputTokens },
@@ -221,14 +221,15 @@ function adaptive(
 }
 
 /**
- * Encodes a budget for older models; the output cap is raised above it as far as the model allows.
+ * Encodes a budget for older models. It fits below the client's bound; where the client set none,
+ * the output cap is raised above it as far as the model allows.
  */
 function budgeted(
   state: EncodeState,
   { effort, maxTokens }: { effort: string; maxTokens: number },
 ): ClaudeThinking {
   const {
-    request: { reasoning },
+    request: { reasoning, maxOutputTokens },
     options: { maxCompletionTokens },
   } = state;
   const wanted = Math.max(
@@ -242,17 +243,20 @@ function budgeted(
     );
     return { maxTokens };
   }
-  const needed = maxTokens > wanted ? maxTokens : wanted + maxTokens;
-  const raised = Math.min(needed, maxCompletionTokens ?? needed);
-  const budget = Math.min(wanted, raised - 1);
+  const isBound = maxOutputTokens !== undefined || maxTokens > wanted;
+  const needed = isBound ? maxTokens : wanted + maxTokens;
+  const cap = Math.min(needed, maxCompletionTokens ?? needed);
+  const budget = budgetWithin(cap, wanted);
   if (budget < budgetTokensMin) {
     state.lose(
       "reasoning",
-      `the model has no room for the least budget of ${budgetTokensMin} tokens`,
+      `an answer of at most ${cap} tokens has no room for the least budget of ${budgetTokensMin}`,
     );
     return { maxTokens };
   }
-  return { maxTokens: raised, thinking: { type: "enabled", budget_tokens: budget } };
+  if (budget < wanted && maxOutputTokens !== undefined)
+    state.lose("reasoning", `cut to ${budget} tokens, below the cap of ${cap}`);
+  return { maxTokens: cap, thinking: { type: "enabled", budget_tokens: budget } };
 }
 
 /**

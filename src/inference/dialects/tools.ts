@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import type { JsonObject } from "../canonical/json.ts";
 import type { CustomTool, ToolKind, ToolCallPart, CanonicalRequest } from "../canonical/request.ts";
 import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../canonical/message.ts";
@@ -16,36 +16,6 @@ export function typedObjectSchema(schema: JsonObject | undefined): JsonObject {
 
 const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const schemaMaps = ["properties", "$defs", "definitions"];
-
-/**
- * Returns the schema with `additionalProperties: false` on every object that does not set it, which
- * Anthropic requires of strict ones.
- */
-export function closedSchema(schema: JsonObject): JsonObject {
-  const closed: Record<string, JsonValue | undefined> = {};
-  for (const [key, value] of Object.entries(schema)) closed[key] = closedMember(key, value);
-  const isObject =
-    schema.type === "object" || (schema.type === undefined && "properties" in schema);
-  if (isObject && schema.additionalProperties === undefined) closed.additionalProperties = false;
-  return closed;
-}
-
-function closedMember(key: string, value: JsonValue | undefined): JsonValue | undefined {
-  const list = schemaLists.includes(key) ? asArray(value) : undefined;
-  if (list !== undefined) return list.map(closedValue);
-  const object = asObject(value);
-  if (object === undefined) return value;
-  if (key === "items") return closedSchema(object);
-  if (!schemaMaps.includes(key)) return value;
-  return Object.fromEntries(
-    Object.entries(object).map(([name, one]) => [name, one === undefined ? one : closedValue(one)]),
-  );
-}
-
-const closedValue = (value: JsonValue): JsonValue => {
-  const object = asObject(value);
-  return object === undefined ? value : closedSchema(object);
-};
 
 /** Returns whether every object of a schema requires all its properties. */
 export function requiresAll(schema: JsonObject): boolean {

@@ -134,12 +134,18 @@ describe("reasoning in the format of the model's vendor", () => {
   ][] = [
     [
       claude,
-      { reasoning: { effort: "low" }, maxOutputTokens: 100 },
+      { reasoning: { effort: "low" }, maxOutputTokens: 1_100 },
       {
-        inferenceConfig: { maxTokens: 1_124 },
+        inferenceConfig: { maxTokens: 1_100 },
         additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 1_024 } },
       },
       [],
+    ],
+    [
+      claude,
+      { reasoning: { effort: "low" }, maxOutputTokens: 100 },
+      { inferenceConfig: { maxTokens: 100 } },
+      ["reasoning"],
     ],
     [
       claude,

@@ -9,7 +9,6 @@ import type {
 } from "../../canonical/request.ts";
 import { claudeAbilities, encodeClaudeThinking, flatEffort } from "../reasoning-rules.ts";
 import {
-  closedSchema,
   jsonAdvice,
   refuseOtherAnswers,
   typedObjectSchema,
@@ -18,6 +17,7 @@ import {
 } from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
+import { heldSchema, loseDescribed } from "../held-schema.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
@@ -115,9 +115,11 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
   const schema = typedObjectSchema(tool.parameters);
-  const strict = tool.strict === true && converseTraits(state.options.upstreamModel).takesSchemas;
-  if (tool.strict === true && !strict)
-    place.at(".strict").lose("this model follows schemas without being held to them");
+  const takesSchemas = converseTraits(state.options.upstreamModel).takesSchemas;
+  const held = tool.strict === true && takesSchemas ? heldSchema(schema) : undefined;
+  if (tool.strict === true && held === undefined)
+    place.at(".strict").lose("this model follows this schema without being held to it");
+  if (held !== undefined) loseDescribed(held, place.at(".parameters"));
   if (tool.inputExamples !== undefined)
     place.at(".input_examples").lose("Converse has no such field");
   place.extensionFields(tool.extensions);
@@ -125,8 +127,8 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
     toolSpec: withoutUndefined<JsonObject>({
       name: state.namer.wireName({ ...tool, kind: "function" }),
       description: tool.description || undefined,
-      inputSchema: { json: strict ? closedSchema(schema) : schema },
-      strict: strict || undefined,
+      inputSchema: { json: held?.schema ?? schema },
+      strict: held === undefined ? undefined : true,
     }),
   };
 }
@@ -360,14 +362,18 @@ function encodeTopK(state: EncodeState, { refusesSampling }: ThinkingFields): Js
 }
 
 /** Encodes the schema that the model has to follow, as JSON text (`OutputFormatStructure`). */
-function encodeTextFormat({ request: { output }, options }: EncodeState): JsonObject | undefined {
+function encodeTextFormat(state: EncodeState): JsonObject | undefined {
+  const { output } = state.request;
   if (output?.type !== "json-schema" || output.schema === undefined) return undefined;
-  if (!converseTraits(options.upstreamModel).takesSchemas) return undefined;
+  if (!converseTraits(state.options.upstreamModel).takesSchemas) return undefined;
+  const held = heldSchema(output.schema);
+  if (held === undefined) return undefined;
+  loseDescribed(held, state.at("response_format"));
   return {
     type: "json_schema",
     structure: {
       jsonSchema: withoutUndefined<JsonObject>({
-        schema: JSON.stringify(closedSchema(output.schema)),
+        schema: JSON.stringify(held.schema),
         name: output.name,
         description: output.description,
       }),

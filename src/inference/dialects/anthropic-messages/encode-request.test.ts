@@ -156,26 +156,6 @@ describe("reasoning", () => {
       { max_tokens: 300, thinking: { type: "adaptive" }, output_config: { effort: "high" } },
     ],
     [{ summary: "auto" }, opus, { max_tokens: 300 }],
-    [
-      { effort: "medium" },
-      {},
-      { max_tokens: 4_396, thinking: { type: "enabled", budget_tokens: 4_096 } },
-    ],
-    [
-      { effort: "low" },
-      { maxCompletionTokens: 1_200 },
-      { max_tokens: 1_200, thinking: { type: "enabled", budget_tokens: 1_024 } },
-    ],
-    [
-      { effort: "high" },
-      { maxCompletionTokens: 8_192 },
-      { max_tokens: 8_192, thinking: { type: "enabled", budget_tokens: 8_191 } },
-    ],
-    [
-      { budgetTokens: 500 },
-      { maxCompletionTokens: 8_192 },
-      { max_tokens: 1_324, thinking: { type: "enabled", budget_tokens: 1_024 } },
-    ],
   ];
   test.each(rows)("%j with %j", (reasoning, options, sent) => {
     const { max_tokens, thinking, output_config } = bodyOf(
@@ -184,6 +164,47 @@ describe("reasoning", () => {
     );
     expect(JSON.parse(JSON.stringify({ max_tokens, thinking, output_config }))).toEqual(sent);
   });
+
+  const unbounded = { maxOutputTokens: undefined } as object as Partial<CanonicalRequest>;
+  const budgetRows: readonly (readonly [
+    asked: Partial<CanonicalRequest>,
+    options: Partial<EncodeRequestOptions>,
+    sent: readonly [maxTokens: number, budget: number | undefined],
+    isLost: boolean,
+  ])[] = [
+    // Where the client sets no bound, the cap is raised above the budget.
+    [{ reasoning: { effort: "medium" }, ...unbounded }, {}, [8_192, 4_096], false],
+    [
+      { reasoning: { effort: "high" }, ...unbounded },
+      { maxCompletionTokens: 8_192 },
+      [8_192, 6_553],
+      false,
+    ],
+    // A client's bound is kept: the budget is cut below it, or reasoning is off.
+    [{ reasoning: { effort: "high" }, maxOutputTokens: 500 }, {}, [500, undefined], true],
+    [{ reasoning: { effort: "high" }, maxOutputTokens: 1_024 }, {}, [1_024, undefined], true],
+    [{ reasoning: { effort: "high" }, maxOutputTokens: 1_025 }, {}, [1_025, 1_024], true],
+    [{ reasoning: { effort: "high" }, maxOutputTokens: 8_000 }, {}, [8_000, 6_400], true],
+    [{ reasoning: { effort: "low" }, maxOutputTokens: 8_000 }, {}, [8_000, 1_024], false],
+    [{ reasoning: { budgetTokens: 500 }, maxOutputTokens: 8_000 }, {}, [8_000, 1_024], false],
+    [
+      { reasoning: { effort: "low" }, maxOutputTokens: 1_200 },
+      { maxCompletionTokens: 1_100 },
+      [1_100, 1_024],
+      false,
+    ],
+  ];
+  test.each(budgetRows)(
+    "a budget for %j with %j",
+    (asked, options, [maxTokens, budget], isLost) => {
+      const { max_tokens, thinking } = bodyOf(asked, options);
+      expect(max_tokens).toBe(maxTokens);
+      expect(thinking).toEqual(
+        budget === undefined ? undefined : { type: "enabled", budget_tokens: budget },
+      );
+      expect(lossesOf(asked, options).includes("reasoning")).toBe(isLost);
+    },
+  );
 
   test("without room is omitted and a loss", () => {
     expect(
@@ -206,9 +227,13 @@ describe("reasoning", () => {
   });
 
   test("removes sampling parameters", () => {
-    expect(lossesOf({ reasoning: { effort: "low" }, sampling: { temperature: 0.2 } })).toEqual([
-      "temperature",
-    ]);
+    expect(
+      lossesOf({
+        reasoning: { effort: "low" },
+        sampling: { temperature: 0.2 },
+        maxOutputTokens: 3_000,
+      }),
+    ).toEqual(["temperature"]);
   });
 
   test("with a budget requires the reasoning of open tool calls", () => {
@@ -223,10 +248,13 @@ describe("reasoning", () => {
       },
       { role: "tool", toolCallId: "a", parts: [] },
     ];
-    expect(bodyOf({ reasoning: { effort: "low" }, messages: turn("anthropic") })).toHaveProperty(
-      "thinking.type",
-      "enabled",
-    );
+    expect(
+      bodyOf({
+        reasoning: { effort: "low" },
+        messages: turn("anthropic"),
+        maxOutputTokens: 3_000,
+      }),
+    ).toHaveProperty("thinking.type", "enabled");
     expect(lossesOf({ reasoning: { effort: "low" }, messages: turn("google") })).toEqual([
       "messages[1].content[0]",
       "reasoning",

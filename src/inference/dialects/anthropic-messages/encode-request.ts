@@ -9,7 +9,6 @@ import type {
 } from "../../canonical/request.ts";
 import { claudeAbilities, encodeClaudeThinking, type ClaudeThinking } from "../reasoning-rules.ts";
 import {
-  closedSchema,
   jsonAdvice,
   refuseOtherAnswers,
   typedObjectSchema,
@@ -18,6 +17,7 @@ import {
 } from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
+import { type HeldSchema, heldSchema, loseDescribed } from "../held-schema.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
@@ -98,10 +98,13 @@ function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePla
   const { sameDialect, options } = place.state;
   const schema = typedObjectSchema(parameters);
   if (sameDialect || strict !== true) return { input_schema: schema, strict };
-  if (claudeAbilities(options.upstreamModel).takesSchemas)
-    return { input_schema: closedSchema(schema), strict };
-  place.at(".strict").lose("this model follows schemas without being held to them");
-  return { input_schema: schema };
+  const held = claudeAbilities(options.upstreamModel).takesSchemas ? heldSchema(schema) : undefined;
+  if (held === undefined) {
+    place.at(".strict").lose("this model follows this schema without being held to it");
+    return { input_schema: schema };
+  }
+  loseDescribed(held, place.at(".parameters"));
+  return { input_schema: held.schema, strict };
 }
 
 /** Wraps a custom tool in a function with one text argument; a grammar becomes advice. */
@@ -214,15 +217,22 @@ function encodeFormat(state: EncodeState): JsonObject | undefined {
     options,
     sameDialect,
   } = state;
-  if (output?.type !== "json-schema" || output.schema === undefined || !holdsToSchemas(state))
-    return undefined;
+  if (output?.type !== "json-schema" || output.schema === undefined) return undefined;
+  const held = sameDialect ? { schema: output.schema, described: [] } : heldFormat(state);
+  if (held === undefined) return undefined;
+  loseDescribed(held, state.at("response_format"));
   if (output.description !== undefined)
     state.lose("response_format.description", `${options.upstreamModel} is sent the schema alone`);
-  return { type: "json_schema", schema: sameDialect ? output.schema : closedSchema(output.schema) };
+  return { type: "json_schema", schema: held.schema };
 }
 
-const holdsToSchemas = ({ sameDialect, options }: EncodeState): boolean =>
-  sameDialect || claudeAbilities(options.upstreamModel).takesSchemas;
+/** Returns the schema that the answer is held to; undefined where the model can be held to none. */
+function heldFormat({ request: { output }, options }: EncodeState): HeldSchema | undefined {
+  if (output?.type !== "json-schema" || output.schema === undefined) return undefined;
+  return claudeAbilities(options.upstreamModel).takesSchemas
+    ? heldSchema(output.schema)
+    : undefined;
+}
 
 /**
  * Asks in words for JSON without a schema, or with one that cannot be enforced, and declares the
@@ -232,7 +242,7 @@ function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonO
   const { output } = state.request;
   const asksJson =
     output?.type === "json" ||
-    (output?.type === "json-schema" && (output.schema === undefined || !holdsToSchemas(state)));
+    (output?.type === "json-schema" && !state.sameDialect && heldFormat(state) === undefined);
   if (!asksJson) return system;
   state.lose("response_format", "the model is asked to answer in JSON, and not held to it");
   const advice = jsonAdvice(output.type === "json-schema" ? output.schema : undefined);

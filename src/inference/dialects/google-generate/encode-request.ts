@@ -221,10 +221,12 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
   }
   const { min, max } = state.traits.budgetTokens;
   const budget = Math.min(max, Math.max(min, wanted));
-  const cap = state.options.maxCompletionTokens;
-  return {
-    thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, budgetBelow(cap)) : budget,
-  };
+  const cap = state.request.maxOutputTokens ?? state.options.maxCompletionTokens;
+  if (cap === undefined || budget < cap) return { thinkingBudget: budget };
+  const fitting = Math.max(min, budgetBelow(cap));
+  if (fitting < budget)
+    state.lose("reasoning", `cut to ${fitting} tokens, since they count against the cap of ${cap}`);
+  return { thinkingBudget: fitting };
 }
 
 /** Encodes tools. Where none are left, the choice among them is omitted too. */

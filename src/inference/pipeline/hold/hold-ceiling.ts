@@ -158,8 +158,8 @@ export function outputCap(
   const { maxCompletionTokens: largest } = route;
   const { leastTokens: least = 0, statedTokens } = chatDialectOf(candidate)?.capRule ?? {};
   if (statedTokens !== undefined) {
-    const raised = (maxOutputTokens ?? largest ?? statedTokens) + thoughtTokens;
-    return Math.min(raised, largest ?? raised);
+    const wanted = maxOutputTokens ?? (largest ?? statedTokens) + thoughtTokens;
+    return Math.min(wanted, largest ?? wanted);
   }
   if (maxOutputTokens !== undefined) {
     const wanted = Math.max(maxOutputTokens, least);
