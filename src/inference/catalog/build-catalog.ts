@@ -138,6 +138,7 @@ function addModels(
         provider,
         known: models.get(model.id),
         redirected: redirected.has(entry.id),
+        vendorId: entry.like ?? entry.id,
         addedAtMs: options.previous?.models.get(model.id)?.addedAtMs ?? options.nowMs,
       }),
     );

@@ -6,17 +6,15 @@ import {
   picoPerTokenFromUsdPerMillion,
   type PicoUsd,
 } from "../../platform/kernel/money.ts";
-import { providerDefinitions } from "../providers/index.ts";
-import type { ProviderDefinition } from "../providers/provider-definition.ts";
 import type { FactRow, FactPrices } from "./catalog-facts.ts";
 import type { ConfiguredPricing } from "./configured/configured-provider.ts";
+import { definitionOf, deviatingDialect, rulesFor } from "./model-rules.ts";
 import {
   present,
   type CatalogModel,
   type Provider,
   type ReasoningLevels,
   type Surface,
-  type UpstreamDialect,
   type UpstreamRoute,
 } from "./model.ts";
 
@@ -27,10 +25,6 @@ export interface FactContext {
   /** Providers whose dialect the operator chose, so that the vendor's deviations do not apply. */
   redirected: ReadonlySet<string>;
 }
-
-const definitions: ReadonlyMap<string, ProviderDefinition> = new Map(
-  providerDefinitions.map((definition) => [definition.id, definition]),
-);
 
 /**
  * Returns the model that rows of one id describe; undefined when none of their providers is in the
@@ -68,14 +62,6 @@ export const ownerOf = (modelId: string): string => modelId.slice(0, modelId.ind
 export const categoryOf = (surface: Surface): CatalogModel["category"] =>
   surface === "embeddings" ? "embedding" : "text";
 
-/** Returns the dialect of a vendor's model where it deviates from its provider's. */
-export const deviatingDialect = (
-  providerId: string,
-  upstreamModel: string,
-): UpstreamDialect | "none" | undefined =>
-  definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))
-    ?.dialect;
-
 /**
  * Returns the row of the source that knows a model best: its maker, then the marketplaces whose
  * lists are kept most carefully.
@@ -83,7 +69,7 @@ export const deviatingDialect = (
 function mainRow(rows: readonly FactRow[]): FactRow | undefined {
   const by = (matches: (row: FactRow) => boolean): FactRow | undefined => rows.find(matches);
   return (
-    by(({ id, provider }) => definitions.get(provider)?.naming.maker === ownerOf(id)) ??
+    by(({ id, provider }) => definitionOf(provider)?.naming.maker === ownerOf(id)) ??
     by(({ provider }) => provider === "openrouter") ??
     by(({ provider }) => provider !== "vercel" && provider !== "ollama-cloud") ??
     rows[0]
@@ -107,6 +93,14 @@ function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamR
     supportedParameters: row.parameters,
     reasoning: sameLevels(row.efforts, main.efforts) ? undefined : reasoningOf(row),
     reasoningFeature: row.surface === "chat" ? row.capabilities.includes("reasoning") : undefined,
+    ...(row.surface === "chat" &&
+      !isRedirected &&
+      rulesFor(row.provider, {
+        upstreamModel: row.upstream,
+        reasons: row.efforts !== undefined || row.capabilities.includes("reasoning"),
+        parameters: row.parameters,
+        deviation,
+      })),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { PriceRow, PriceVector } from "../../billing/ledger/price.ts";
 import type { ReasoningLevels } from "../canonical/reasoning.ts";
+import type { RefusedParameters } from "../dialects/dialect.ts";
 import type {
   CredentialHeader,
   DataPolicy,
@@ -83,6 +84,13 @@ export interface Provider {
   local?: boolean;
 }
 
+/** A further chat dialect in which a provider serves a model. */
+export interface SecondDialect {
+  dialect: UpstreamDialect;
+  /** Whether tools are offered in it, because the model reasons beside tools in it alone. */
+  takesTools: boolean;
+}
+
 /** A provider's way to serve a model. */
 export interface UpstreamRoute {
   provider: Provider;
@@ -101,6 +109,10 @@ export interface UpstreamRoute {
   reasoning?: ReasoningLevels;
   /** Whether the route can reason, which is separate from its effort levels. */
   reasoningFeature?: boolean;
+  /** A further chat dialect of this model; see `routing/route-dialect.ts`. */
+  secondDialect?: SecondDialect;
+  /** Parameters that the model answers with 400; absent means none that are known. */
+  refuses?: RefusedParameters;
   /** The policy for this model, where it differs from the provider's. */
   dataPolicy?: DataPolicy;
 }

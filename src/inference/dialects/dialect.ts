@@ -182,6 +182,33 @@ export interface DialectDeviations {
    * without the conversation.
    */
   messageThreads?: boolean;
+  /** The most characters of `user`; absent means any number. */
+  userLengthMax?: number;
+  /** Whether ids of calls have to be nine letters and digits. */
+  nineCharacterCallIds?: boolean;
+  /** Whether a user's turn may not follow the result of a call directly. */
+  answersResults?: boolean;
+  /** Whether the upstream answers 400 to the role `developer` from its own clients too. */
+  refusesDeveloper?: boolean;
+  /** Members of messages that the upstream answers with 400. */
+  unsupportedMessageFields?: readonly string[];
+  /**
+   * Whether a model that reasons requires reasoning in every turn with calls, in the field of
+   * `reasoningReplay`.
+   */
+  reasoningBesideCalls?: boolean;
+  /**
+   * Whether a model that reasons cannot be forced to call a tool. Reasoning is then turned off, by
+   * `thinking`; models of these names cannot turn it off, and choose themselves.
+   */
+  unforcedWhileReasoning?: { alwaysReasons: RegExp };
+}
+
+/** Request fields that a model answers with 400, by their names in chat. */
+export interface RefusedParameters {
+  always: readonly string[];
+  /** Refused unless the request turns reasoning off. */
+  whileReasoning: readonly string[];
 }
 
 /** The upstream that a request is encoded for. */
@@ -195,6 +222,8 @@ export interface EncodeRequestOptions {
   maxCompletionTokens?: number;
   /** Whether the catalog says that the model reasons. Absent means that it says nothing. */
   reasons?: boolean;
+  /** Fields that the model refuses; absent means none beside those of `deviations`. */
+  refuses?: RefusedParameters | undefined;
   deviations?: DialectDeviations;
 }
 

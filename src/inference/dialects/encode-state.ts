@@ -17,6 +17,8 @@ import type {
   ResponseContext,
 } from "./dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
+import { loseForeignFields } from "./foreign-fields.ts";
+import { refusedFields } from "./refused-parameters.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
 import {
   responseParts,
@@ -123,11 +125,29 @@ export class EncodeState {
 
   /** Returns the body without the fields that this upstream answers with 400. */
   withoutUnsupported(body: JsonObject): JsonObject {
-    const { unsupportedFields = [] } = this.deviations;
-    const found = unsupportedFields.filter((field) => body[field] !== undefined);
-    if (found.length === 0) return body;
-    for (const field of found) this.lose(field, "the upstream does not take it");
-    return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
+    const { deviations } = this;
+    const { fields, losses } = refusedFields(body, { deviations, refuses: this.options.refuses });
+    if (fields.length === 0) return body;
+    for (const { field, reason } of losses) this.lose(field, reason);
+    return Object.fromEntries(Object.entries(body).filter(([field]) => !fields.includes(field)));
+  }
+
+  /**
+   * Returns the end user's id where the upstream takes it. That of Claude Code tells a device and an
+   * account, which are no other vendor's concern.
+   */
+  endUserId(): string | undefined {
+    const { endUserId, dialect } = this.request;
+    if (endUserId === undefined) return undefined;
+    if (dialect === "anthropic-messages" && isDeviceId(endUserId)) {
+      this.lose("metadata.user_id", "the device and account of Claude Code stay with Anthropic");
+      return undefined;
+    }
+    if (endUserId.length <= (this.deviations.userLengthMax ?? Number.POSITIVE_INFINITY))
+      return endUserId;
+    const field = dialect === "anthropic-messages" ? "metadata.user_id" : "user";
+    this.lose(field, `the provider takes at most ${this.deviations.userLengthMax} characters`);
+    return undefined;
   }
 
   /** Returns a place in the canonical request. */
@@ -320,6 +340,10 @@ export function losePromptCaching(state: EncodeState, reason: string): void {
   if (retention !== undefined) state.lose("prompt_cache_retention", reason);
   if (options !== undefined) state.lose("prompt_cache_options", reason);
 }
+
+/** Returns whether an id is Claude Code's, which names a device, an account and a session. */
+const isDeviceId = (id: string): boolean =>
+  /^user_[0-9a-f]{32,}_account_|^\s*\{.*"(?:device_id|account_uuid)"/s.test(id);
 
 /**
  * Declares a service tier as lost that the upstream's dialect does not name; `auto` and `default`

@@ -11,7 +11,7 @@ import {
 } from "../../platform/kernel/usage.ts";
 import { estimateUsage, type MeteredUsage } from "../canonical/response.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { DialectDeviations } from "./dialect.ts";
+import type { DialectDeviations, RefusedParameters } from "./dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
 
 /** A request as its client wrote it. */
@@ -60,6 +60,8 @@ export interface TargetRoute {
     reasoning?: ReasoningLevels;
     /** Whether the route can reason, whether or not it declares levels. */
     reasoningFeature?: boolean;
+    /** Parameters that the model answers with 400. */
+    refuses?: RefusedParameters;
     provider: { id: string; deviations: DialectDeviations };
   };
   /**

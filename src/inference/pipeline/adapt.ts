@@ -158,6 +158,7 @@ function translate(
     providerId: route.provider.id,
     ...(largest !== undefined && { maxCompletionTokens: largest }),
     reasons: reasonsAt({ model, route }),
+    refuses: route.refuses,
     deviations: route.provider.deviations,
   });
   const decoding: DecodeContext = {

@@ -4,6 +4,7 @@ import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import { Affinity } from "../routing/affinity.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
+import { routeFor } from "../routing/route-dialect.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest, Loss } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
@@ -171,6 +172,8 @@ export interface InferenceCall extends CallOrigin {
    * express.
    */
   adapt(route: AdaptedRoute): Adapter;
+  /** Returns the route in the dialect that suits the request; absent where each has only one. */
+  routeFor?(route: UpstreamRoute): UpstreamRoute;
   /** Throws `GatewayError` for a model that this surface does not serve. */
   assertServes(model: CatalogModel): void;
   /**
@@ -323,6 +326,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
       named: namedSession(origin),
     }),
     adapt: (route) => adapt(call, route),
+    routeFor: (route) => routeFor(route, { dialect: dialect.id, body: read.body }),
     assertServes: assertServesChat,
   };
   return call;

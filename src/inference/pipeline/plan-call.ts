@@ -169,7 +169,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     requirements,
   );
   return {
-    candidates,
+    candidates: inDialects(candidates, call),
     leftOut,
     emptiedBy,
     moved,
@@ -180,6 +180,21 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     requestedModel: first?.model.id ?? "",
     viaRouter: first?.isRouter === true,
   };
+}
+
+/** Returns the candidates, each with its route in the dialect that suits the request. */
+function inDialects(
+  candidates: readonly Candidate[],
+  { routeFor }: InferenceCall,
+): readonly Candidate[] {
+  const hasChoice = candidates.some(({ route }) => route.secondDialect !== undefined);
+  if (routeFor === undefined || !hasChoice) return candidates;
+  return candidates.map((candidate) => {
+    const route = routeFor(candidate.route);
+    return route === candidate.route
+      ? candidate
+      : { ...candidate, route, reason: candidate.reason };
+  });
 }
 
 const withKeysOf = (

@@ -79,7 +79,8 @@ interface OpenaiCompatible
       | "factsId"
     >,
     Partial<Pick<ProviderDefinition, "dialects" | "naming">> {
-  deviations?: Pick<ProviderDeviations, "maxTokensField" | "noStreamOptions" | "reasoningReplay">;
+  refuses?: NonNullable<ProviderDefinition["refuses"]>;
+  deviations?: ProviderDeviations;
 }
 
 const chatOnly: ProviderDefinition["dialects"] = { chat: "openai-chat" };
@@ -158,7 +159,17 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     dataPolicy: { zdr: false, dataCollection: "allow" },
     // Reasoning beside calls must be sent back, or the answer is 400
     // (api-docs.deepseek.com/guides/thinking_mode).
-    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: {
+      maxTokensField: "max_tokens",
+      reasoningReplay: "reasoning_content",
+      reasoningBesideCalls: true,
+      refusesDeveloper: true,
+      unforcedWhileReasoning: { alwaysReasons: /reasoner/ },
+    },
+    refuses: ({ reasons }) => ({
+      always: [],
+      whileReasoning: reasons ? ["logprobs", "top_logprobs"] : [],
+    }),
     naming: { maker: "deepseek" },
   },
   fireworks: {
@@ -227,7 +238,19 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     credentialVariables: ["MOONSHOT_API_KEY"],
     // Thinking models expect their reasoning back within a turn of tools (platform.moonshot.ai,
     // "Thinking models").
-    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: {
+      maxTokensField: "max_tokens",
+      reasoningReplay: "reasoning_content",
+      reasoningBesideCalls: true,
+      unforcedWhileReasoning: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
+    },
+    // Sampling is fixed from K2.5 on; another value is answered with 400.
+    refuses: ({ name }) => ({
+      always: /kimi-k(?:2\.[5-9]|[3-9])/.test(name)
+        ? ["temperature", "top_p", "presence_penalty", "frequency_penalty"]
+        : [],
+      whileReasoning: [],
+    }),
     naming: { maker: "moonshotai" },
   },
   morph: {
@@ -294,6 +317,12 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://api.siliconflow.com/v1",
     credentialVariables: ["SILICONFLOW_API_KEY"],
     dialects: withEmbeddings,
+    // Reasoning beside calls must be sent back (code 20015).
+    deviations: {
+      maxTokensField: "max_tokens",
+      reasoningReplay: "reasoning_content",
+      reasoningBesideCalls: true,
+    },
   },
   stepfun: {
     name: "StepFun",

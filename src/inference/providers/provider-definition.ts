@@ -1,5 +1,5 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { DialectDeviations } from "../dialects/dialect.ts";
+import type { DialectDeviations, RefusedParameters } from "../dialects/dialect.ts";
 
 /** Inference surfaces that a model is served on. */
 export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
@@ -98,6 +98,23 @@ interface ModelDeviation {
   dialect: UpstreamDialect | "none";
 }
 
+/** A model as a vendor's rules see it. */
+export interface NamedModel {
+  /** The wire name. */
+  name: string;
+  /** Whether it reasons, as far as the catalog or its name says. */
+  reasons: boolean;
+  /** Whether the catalog declares levels of effort, or knows no parameters of it. */
+  takesEffort: boolean;
+}
+
+/** A further chat dialect in which a vendor serves its models. */
+interface SecondDialect {
+  dialect: "openai-responses";
+  /** Models that are not served in it, by wire name. */
+  except: RegExp;
+}
+
 /** The facts about a vendor before any configuration: data, and its deviations by name. */
 export interface ProviderDefinition {
   /** The slug; `provider.order`, `only` and `ignore` match it. */
@@ -126,6 +143,15 @@ export interface ProviderDefinition {
   /** The dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   deviatingModels?: readonly ModelDeviation[];
+  /**
+   * Served beside the usual chat dialect: to its own clients, and to requests that offer tools to a
+   * model that reasons.
+   */
+  secondDialect?: SecondDialect;
+  /** Wire names of models that reason, for models of which the catalog does not say it. */
+  reasoningNames?: RegExp;
+  /** Returns the parameters that a model answers with 400, by their names in chat. */
+  refuses?: (model: NamedModel) => RefusedParameters;
   /** Only what the vendor states publicly: the defaults of its terms, not of special contracts. */
   dataPolicy?: DataPolicy;
   deviations?: ProviderDeviations;
@@ -179,7 +205,7 @@ const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
 
 /**
  * The prefix of a field's name for a server that answers 400 to that field, so that it is left out
- * of translated requests.
+ * of requests.
  */
 const refusesPrefix = "refuses_";
 

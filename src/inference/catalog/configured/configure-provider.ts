@@ -21,13 +21,13 @@ import {
 import type { PriceRow } from "../../../billing/ledger/price.ts";
 import {
   categoryOf,
-  deviatingDialect,
   ownerOf,
   configurationVersion,
   configuredPriceRow,
   freePriceRow,
   priceVersion,
 } from "../fact-model.ts";
+import { deviatingDialect, rulesFor } from "../model-rules.ts";
 
 /** The place in the catalog to which a configured model is added. */
 interface ConfiguredPlace {
@@ -39,6 +39,8 @@ interface ConfiguredPlace {
    * apply.
    */
   redirected: boolean;
+  /** The built-in vendor whose rules apply to its models: the provider itself, or what it is like. */
+  vendorId: string;
   /** When the model counts as added where no other source says it. */
   addedAtMs: number;
 }
@@ -85,25 +87,41 @@ function declaredOn(routes: readonly UpstreamRoute[]): readonly string[] | undef
 }
 
 function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): UpstreamRoute {
-  const { known, provider, redirected } = place;
+  const { known, provider, redirected, vendorId } = place;
   const old = known?.routes.find((route) => route.provider.id === provider.id);
   const upstreamModel =
     entry.upstream_model ?? old?.upstreamModel ?? entry.id.slice(entry.id.indexOf("/") + 1);
-  const deviation = redirected ? undefined : deviatingDialect(provider.id, upstreamModel);
+  const deviation = redirected ? undefined : deviatingDialect(vendorId, upstreamModel);
+  const dialect = deviation === "none" ? undefined : deviation;
+  const parameters = entry.supported_parameters ?? old?.supportedParameters;
+  const reasoningFeature =
+    entry.reasoning !== undefined ||
+    (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature);
+  const isChat = (entry.surface ?? known?.surface ?? "chat") === "chat";
+  const rules =
+    isChat && !redirected
+      ? rulesFor(vendorId, {
+          upstreamModel,
+          reasons: reasoningFeature === true || (old?.reasoning ?? known?.reasoning) !== undefined,
+          parameters,
+          deviation: dialect,
+        })
+      : {};
   return present({
     ...old,
+    secondDialect: undefined,
+    refuses: undefined,
+    ...rules,
     provider,
     upstreamModel,
-    dialect: deviation === "none" ? undefined : deviation,
+    dialect,
     price: priceOf(entry, { provider, old: old?.price }),
     contextLength: entry.context_length ?? old?.contextLength,
     maxCompletionTokens: entry.max_completion_tokens ?? old?.maxCompletionTokens,
     quantization: entry.quantization ?? old?.quantization,
-    supportedParameters: entry.supported_parameters ?? old?.supportedParameters,
+    supportedParameters: parameters,
     reasoning: reasoningOf(entry) ?? old?.reasoning,
-    reasoningFeature:
-      entry.reasoning !== undefined ||
-      (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature),
+    reasoningFeature,
     dataPolicy:
       entry.data_policy === undefined ? old?.dataPolicy : configuredDataPolicy(entry.data_policy),
   });

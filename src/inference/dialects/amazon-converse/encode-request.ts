@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type {
   CanonicalRequest,
   Sampling,
@@ -18,7 +18,7 @@ import {
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
 import { heldSchema, loseDescribed } from "../held-schema.ts";
-import { joined, withoutUndefined } from "../wire-fields.ts";
+import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 
@@ -72,7 +72,7 @@ function encodeToolConfig(state: EncodeState): JsonObject | undefined {
     state.lose("parallel_tool_calls", "Converse cannot ask for one call at a time");
   return withoutUndefined<JsonObject>({
     tools,
-    toolChoice: offered.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined,
+    toolChoice: offered.length > 0 && toolChoice ? takenChoice(toolChoice, state) : undefined,
   });
 }
 
@@ -145,6 +145,52 @@ function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
       inputSchema: { json: wrappedParameters },
     }),
   };
+}
+
+/** Returns the tool choice as far as the model takes one; others choose themselves. */
+function takenChoice(choice: ToolChoice, state: EncodeState): JsonObject | undefined {
+  const encoded = encodeToolChoice(choice, state);
+  const { upstreamModel } = state.options;
+  const takesIt =
+    encoded === undefined ||
+    choosers.test(upstreamModel) ||
+    ("any" in encoded && /mistral/.test(upstreamModel));
+  if (takesIt) return encoded;
+  state.lose("tool_choice", "the model chooses its tools itself");
+  return undefined;
+}
+
+/** Models that can be forced to call a tool: docs.aws.amazon.com, API_runtime_ToolChoice (2026-11). */
+const choosers = /claude|nova|gpt-oss/;
+
+/** Models with prompt caching: docs.aws.amazon.com, "prompt-caching" (2026-11). */
+const cachers = /claude|nova/;
+
+/** Returns a body without cache points, for a model that answers 400 to them. */
+function withoutCachePoints(body: JsonObject, state: EncodeState): JsonObject {
+  if (cachers.test(state.options.upstreamModel)) return body;
+  let found = false;
+  const strip = (value: JsonValue | undefined): JsonValue | undefined => {
+    const list = asArray(value);
+    if (list !== undefined) {
+      const kept = list.filter((entry) => asObject(entry)?.cachePoint === undefined);
+      if (kept.length < list.length) found = true;
+      return kept.map((entry) => strip(entry) ?? null);
+    }
+    const object = asObject(value);
+    if (object === undefined) return value;
+    return Object.fromEntries(Object.entries(object).map(([key, inner]) => [key, strip(inner)]));
+  };
+  const { messages, system, toolConfig, ...rest } = body;
+  const stripped = {
+    ...rest,
+    messages: strip(messages),
+    system: strip(system),
+    toolConfig: strip(toolConfig),
+  };
+  if (!found) return body;
+  state.lose("cache_control", "the model caches no prompts");
+  return withoutUndefined<JsonObject>(stripped);
 }
 
 /** Encodes the tool choice. `auto` is every model's default, and some models refuse any choice. */
@@ -291,7 +337,7 @@ export function encodeRequest(
   });
   declareUnsaid(state);
   return {
-    body: state.withoutUnsupported(body),
+    body: withoutCachePoints(state.withoutUnsupported(body), state),
     losses: state.losses,
     toolAliases: state.namer.aliases,
   };

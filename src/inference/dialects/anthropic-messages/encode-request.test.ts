@@ -285,7 +285,7 @@ describe("structured output", () => {
               items: { type: "object", properties: {}, additionalProperties: false },
             },
           },
-          $defs: { b: { type: "object", additionalProperties: false } },
+          $defs: { b: { type: "object", properties: {}, additionalProperties: false } },
         },
       },
     });

@@ -119,6 +119,10 @@ function encodeFormat(state: GeminiState): JsonObject {
     state.lose("response_format", "the model keeps to no format while it is offered tools");
     return {};
   }
+  if (forcesFunction(state)) {
+    state.lose("response_format", "the model keeps to no format where it is forced to call a tool");
+    return {};
+  }
   if (output.type === "json-schema" && output.description !== undefined)
     state.lose("response_format.description", "Gemini is sent the schema alone");
   return {
@@ -126,6 +130,13 @@ function encodeFormat(state: GeminiState): JsonObject {
     responseJsonSchema: output.type === "json-schema" ? output.schema : undefined,
   };
 }
+
+/** Returns whether the model has to call one of the caller's functions. */
+const forcesFunction = ({ request: { tools = [], toolChoice } }: GeminiState): boolean =>
+  tools.some((tool) => tool.type !== "hosted") &&
+  (toolChoice?.type === "required" ||
+    toolChoice?.type === "tool" ||
+    (toolChoice?.type === "allowed" && toolChoice.mode === "required"));
 
 /**
  * Declares fields that Gemini has no equivalent for. Identity, storage and metadata are handled by

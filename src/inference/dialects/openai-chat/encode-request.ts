@@ -20,6 +20,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts
 import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
+import { fitBody } from "./fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 
 /** OpenAI's limit of tool name length. */
@@ -47,8 +48,14 @@ export function encodeRequest(
     encodePromptCaching(state),
     state.at("").extensionFields(request.extensions),
   );
+  const fit = fitBody(state.withoutUnsupported(body), {
+    deviations: state.deviations,
+    reasons: options.reasons === true,
+    upstreamModel: options.upstreamModel,
+  });
+  for (const { field, reason } of fit.losses) state.lose(field, reason);
   return {
-    body: state.withoutUnsupported(body),
+    body: fit.body,
     losses: state.losses,
     toolAliases: state.namer.aliases,
   };
@@ -165,7 +172,7 @@ function encodeIdentity(state: EncodeState): JsonObject {
     state.lose("safety_identifier", "servers that speak chat have no such field");
   if (serviceTier(request) === undefined) loseServiceTier(state);
   return {
-    user: request.endUserId,
+    user: state.endUserId(),
     safety_identifier: sameDialect ? request.safetyIdentifier : undefined,
     service_tier: serviceTier(request),
     store: sameDialect ? request.store : undefined,

@@ -128,6 +128,10 @@ function encodeReasoning(state: EncodeState): JsonObject | undefined {
     sameDialect,
   } = state;
   if (reasoning === undefined) return undefined;
+  if (state.options.refuses?.always.includes("reasoning_effort") === true) {
+    state.lose("reasoning", "the model does not reason");
+    return undefined;
+  }
   const { budgetTokens, summary, display } = reasoning;
   if (budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "Responses states an effort instead");
@@ -157,6 +161,7 @@ function encodeInclude(state: EncodeState, further: JsonValue | undefined): Json
  * supported with this model".
  */
 function asksForSeals({ request: { reasoning }, options }: EncodeState): boolean {
+  if (options.refuses?.always.includes("reasoning_effort") === true) return false;
   const effort = reasoning && flatEffort(reasoning);
   return options.reasons === true || (effort !== undefined && effort !== "none");
 }
@@ -189,7 +194,7 @@ function encodeIdentity(state: EncodeState): JsonObject {
   const namesTiers = sameDialect || request.dialect === "openai-chat";
   if (!namesTiers) loseServiceTier(state);
   return {
-    user: request.endUserId,
+    user: state.endUserId(),
     safety_identifier: namesTiers ? request.safetyIdentifier : undefined,
     service_tier: namesTiers ? request.serviceTier : undefined,
     metadata: sameDialect ? request.metadata : undefined,

@@ -1,3 +1,8 @@
+import {
+  openaiReasoningNames,
+  openaiRefusals,
+  openaiUnknownFields,
+} from "../openai-models.ts";
 import { firstSet, hostFrom, type ProviderDefinition } from "../provider-definition.ts";
 
 /** Azure. Source: https://azure.microsoft.com/products/ai-foundry */
@@ -31,6 +36,15 @@ export const azure = {
     { match: /^(?:gpt-3\.5-turbo-instruct|model-router)$/, dialect: "none" },
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
-  deviations: { maxTokensField: "max_completion_tokens", customTools: true },
+  // Models that reason take functions on /responses (learn.microsoft.com, "Reasoning models").
+  secondDialect: { dialect: "openai-responses", except: /^(?!gpt|o\d)|audio|instruct/ },
+  reasoningNames: openaiReasoningNames,
+  refuses: openaiRefusals,
+  deviations: {
+    maxTokensField: "max_completion_tokens",
+    customTools: true,
+    userLengthMax: 64,
+    unsupportedFields: openaiUnknownFields,
+  },
   naming: {},
 } satisfies ProviderDefinition;

@@ -16,6 +16,20 @@ export const cohere = {
     rerank: "cohere-rerank",
   },
   // The compatibility API refuses `stream_options`.
-  deviations: { maxTokensField: "max_tokens", noStreamOptions: true },
+  deviations: {
+    maxTokensField: "max_tokens",
+    noStreamOptions: true,
+    unsupportedFields: [
+      "store",
+      "metadata",
+      "logit_bias",
+      "top_logprobs",
+      "modalities",
+      "prediction",
+      "service_tier",
+      "parallel_tool_calls",
+      "top_k",
+    ],
+  },
   naming: { maker: "cohere" },
 } satisfies ProviderDefinition;

@@ -9,10 +9,16 @@ export const groq = {
   baseUrl: "https://api.groq.com/openai/v1",
   credentialVariables: ["GROQ_API_KEY"],
   dialects: { chat: "openai-chat" },
+  // console.groq.com/docs/reasoning: an effort is refused by models that do not reason.
+  refuses: ({ takesEffort }) => ({
+    always: takesEffort ? [] : ["reasoning_effort"],
+    whileReasoning: [],
+  }),
   // Answered with 400 (console.groq.com/docs/openai, "Currently unsupported OpenAI features").
   deviations: {
     maxTokensField: "either",
-    unsupportedFields: ["logprobs", "top_logprobs", "logit_bias"],
+    unsupportedFields: ["logprobs", "top_logprobs", "logit_bias", "top_k", "min_p", "top_a"],
+    unsupportedMessageFields: ["reasoning_content", "reasoning_details"],
   },
   naming: {},
 } satisfies ProviderDefinition;

@@ -19,6 +19,7 @@ export const openrouter = {
     reasoningObject: true,
     reasoningReplay: "reasoning_details",
     cacheMarkers: "cache_control",
+    userLengthMax: 128,
   },
   naming: {},
 } satisfies ProviderDefinition;

@@ -11,6 +11,16 @@ export const xai = {
   dialects: { chat: "openai-chat" },
   // Multi-agent models answer on /v1/responses only.
   deviatingModels: [{ match: /multi-agent/, dialect: "openai-responses" }],
+  // docs.x.ai, "Reasoning": penalties are refused by all, `stop` by models that reason (2026-08).
+  refuses: ({ reasons, takesEffort }) => ({
+    always: [
+      "presence_penalty",
+      "frequency_penalty",
+      ...(reasons ? ["stop"] : []),
+      ...(takesEffort ? [] : ["reasoning_effort"]),
+    ],
+    whileReasoning: [],
+  }),
   deviations: { maxTokensField: "max_completion_tokens" },
   naming: { maker: "x-ai" },
 } satisfies ProviderDefinition;

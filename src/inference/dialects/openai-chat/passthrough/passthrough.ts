@@ -14,7 +14,17 @@ import {
   type Passthrough,
   type TargetRoute,
 } from "../../passthrough.ts";
-import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import { refusedFields } from "../../refused-parameters.ts";
+import {
+  clampEffort,
+  flatEffort,
+  reasonsAt,
+  takesFormat,
+  undeclaredFormat,
+} from "../../reasoning-rules.ts";
+import { bodyChanges } from "../fit-body.ts";
+import { hasMessageRules } from "../messages/fit-messages.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";
 import { ChatRelay } from "./passthrough-stream.ts";
@@ -67,6 +77,8 @@ function requestText(
     flattenReasoning(request, { edits, declared, losses });
     removeOpenRouterFields(request, { edits, losses });
   }
+  if (deviations.noStreamOptions === true && "stream_options" in body)
+    edits.set("stream_options", undefined);
   if (body["stream"] === true && !deviations.noStreamOptions) {
     const options = body["stream_options"];
     const asked =
@@ -92,8 +104,70 @@ function requestText(
     providerId: route.provider.id,
   });
   if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
+  losses.push(...fitToUpstream(request, { edits, opened: opened.messages, route, model }));
   const parts = editInParts(request.text, edits);
   return { text: joined(parts), parts, losses: [...losses, ...opened.losses] };
+}
+
+/**
+ * Leaves out the fields that the model refuses, and fits the rest to the upstream's deviations.
+ * Returns what was lost.
+ */
+function fitToUpstream(
+  { body }: OriginalRequest,
+  {
+    edits,
+    opened,
+    route,
+    model,
+  }: { edits: Edits; opened: readonly unknown[] | undefined } & TargetRoute,
+): readonly Loss[] {
+  const { deviations } = route.provider;
+  if (!hasRules(route)) return [];
+  const effort = edits.has("reasoning_effort")
+    ? edits.get("reasoning_effort")
+    : JSON.stringify(body["reasoning_effort"]);
+  const sent = {
+    ...body,
+    ...(effort !== undefined && { reasoning_effort: JSON.parse(effort) as unknown }),
+    ...(opened !== undefined && { messages: opened }),
+  };
+  const refused = refusedFields(sent, { deviations, refuses: route.refuses });
+  const gone = refused.fields.filter((field) => !isRemoved(edits, field));
+  for (const field of gone) edits.set(field, undefined);
+  const { changes, losses } = bodyChanges(sent as JsonObject, {
+    deviations,
+    reasons: reasonsAt({ model, route }),
+    upstreamModel: route.upstreamModel,
+  });
+  for (const [field, value] of Object.entries(changes))
+    edits.set(field, value === undefined ? undefined : JSON.stringify(value));
+  return [
+    ...refused.losses.filter(({ field }) => gone.includes(field)),
+    ...losses,
+    ...longUser(body["user"], { edits, most: deviations.userLengthMax }),
+  ];
+}
+
+/** Returns whether anything of a body may have to change for a route. */
+const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): boolean =>
+  refuses !== undefined ||
+  deviations.unsupportedFields !== undefined ||
+  deviations.userLengthMax !== undefined ||
+  deviations.unforcedWhileReasoning !== undefined ||
+  hasMessageRules({ deviations, reasons: true });
+
+const isRemoved = (edits: Edits, field: string): boolean =>
+  edits.has(field) && edits.get(field) === undefined;
+
+/** Leaves out an end user's id that is longer than the provider takes. */
+function longUser(
+  user: unknown,
+  { edits, most }: { edits: Edits; most: number | undefined },
+): readonly Loss[] {
+  if (most === undefined || typeof user !== "string" || user.length <= most) return [];
+  edits.set("user", undefined);
+  return [{ field: "user", reason: `the provider takes at most ${most} characters` }];
 }
 
 type Declared = Parameters<typeof clampEffort>[1];

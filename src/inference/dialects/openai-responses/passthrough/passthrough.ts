@@ -23,6 +23,7 @@ import {
 } from "../../reasoning-rules.ts";
 import { badRequest } from "../../wire-fields.ts";
 import { includedSeals } from "../decode-request.ts";
+import { refusedFields } from "../../refused-parameters.ts";
 import { readResponse } from "./passthrough-answer.ts";
 import { responsesGatewayFields, responsesLifecycleFields } from "../request-schema.ts";
 import { ResponsesRelay } from "./passthrough-stream.ts";
@@ -87,8 +88,36 @@ export function requestText(
     ...stripFormat(request, { edits, route }),
     ...removeRefused(body, { edits, deviations: route.provider.deviations }),
   ];
+  const refused = removeForModel(body, { edits, route });
   const parts = editInParts(text, edits);
-  return { text: joined(parts), parts, losses: [...fitted.losses, ...losses, ...stripped] };
+  return {
+    text: joined(parts),
+    parts,
+    losses: [...fitted.losses, ...losses, ...stripped, ...refused],
+  };
+}
+
+/** Removes what the model answers with 400: parameters, and reasoning where it has none. */
+function removeForModel(
+  body: OriginalRequest["body"],
+  { edits, route }: { edits: Edits; route: TargetRoute["route"] },
+): Loss[] {
+  const { refuses } = route;
+  if (refuses === undefined) return [];
+  const { fields, losses } = refusedFields(body, {
+    deviations: route.provider.deviations,
+    refuses,
+  });
+  const gone = fields.filter((field) => !edits.has(field) || edits.get(field) !== undefined);
+  for (const field of gone) edits.set(field, undefined);
+  const told = losses.filter(({ field }) => gone.includes(field));
+  if (!refuses.always.includes("reasoning_effort")) return told;
+  const { include } = body;
+  if (Array.isArray(include) && include.includes(includedSeals))
+    edits.set("include", JSON.stringify(include.filter((name) => name !== includedSeals)));
+  if (!body["reasoning"]) return told;
+  edits.set("reasoning", undefined);
+  return [...told, { field: "reasoning", reason: "the model does not reason" }];
 }
 
 /** Removes the response format for a route that does not declare it. */

@@ -1,0 +1,79 @@
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { DialectDeviations } from "../dialect.ts";
+import { isReasoningOff } from "../refused-parameters.ts";
+import { asArray, asObject, withoutUndefined } from "../wire-fields.ts";
+import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
+
+/** The upstream that a chat body is fitted to. */
+export interface FittedUpstream {
+  deviations: DialectDeviations;
+  /** Whether the catalog says that the model reasons. */
+  reasons: boolean;
+  upstreamModel: string;
+}
+
+/** The members of a body that change for an upstream; undefined removes a member. */
+export interface BodyChanges {
+  changes: Readonly<Record<string, JsonValue | undefined>>;
+  losses: readonly Loss[];
+}
+
+/** Returns a body as an upstream with deviations of its own accepts it. */
+export function fitBody(
+  body: JsonObject,
+  upstream: FittedUpstream,
+): { body: JsonObject; losses: readonly Loss[] } {
+  const { changes, losses } = bodyChanges(body, upstream);
+  return {
+    body: Object.keys(changes).length === 0 ? body : withoutUndefined({ ...body, ...changes }),
+    losses,
+  };
+}
+
+/**
+ * Returns what has to change in a body for an upstream: its messages, and a tool that a model which
+ * reasons cannot be forced to call.
+ */
+export function bodyChanges(body: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const unforced = unforcedTool(body, upstream);
+  const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
+  const rules = { deviations: upstream.deviations, reasons };
+  const messages = hasMessageRules(rules) ? asArray(body.messages) : undefined;
+  if (messages === undefined) return unforced;
+  const objects = messages.map((message) => asObject(message) ?? {});
+  const fitted = fitMessages(objects, rules);
+  return fitted === objects
+    ? unforced
+    : { ...unforced, changes: { ...unforced.changes, messages: fitted } };
+}
+
+const unchanged: BodyChanges = { changes: {}, losses: [] };
+
+/**
+ * Turns reasoning off for a forced tool where the model can, and otherwise lets the model choose
+ * among the tools.
+ */
+function unforcedTool(
+  body: JsonObject,
+  { deviations: { unforcedWhileReasoning }, reasons, upstreamModel }: FittedUpstream,
+): BodyChanges {
+  const { tool_choice: choice } = body;
+  const isForced = choice === "required" || asObject(choice)?.type === "function";
+  if (unforcedWhileReasoning === undefined || !reasons || !isForced || isReasoningOff(body))
+    return unchanged;
+  if (unforcedWhileReasoning.alwaysReasons.test(upstreamModel))
+    return {
+      changes: { tool_choice: "auto" },
+      losses: [{ field: "tool_choice", reason: "a model that reasons chooses its tools itself" }],
+    };
+  return {
+    changes: { thinking: { type: "disabled" }, reasoning_effort: undefined },
+    losses: [
+      {
+        field: "reasoning",
+        reason: "the model cannot think where it is forced to call a tool",
+      },
+    ],
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * Rules that a client breaks by a mistake in its own dialect: the gateway refuses the request, or
+ * passes it on unchanged and the vendor's refusal back with its reason. Nothing could be put in place
+ * of what the client wrote, or the contract says that native bodies stay as they are.
+ */
+export const clientsOwn: readonly RegExp[] = [
+  // Messages upstreams receive the body of a Messages client unchanged (contract, reasoning rule 2).
+  /^anthropic\/(?!cap-above-model|foreign-signature)/,
+  // `none` is never clamped (contract, reasoning rules 1 and 3).
+  /^(?:openai\/effort-none|groq\/effort-gpt-oss)$/,
+  // Calls and results that do not belong together.
+  /\/(?:responses-)?(?:calls?-without-(?:results|output|name)|results-without-calls|output-without-call)$/,
+  // Members that mean nothing without another one.
+  /\/(?:choice-without-tools|parallel-without-tools|empty-tools|stream-options-unstreamed|top-logprobs-alone)$/,
+  // Values out of range, and more of something than the vendor takes.
+  /\/(?:temperature-range|top-p-zero|cap-of-zero|too-many-\w+|responses-small-cap|small-cap-at-openai)$/,
+  /\/n$|^vllm\/effort-values$/,
+  /\/(?:large-metadata|long-session|long-prompt-cache-key)$/,
+  /\/(?:long-safety-identifier|responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
+  // Schemas and names of tools, which are the client's own words.
+  /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
+  /^(?:moonshotai\/(?:ref-siblings|tuple-items)|cohere\/strict|llama-cpp\/pattern-without-anchors)$/,
+  /\/(?:schema-missing|schema-streamed|json-schema|json-without-the-word)$/,
+  /^groq\/json-beside-functions$/,
+  // Fields that the client's own dialect does not have.
+  /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone)/,
+  /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
+  /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/(?:n|choice-function))$/,
+  // Turns in an order or a form that the model's own template refuses.
+  /\/(?:alternating-turns|last-assistant|empty-assistant|prefill-while-thinking|missing-content)$/,
+  /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
+  /^groq\/(?:cache-control|cap-above-model)$/,
+  // A picture for a model that takes none.
+  /^deepseek\/parts$/,
+  // What one family of models lacks.
+  /^xai\/responses-(?:functions|summary)$/,
+];

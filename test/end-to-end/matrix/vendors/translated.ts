@@ -1,0 +1,226 @@
+import {
+  ask,
+  chatCall,
+  chatFormat,
+  chatHistory,
+  chatResult,
+  chatTool,
+  schemaOf,
+} from "../../../support/strict-vendors/samples.ts";
+import type { Fields } from "../support/json-value.ts";
+
+const forced = { tools: [chatTool()], tool_choice: "required" };
+const thinking = (more: Fields): Fields => ask({ reasoning_effort: "high", ...more });
+const markers = {
+  messages: [
+    {
+      role: "system",
+      content: Array.from({ length: 5 }, (_, index) => ({
+        type: "text",
+        text: `Rule ${index}.`,
+        cache_control: { type: "ephemeral" },
+      })),
+    },
+    { role: "user", content: "Hi" },
+  ],
+};
+const prefilled = (text: string): Fields => ({
+  messages: [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: text },
+    { role: "user", content: "And?" },
+  ],
+});
+const held = (property: Fields): Fields => ask(chatFormat(schemaOf(property)));
+const longId = "functions.look_up:0";
+const oddCalls = chatHistory({ call: chatCall({}, longId), result: chatResult(longId) });
+const cutCalls = {
+  messages: [{ role: "user", content: "Hi" }, chatCall(), { role: "user", content: "And?" }],
+  tools: [chatTool()],
+};
+const strayResult = { messages: [{ role: "user", content: "Hi" }, chatResult()] };
+const toolless = { ...chatHistory(), tools: undefined };
+const badName = ask({ tools: [chatTool({ name: "look.up" })] });
+
+/** Requests of chat clients that would break a rule of another dialect if translated word by word. */
+export const translated: Readonly<Record<string, Fields>> = {
+  "anthropic/newer-temperature": ask({ temperature: 0.2 }),
+  "anthropic/newer-top-p": ask({ top_p: 0.5 }),
+  "anthropic/newer-top-k": ask({ top_k: 5 }),
+  "anthropic/temperature-and-top-p": ask({ temperature: 0.5, top_p: 0.5 }),
+  "anthropic/temperature-range": ask({ temperature: 1.5 }),
+  "anthropic/unknown-frequency-penalty": ask({ frequency_penalty: 0.5 }),
+  "anthropic/unknown-seed": ask({ seed: 1 }),
+  "anthropic/unknown-n": ask({ n: 1 }),
+  "anthropic/unknown-stop": ask({ stop: "END" }),
+  "anthropic/unknown-response-format": ask({ response_format: { type: "json_object" } }),
+  "anthropic/unknown-reasoning-effort": ask({ reasoning_effort: "low" }),
+  "anthropic/unknown-user": ask({ user: "u" }),
+  "anthropic/budget-on-newer": ask({ reasoning: { max_tokens: 2_048 }, max_tokens: 4_096 }),
+  "anthropic/adaptive-on-older": thinking({}),
+  "anthropic/effort-on-older": thinking({}),
+  "anthropic/budget-too-small": ask({ reasoning: { max_tokens: 512 }, max_tokens: 4_096 }),
+  "anthropic/budget-above-cap": thinking({ max_tokens: 1_025 }),
+  "anthropic/temperature-while-thinking": thinking({ temperature: 0 }),
+  "anthropic/top-k-while-thinking": thinking({ top_k: 5 }),
+  "anthropic/top-p-while-thinking": thinking({ top_p: 0.5 }),
+  "anthropic/forced-tool-while-thinking": thinking(forced),
+  "anthropic/calls-without-thought": { ...chatHistory(), reasoning_effort: "high" },
+  "anthropic/foreign-signature": chatHistory({
+    call: chatCall({
+      reasoning_details: [{ type: "reasoning.text", text: "Hm.", signature: "gw1:google:x" }],
+    }),
+  }),
+  "anthropic/empty-text": {
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "" },
+      { role: "user", content: "And?" },
+    ],
+  },
+  "anthropic/trailing-white-space": prefilled("So "),
+  "anthropic/prefill-on-newer": prefilled("So"),
+  "anthropic/calls-without-results": cutCalls,
+  "anthropic/results-without-calls": strayResult,
+  "anthropic/call-id": oddCalls,
+  "anthropic/history-without-tools": toolless,
+  "anthropic/tool-name": badName,
+  "anthropic/too-many-markers": markers,
+  "anthropic/blank-stop": ask({ stop: ["\n\n", "END"] }),
+  "anthropic/image-type": {
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "image_url", image_url: { url: "data:image/jpg;base64,/9j/4AAQSkZJRg==" } },
+        ],
+      },
+    ],
+  },
+  "anthropic/no-cap": ask(),
+  "anthropic/cap-above-model": thinking({}),
+  "anthropic/schema-minimum": held({ type: "integer", minimum: 1 }),
+  "anthropic/schema-maximum": held({ type: "number", maximum: 9 }),
+  "anthropic/schema-exclusive-minimum": held({ type: "number", exclusiveMinimum: 0 }),
+  "anthropic/schema-exclusive-maximum": held({ type: "number", exclusiveMaximum: 9 }),
+  "anthropic/schema-multiple-of": held({ type: "integer", multipleOf: 5 }),
+  "anthropic/schema-min-length": held({ type: "string", minLength: 1 }),
+  "anthropic/schema-max-length": held({ type: "string", maxLength: 9 }),
+  "anthropic/schema-max-items": held({ type: "array", items: { type: "string" }, maxItems: 9 }),
+  "anthropic/schema-unique-items": held({
+    type: "array",
+    items: { type: "string" },
+    uniqueItems: true,
+  }),
+  "anthropic/schema-min-properties": held({ type: "object", properties: {}, minProperties: 1 }),
+  "anthropic/schema-one-of": held({ oneOf: [{ type: "string" }, { type: "number" }] }),
+  "anthropic/schema-not": held({ type: "number", not: { const: 3 } }),
+  "anthropic/schema-min-items": held({ type: "array", items: { type: "string" }, minItems: 2 }),
+  "anthropic/schema-format": held({ type: "string", format: "color" }),
+  "anthropic/schema-open-object": ask(
+    chatFormat(schemaOf({ type: "string" }, { additionalProperties: true })),
+  ),
+  "anthropic/strict-tool-bounds": ask({
+    tools: [chatTool({ strict: true, parameters: schemaOf({ type: "integer", minimum: 1 }) })],
+  }),
+  "amazon-bedrock/history-without-tools": toolless,
+  "amazon-bedrock/calls-without-results": cutCalls,
+  "amazon-bedrock/call-id": oddCalls,
+  "amazon-bedrock/tool-name": ask({ tools: [chatTool({ name: "look.up" })] }),
+  "amazon-bedrock/empty-description": ask({ tools: [chatTool({ description: "" })] }),
+  "amazon-bedrock/schema-type": ask({ tools: [chatTool({ parameters: undefined })] }),
+  "amazon-bedrock/blank-text": {
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: " " },
+      { role: "user", content: "And?" },
+    ],
+  },
+  "amazon-bedrock/first-turn": {
+    messages: [
+      { role: "assistant", content: "Hello." },
+      { role: "user", content: "Hi" },
+    ],
+  },
+  "amazon-bedrock/alternating-turns": {
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "user", content: "there" },
+    ],
+  },
+  "amazon-bedrock/temperature-range": ask({ temperature: 1.5 }),
+  "amazon-bedrock/choice-any": ask(forced),
+  "amazon-bedrock/choice-tool": ask({
+    tools: [chatTool()],
+    tool_choice: { type: "function", function: { name: "look_up" } },
+  }),
+  "amazon-bedrock/strict-without-support": ask({ tools: [chatTool({ strict: true })] }),
+  "amazon-bedrock/high-effort-with-cap": thinking({ max_tokens: 900 }),
+  "amazon-bedrock/cache-point-without-support": markers,
+  "google/json-beside-forced-functions": ask({
+    ...forced,
+    response_format: { type: "json_object" },
+  }),
+  "google/json-beside-functions": ask({
+    tools: [chatTool()],
+    response_format: { type: "json_object" },
+  }),
+  "google/level-and-budget": thinking({ max_tokens: 4_096 }),
+  "google/level-on-older": thinking({}),
+  "google/level-minimal-on-pro": ask({ reasoning_effort: "minimal" }),
+  "google/budget-off-on-pro": ask({ reasoning_effort: "none" }),
+  "google/budget-range": ask({ reasoning_effort: "max" }),
+  "google/thinking-on-others": thinking({}),
+  "google/penalty-frequency": ask({ frequency_penalty: 0.5 }),
+  "google/penalty-presence": ask({ presence_penalty: 0.5 }),
+  "google/too-many-stops": ask({ stop: ["a", "b", "c", "d"] }),
+  "google/seed-range": ask({ seed: 2 ** 32 }),
+  "google/top-k-zero": ask({ top_k: 0 }),
+  "google/unknown-config": ask({ min_p: 0.1, repetition_penalty: 1.1, logit_bias: { "1": 1 } }),
+  "google/no-contents": { messages: [{ role: "system", content: "Say hi." }] },
+  "google/role": {
+    messages: [
+      { role: "developer", content: "Be brief." },
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Hello." },
+      { role: "system", content: "Be briefer." },
+      { role: "user", content: "And?" },
+    ],
+  },
+  "google/empty-part": {
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "" },
+      { role: "user", content: "And?" },
+    ],
+  },
+  "google/results-per-turn": cutCalls,
+  "google/call-after-user": chatHistory({}, { role: "user", content: "And tomorrow?" }),
+  "google/thought-signature": chatHistory(),
+  "google/function-name": ask({ tools: [chatTool({ name: "9lives" })] }),
+  "google/parameters-subset": ask({
+    tools: [chatTool({ parameters: schemaOf({ type: "string" }, { $schema: "https://x.test" }) })],
+  }),
+  "google/search-beside-functions": ask({ tools: [chatTool()], web_search_options: {} }),
+  "google/names-beside-auto": ask({
+    tools: [chatTool()],
+    tool_choice: {
+      type: "allowed_tools",
+      allowed_tools: {
+        mode: "auto",
+        tools: [{ type: "function", function: { name: "look_up" } }],
+      },
+    },
+  }),
+  "google/config-without-functions": ask({ tool_choice: "auto" }),
+  "google/arguments-are-objects": chatHistory(),
+};
+
+/** Rules of Converse for Claude, which Bedrock is asked for through InvokeModel instead. */
+export const unreached: readonly string[] = [
+  "amazon-bedrock/temperature-and-top-p",
+  "amazon-bedrock/sampling-while-thinking",
+  "amazon-bedrock/budget-above-cap",
+  "amazon-bedrock/forced-tool-while-thinking",
+  "amazon-bedrock/schema-bounds",
+];
