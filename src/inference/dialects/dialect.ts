@@ -192,6 +192,10 @@ export interface DialectDeviations {
   refusesDeveloper?: boolean;
   /** Members of messages that the upstream answers with 400. */
   unsupportedMessageFields?: readonly string[];
+  /** Members of functions that the upstream answers with 400. */
+  unsupportedToolFields?: readonly string[];
+  /** Whether the upstream knows JSON, but no schema, as the form of an answer. */
+  jsonWithoutSchema?: boolean;
   /**
    * Whether a model that reasons requires reasoning in every turn with calls, in the field of
    * `reasoningReplay`.

@@ -153,22 +153,22 @@ function takenChoice(choice: ToolChoice, state: EncodeState): JsonObject | undef
   const { upstreamModel } = state.options;
   const takesIt =
     encoded === undefined ||
-    choosers.test(upstreamModel) ||
+    !freeChoosers.test(upstreamModel) ||
     ("any" in encoded && /mistral/.test(upstreamModel));
   if (takesIt) return encoded;
   state.lose("tool_choice", "the model chooses its tools itself");
   return undefined;
 }
 
-/** Models that can be forced to call a tool: docs.aws.amazon.com, API_runtime_ToolChoice (2026-11). */
-const choosers = /claude|nova|gpt-oss/;
+/** Models that cannot be forced to call a tool: docs.aws.amazon.com, API_runtime_ToolChoice (2026-11). */
+const freeChoosers = /llama|mistral|pixtral|deepseek|ai21\.|cohere\.|writer\./;
 
-/** Models with prompt caching: docs.aws.amazon.com, "prompt-caching" (2026-11). */
-const cachers = /claude|nova/;
+/** Models without prompt caching: docs.aws.amazon.com, "prompt-caching" (2026-11). */
+const uncached = freeChoosers;
 
 /** Returns a body without cache points, for a model that answers 400 to them. */
 function withoutCachePoints(body: JsonObject, state: EncodeState): JsonObject {
-  if (cachers.test(state.options.upstreamModel)) return body;
+  if (!uncached.test(state.options.upstreamModel)) return body;
   let found = false;
   const strip = (value: JsonValue | undefined): JsonValue | undefined => {
     const list = asArray(value);

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../dialect.ts";
 import { isReasoningOff } from "../refused-parameters.ts";
+import { jsonAdvice } from "../tools.ts";
 import { asArray, asObject, withoutUndefined } from "../wire-fields.ts";
 import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
 
@@ -36,10 +37,16 @@ export function fitBody(
  * reasons cannot be forced to call.
  */
 export function bodyChanges(body: JsonObject, upstream: FittedUpstream): BodyChanges {
-  const unforced = unforcedTool(body, upstream);
+  const unforced = joinedChanges([
+    unforcedTool(body, upstream),
+    plainFormat(body, upstream),
+    plainTools(body, upstream),
+  ]);
   const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
   const rules = { deviations: upstream.deviations, reasons };
-  const messages = hasMessageRules(rules) ? asArray(body.messages) : undefined;
+  const messages = hasMessageRules(rules)
+    ? asArray(unforced.changes["messages"] ?? body.messages)
+    : undefined;
   if (messages === undefined) return unforced;
   const objects = messages.map((message) => asObject(message) ?? {});
   const fitted = fitMessages(objects, rules);
@@ -49,6 +56,56 @@ export function bodyChanges(body: JsonObject, upstream: FittedUpstream): BodyCha
 }
 
 const unchanged: BodyChanges = { changes: {}, losses: [] };
+
+const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
+  all.every((one) => one === unchanged)
+    ? unchanged
+    : {
+        changes: Object.assign({}, ...all.map(({ changes }) => changes)) as BodyChanges["changes"],
+        losses: all.flatMap(({ losses }) => losses),
+      };
+
+/** Asks in words for the schema of an answer that the upstream enforces as JSON alone. */
+function plainFormat(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const format = asObject(body.response_format);
+  if (deviations.jsonWithoutSchema !== true || format?.type !== "json_schema") return unchanged;
+  const advice = jsonAdvice(asObject(asObject(format.json_schema)?.schema));
+  const messages = asArray(body.messages) ?? [];
+  return {
+    changes: {
+      response_format: { type: "json_object" },
+      messages: [{ role: "system", content: advice }, ...messages],
+    },
+    losses: [{ field: "response_format", reason: "the schema is described, not enforced" }],
+  };
+}
+
+/** Leaves out members of functions that the upstream refuses. */
+function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const { unsupportedToolFields: fields } = deviations;
+  const tools = fields === undefined ? undefined : asArray(body.tools);
+  if (fields === undefined || tools === undefined) return unchanged;
+  const losses: Loss[] = [];
+  let isChanged = false;
+  const plain = tools.map((tool, index) => {
+    const definition = asObject(asObject(tool)?.function);
+    const found = fields.filter((field) => definition?.[field] !== undefined);
+    if (definition === undefined || found.length === 0) return tool;
+    isChanged = true;
+    for (const field of found.filter((name) => definition[name] === true))
+      losses.push({
+        field: `tools[${index}].${field}`,
+        reason: "the model's provider does not take it",
+      });
+    return {
+      ...asObject(tool),
+      function: Object.fromEntries(
+        Object.entries(definition).filter(([name]) => !found.includes(name)),
+      ),
+    };
+  });
+  return isChanged ? { changes: { tools: plain }, losses } : unchanged;
+}
 
 /**
  * Turns reasoning off for a forced tool where the model can, and otherwise lets the model choose

@@ -19,6 +19,7 @@ export const cohere = {
   deviations: {
     maxTokensField: "max_tokens",
     noStreamOptions: true,
+    unsupportedToolFields: ["strict"],
     unsupportedFields: [
       "store",
       "metadata",

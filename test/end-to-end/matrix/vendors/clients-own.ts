@@ -19,8 +19,8 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:long-safety-identifier|responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
-  /^(?:moonshotai\/(?:ref-siblings|tuple-items)|cohere\/strict|llama-cpp\/pattern-without-anchors)$/,
-  /\/(?:schema-missing|schema-streamed|json-schema|json-without-the-word)$/,
+  /^(?:moonshotai\/(?:ref-siblings|tuple-items)|llama-cpp\/pattern-without-anchors)$/,
+  /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,
   // Fields that the client's own dialect does not have.
   /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone)/,

@@ -1,5 +1,11 @@
 import { buildCatalog } from "../../../../src/inference/catalog/build-catalog.ts";
-import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../../support/gateway.ts";
 import { vendorIds, type VendorId } from "../../../support/strict-vendors/rule.ts";
 import {
   startStrictUpstream,
@@ -62,6 +68,13 @@ export async function startStrictScene(): Promise<StrictScene> {
   const gateway = await startGateway({
     providers,
     plans: { enterprise: { perMinute: 1_000_000 } },
+    // Enough for the longest answer of the dearest model, so that no cap is lowered.
+    bootstrap: {
+      llmKey: testLlmKey,
+      managementKey: testManagementKey,
+      creditsNanoUsd: 1_000_000_000_000_000n,
+      plan: "enterprise",
+    },
   });
   const catalog = buildCatalog({ environment: {}, configuredProviders: providers, nowMs: 0 });
   const ids = new Map<string, string>();

@@ -155,6 +155,8 @@ const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): 
   deviations.unsupportedFields !== undefined ||
   deviations.userLengthMax !== undefined ||
   deviations.unforcedWhileReasoning !== undefined ||
+  deviations.jsonWithoutSchema === true ||
+  deviations.unsupportedToolFields !== undefined ||
   hasMessageRules({ deviations, reasons: true });
 
 const isRemoved = (edits: Edits, field: string): boolean =>
