@@ -343,9 +343,10 @@ describe("configured providers", () => {
 
   test("with like have the deviations of the known provider and their own", () => {
     const own = (more: object) => build(factsOf(), [{ ...acme, ...more }]).providers.get("acme");
-    expect(own({ like: "deepseek" })?.deviations).toEqual({
+    expect(own({ like: "deepseek" })?.deviations).toMatchObject({
       maxTokensField: "max_tokens",
       reasoningReplay: "reasoning_content",
+      reasoningBesideCalls: true,
     });
     expect(
       own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })
@@ -358,7 +359,7 @@ describe("configured providers", () => {
     });
     expect(
       own({ like: "groq", deviations: ["refuses_seed"] })?.deviations.unsupportedFields,
-    ).toEqual(["logprobs", "top_logprobs", "logit_bias", "seed"]);
+    ).toEqual(["logprobs", "top_logprobs", "logit_bias", "top_k", "min_p", "top_a", "seed"]);
     expect(own({ like: "anthropic" })).toMatchObject({
       dialects: { chat: "anthropic-messages" },
       credentialHeader: { name: "x-api-key", prefix: "" },

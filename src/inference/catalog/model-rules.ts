@@ -1,6 +1,9 @@
-import type { RefusedParameters } from "../dialects/dialect.ts";
 import { providerDefinitions } from "../providers/index.ts";
-import type { ProviderDefinition, UpstreamDialect } from "../providers/provider-definition.ts";
+import type {
+  ProviderDefinition,
+  RefusedParameters,
+  UpstreamDialect,
+} from "../providers/provider-definition.ts";
 import type { UpstreamRoute } from "./model.ts";
 
 const definitions: ReadonlyMap<string, ProviderDefinition> = new Map(

@@ -1,10 +1,10 @@
 import type { PriceRow, PriceVector } from "../../billing/ledger/price.ts";
 import type { ReasoningLevels } from "../canonical/reasoning.ts";
-import type { RefusedParameters } from "../dialects/dialect.ts";
 import type {
   CredentialHeader,
   DataPolicy,
   ProviderDeviations,
+  RefusedParameters,
   SigningCredential,
   Surface,
   UpstreamDialect,

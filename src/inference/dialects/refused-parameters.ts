@@ -44,7 +44,7 @@ export function refusedFields(
   );
   return {
     fields,
-    losses: told.map((field) => ({ field, reason: "the model's provider does not take it" })),
+    losses: told.map((field) => ({ field, reason: "the upstream does not take it" })),
   };
 }
 

@@ -326,7 +326,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
       named: namedSession(origin),
     }),
     adapt: (route) => adapt(call, route),
-    routeFor: (route) => routeFor(route, { dialect: dialect.id, body: read.body }),
+    routeFor: (route) => routeFor(route, call),
     assertServes: assertServesChat,
   };
   return call;

@@ -1,6 +1,8 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type { DialectDeviations, RefusedParameters } from "../dialects/dialect.ts";
 
+export type { RefusedParameters };
+
 /** Inference surfaces that a model is served on. */
 export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
 

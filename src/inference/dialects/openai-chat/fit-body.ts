@@ -95,7 +95,7 @@ function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChang
     for (const field of found.filter((name) => definition[name] === true))
       losses.push({
         field: `tools[${index}].${field}`,
-        reason: "the model's provider does not take it",
+        reason: "the upstream does not take it",
       });
     return {
       ...asObject(tool),

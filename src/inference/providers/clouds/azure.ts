@@ -1,8 +1,4 @@
-import {
-  openaiReasoningNames,
-  openaiRefusals,
-  openaiUnknownFields,
-} from "../openai-models.ts";
+import { openaiReasoningNames, openaiRefusals, openaiUnknownFields } from "../openai-models.ts";
 import { firstSet, hostFrom, type ProviderDefinition } from "../provider-definition.ts";
 
 /** Azure. Source: https://azure.microsoft.com/products/ai-foundry */

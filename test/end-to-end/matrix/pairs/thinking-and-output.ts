@@ -22,11 +22,8 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     },
     gets: {
       "openai-chat": { messages: [{ role: "user", content: "Why?" }], reasoning_effort: "medium" },
-      "anthropic-messages": {
-        max_tokens: 4396,
-        messages: [{ role: "user", content: "Why?" }],
-        thinking: { type: "enabled", budget_tokens: 4096 },
-      },
+      // The client's bound of 300 tokens leaves no room for a budget.
+      "anthropic-messages": { max_tokens: 300, messages: [{ role: "user", content: "Why?" }] },
       "openai-responses": {
         input: [{ type: "message", role: "user", content: "Why?" }],
         reasoning: { effort: "medium" },
@@ -36,6 +33,10 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
         generationConfig: { thinkingConfig: { thinkingLevel: "MEDIUM", includeThoughts: true } },
       },
+    },
+    losses: {
+      "anthropic-messages": ["reasoning"],
+      "anthropic-messages -> anthropic-messages": [],
     },
   },
   {
@@ -81,11 +82,7 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     },
     gets: {
       "openai-chat": { messages: [{ role: "user", content: "Why?" }], reasoning_effort: "high" },
-      "anthropic-messages": {
-        max_tokens: 8192,
-        messages: [{ role: "user", content: "Why?" }],
-        thinking: { type: "enabled", budget_tokens: 8191 },
-      },
+      "anthropic-messages": { max_tokens: 300, messages: [{ role: "user", content: "Why?" }] },
       "openai-responses": {
         input: [{ type: "message", role: "user", content: "Why?" }],
         reasoning: { effort: "high" },
@@ -105,6 +102,10 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
           maxOutputTokens: 2000,
         },
       },
+    },
+    losses: {
+      "anthropic-messages": ["reasoning"],
+      "anthropic-messages -> anthropic-messages": [],
     },
   },
   {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { DialectDeviations } from "../../dialect.ts";
 import { asArray, asObject } from "../../wire-fields.ts";
@@ -114,4 +113,4 @@ const hasShortId = (call: unknown): boolean => {
  * the same for a call and its result in every request.
  */
 const shortId = (id: string): string =>
-  /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
+  /^[a-zA-Z0-9]{9}$/.test(id) ? id : Bun.hash.wyhash(id).toString(36).padStart(9, "0").slice(-9);

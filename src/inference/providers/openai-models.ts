@@ -1,0 +1,27 @@
+import type { NamedModel, RefusedParameters } from "./provider-definition.ts";
+
+/** Wire names of OpenAI's models that reason, of any version to come. */
+export const openaiReasoningNames = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))/;
+
+/** Parameters of other servers, which OpenAI answers with 400 "Unrecognized request argument". */
+export const openaiUnknownFields = ["top_k", "min_p", "top_a", "repetition_penalty"];
+
+/**
+ * Returns the parameters that a model refuses. Source: developers.openai.com, "Reasoning models",
+ * and the reference of `stop` (2026-11).
+ */
+export const openaiRefusals = ({ name, reasons, takesEffort }: NamedModel): RefusedParameters =>
+  reasons && !name.includes("chat")
+    ? {
+        always: ["stop"],
+        whileReasoning: [
+          "temperature",
+          "top_p",
+          "presence_penalty",
+          "frequency_penalty",
+          "logit_bias",
+          "logprobs",
+          "top_logprobs",
+        ],
+      }
+    : { always: takesEffort ? [] : ["reasoning_effort"], whileReasoning: [] };
