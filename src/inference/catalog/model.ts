@@ -85,7 +85,7 @@ export interface Provider {
 }
 
 /** A further chat dialect in which a provider serves a model. */
-export interface SecondDialect {
+interface SecondDialect {
   dialect: UpstreamDialect;
   /** Whether tools are offered in it, because the model reasons beside tools in it alone. */
   takesTools: boolean;

@@ -7,7 +7,7 @@ import { asArray, asObject, withoutUndefined } from "../wire-fields.ts";
 import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
 
 /** The upstream that a chat body is fitted to. */
-export interface FittedUpstream {
+interface FittedUpstream {
   deviations: DialectDeviations;
   /** Whether the catalog says that the model reasons. */
   reasons: boolean;
@@ -15,7 +15,7 @@ export interface FittedUpstream {
 }
 
 /** The members of a body that change for an upstream; undefined removes a member. */
-export interface BodyChanges {
+interface BodyChanges {
   changes: Readonly<Record<string, JsonValue | undefined>>;
   losses: readonly Loss[];
 }
