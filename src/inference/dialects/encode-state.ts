@@ -17,7 +17,6 @@ import type {
   ResponseContext,
 } from "./dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
-import { loseForeignFields } from "./foreign-fields.ts";
 import { refusedFields } from "./refused-parameters.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
 import {
