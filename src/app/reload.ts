@@ -4,6 +4,8 @@ import type { Kysely } from "kysely";
 import type { GatewayNode } from "../endpoints/dependencies.ts";
 import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { CatalogModel } from "../inference/catalog/model.ts";
+import { memberWarnings } from "../inference/catalog/router-models.ts";
+import type { ConfigurationWarning } from "../platform/config/configuration-warnings.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
@@ -20,6 +22,8 @@ export interface ReadConfiguration {
   sections: Readonly<Record<string, string>>;
   /** The sections that all gateways should have in common. */
   alike: readonly string[];
+  /** Settings that can be used and are probably not what was meant. */
+  warnings: readonly ConfigurationWarning[];
 }
 
 /** The outcome of reloading the configuration. */
@@ -61,6 +65,7 @@ class Reload {
     this.key = options.key;
     this.logger = options.logger;
     this.hash = this.hashOfAll();
+    this.warn();
   }
 
   /** A short hash of everything that gateways on one database should have in common. */
@@ -89,6 +94,18 @@ class Reload {
     return [...names].filter((name) => sections[name] !== this.read.sections[name]).sort();
   }
 
+  /** Logs one line for each setting that is probably not what was meant. */
+  private warn(): void {
+    for (const { key, message, file, line } of [
+      ...this.read.warnings,
+      ...memberWarnings(this.catalog.snapshot()),
+    ])
+      this.logger.warn(
+        { setting: key, ...(file !== undefined && { file, line }) },
+        `${key}: ${message}`,
+      );
+  }
+
   private hashOfAll(): string {
     const { sections, alike, sources } = this.read;
     const { providers, models } = this.catalog.snapshot();
@@ -112,6 +129,7 @@ class Reload {
       this.read = read;
       this.hash = this.hashOfAll();
       this.lastProblem = null;
+      this.warn();
       const { needsRestart, configuration } = this;
       this.logger.info(
         {
@@ -169,7 +187,7 @@ export async function joinNodes(
   },
 ): Promise<Nodes> {
   const { version, encryptionKey: key, configuration } = settings;
-  const read = configuration?.read ?? { sources: settings, sections: {}, alike: [] };
+  const read = configuration?.read ?? { sources: settings, sections: {}, alike: [], warnings: [] };
   const readAgain = configuration?.readAgain ?? (async () => read);
   const reload = new Reload({ catalog, read, readAgain, key, logger });
   const startedAt = new Date(clock.nowMs()).toISOString();

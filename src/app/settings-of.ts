@@ -4,6 +4,11 @@ import type { ConfiguredProvider } from "../inference/catalog/configured/configu
 import type { Configuration, EffectiveSetting } from "../platform/config/configuration.ts";
 import { loadEncryptionKey } from "../platform/config/encryption-key.ts";
 import { withSecretFiles, type Environment } from "../platform/config/environment-settings.ts";
+import {
+  certificateWarnings,
+  type ConfigurationWarning,
+} from "../platform/config/configuration-warnings.ts";
+import { systemClock } from "../platform/kernel/clock.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { ReadConfiguration } from "./reload.ts";
@@ -125,6 +130,8 @@ export interface AppSettings extends CatalogSources {
 export type Settings = Configuration<ConfiguredProvider> & {
   /** The variables that the configuration was read from, with the secrets from files. */
   readonly environment: Environment;
+  /** Settings that can be used and are probably not what was meant. */
+  readonly warnings: readonly ConfigurationWarning[];
 };
 
 /**
@@ -137,14 +144,17 @@ export async function readConfiguration(process: {
 }): Promise<Settings> {
   const { workingDirectory } = process;
   const environment = withSecretFiles(process.environment);
+  const warnings: ConfigurationWarning[] = [];
   const configuration = await loadConfiguration({
     environment,
+    onWarning: (warning) => warnings.push(warning),
     workingDirectory,
     providerSchema: async () =>
       (await import("../inference/catalog/configured/configured-provider.ts"))
         .configuredProviderSchema,
   });
-  return { ...configuration, environment };
+  warnings.push(...certificateWarnings(configuration.server.tls, systemClock.nowMs()));
+  return { ...configuration, environment, warnings };
 }
 
 /** Returns what the catalog is built from. */
@@ -185,6 +195,7 @@ function readConfigurationOf(settings: Settings): ReadConfiguration {
     catalog: _catalog,
     effective: _effective,
     environment: _environment,
+    warnings,
     ...sections
   } = settings;
   const textOf = (value: unknown): string =>
@@ -196,6 +207,7 @@ function readConfigurationOf(settings: Settings): ReadConfiguration {
       Object.entries(sections).map(([name, value]) => [name, textOf(value)]),
     ),
     alike: alikeSections,
+    warnings,
   };
 }
 

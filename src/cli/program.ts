@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { version } from "../../package.json";
-import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import { ConfigurationError, problemLine } from "../platform/config/configuration-error.ts";
 import { readTls } from "../platform/config/tls-files.ts";
 import type { Environment } from "../platform/config/environment-settings.ts";
 import {
@@ -179,9 +179,11 @@ function addOperating(line: CommandLine): void {
     .command("check")
     .description("check the configuration, with the line of each mistake")
     .action(async () => {
-      const { server } = await readConfiguration(line.context());
+      const { server, warnings } = await readConfiguration(line.context());
       if (server.tls !== undefined) readTls(server.tls);
-      if (!line.context().terminal.result({ valid: true, problems: [] }))
+      const { terminal } = line.context();
+      for (const warning of warnings) terminal.note(`warning: ${problemLine(warning)}`);
+      if (!line.context().terminal.result({ valid: true, problems: [], warnings }))
         line.context().terminal.line("The configuration can be used.");
     });
   program

@@ -1,4 +1,6 @@
 import { brand } from "../../platform/kernel/brand.ts";
+import type { ConfigurationProblem } from "../../platform/config/configuration-error.ts";
+import { closestName } from "../../platform/kernel/schema-problems.ts";
 import {
   isFreeRoute,
   isReachable,
@@ -72,6 +74,21 @@ export function routerModels(sources: RouterSources): CatalogModel[] {
         : configuredPool(name, configured, sources);
     return routerModel({ name, ...pool });
   });
+}
+
+/** Returns the members of configured pools that serve nothing, each with the likely name. */
+export function memberWarnings({
+  models,
+}: {
+  models: ReadonlyMap<string, CatalogModel>;
+}): ConfigurationProblem[] {
+  return [...models.values()].flatMap(({ id: routerId, router }) =>
+    (router?.missing ?? []).map(({ id, reason }) => {
+      const closest = models.has(id.toLowerCase()) ? undefined : closestName(id, models.keys());
+      const meant = closest === undefined ? "" : `; did you mean ${closest}?`;
+      return { key: `routers.${routerId}`, message: `${id} is ${reason} and is left out${meant}` };
+    }),
+  );
 }
 
 const anyDialect = { has: () => true };

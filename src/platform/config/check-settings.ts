@@ -15,6 +15,7 @@ import {
 import type { z } from "zod";
 import { closestName, knownKeys } from "../kernel/schema-problems.ts";
 import { type ConfigurationProblem, gotText, pathText } from "./configuration-error.ts";
+import { type ConfigurationWarning, suggestion } from "./configuration-warnings.ts";
 import { type Environment, expandReferences } from "./environment-settings.ts";
 import { type FileSettings, createFileSchema } from "./file-schema.ts";
 
@@ -26,6 +27,8 @@ export interface CheckOptions<Provider extends z.ZodType> {
   directory: string;
   environment: Environment;
   providerSchema: Provider;
+  /** Takes settings that can be used and are probably not what was meant. */
+  onWarning?: ((warning: ConfigurationWarning) => void) | undefined;
 }
 
 /**
@@ -34,11 +37,11 @@ export interface CheckOptions<Provider extends z.ZodType> {
  */
 export function checkSettings<Provider extends z.ZodType>(
   text: string,
-  { file, directory, environment, providerSchema }: CheckOptions<Provider>,
+  { file, directory, environment, providerSchema, onWarning }: CheckOptions<Provider>,
   problems: ConfigurationProblem[],
 ): FileSettings<Provider> | undefined {
   const schema = createFileSchema(providerSchema, directory);
-  const source = readYaml(text, { file, environment });
+  const source = readYaml(text, { file, environment, onWarning });
   const found = [...source.problems];
   const result = source.data === undefined ? undefined : schema.safeParse(source.data ?? {});
   if (result !== undefined) found.push(...duplicateProviders(source, file));
@@ -208,6 +211,7 @@ interface YamlOptions {
   /** The file's name, as messages show it. */
   file: string;
   environment: Environment;
+  onWarning: CheckOptions<z.ZodType>["onWarning"];
 }
 
 /**
@@ -220,7 +224,7 @@ const maxAliasCount = 1_000;
  * Parses one YAML document. References to the environment are expanded, and empty keys count as
  * absent.
  */
-function readYaml(text: string, { file, environment }: YamlOptions): YamlSource {
+function readYaml(text: string, { file, environment, onWarning }: YamlOptions): YamlSource {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -243,8 +247,17 @@ function readYaml(text: string, { file, environment }: YamlOptions): YamlSource 
   }));
   if (problems.length > 0) return { data: undefined, problems, positionOf };
   for (const { path, offset, missing } of expandScalars(document, environment)) {
-    const message = `the environment variable ${missing} is not set; set it, or give a default as \${${missing}:-value}`;
-    problems.push({ key: pathText(path), message, file, ...positionAt(offset) });
+    const place = { key: pathText(path), file, ...positionAt(offset) };
+    const meant = suggestion(missing, namesIn(environment));
+    const unset = `the environment variable ${missing} is not set`;
+    // A provider without a key is a provider for callers who bring their own.
+    if (path.at(-1) === "api_key")
+      onWarning?.({ ...place, message: `${unset}, so that callers bring their own key${meant}` });
+    else
+      problems.push({
+        ...place,
+        message: `${unset}; set it, or give a default as \${${missing}:-value}${meant}`,
+      });
   }
   try {
     return { data: withoutEmpty(document.toJS({ maxAliasCount })), problems, positionOf };
@@ -267,6 +280,9 @@ function independentErrors({ errors }: Document.Parsed): YAMLParseError[] {
   return errors.filter((error) => error === first || error.code === "DUPLICATE_KEY");
 }
 
+const namesIn = (environment: Environment): string[] =>
+  Object.keys(environment).filter((name) => environment[name]);
+
 interface MissingReference {
   path: PropertyKey[];
   offset: number;
@@ -285,9 +301,7 @@ function expandScalars(document: Document, environment: Environment): MissingRef
       }
       node.value = null;
       const path = pathOf(ancestors, node);
-      // A provider without a key is a provider for callers who bring their own.
-      if (path.at(-1) !== "api_key")
-        missing.push({ path, offset: node.range?.[0] ?? 0, missing: expansion.missing });
+      missing.push({ path, offset: node.range?.[0] ?? 0, missing: expansion.missing });
       return undefined;
     },
   });

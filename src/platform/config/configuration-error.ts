@@ -36,7 +36,8 @@ export class ConfigurationError extends Error {
   }
 }
 
-function problemLine({ key, message, file, line }: ConfigurationProblem): string {
+/** Returns a problem as one line: its place, its setting and what is wrong. */
+export function problemLine({ key, message, file, line }: ConfigurationProblem): string {
   const place = [file, line].filter((part) => part !== undefined).join(":");
   return [place, `${key === "" ? "" : `${key}: `}${message}`]
     .filter((part) => part !== "")

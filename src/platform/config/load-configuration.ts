@@ -6,6 +6,12 @@ import { readOtlpSettings } from "../telemetry/tracing.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type Configuration, effectiveSettings } from "./configuration.ts";
 import {
+  type ConfigurationWarning,
+  publicUrlWarnings,
+  telemetryWarnings,
+  unknownVariables,
+} from "./configuration-warnings.ts";
+import {
   type Environment,
   type EnvironmentSettings,
   readEnvironment,
@@ -22,6 +28,8 @@ export interface LoadOptions<Provider extends z.ZodType> {
   providerSchema(): Promise<Provider>;
   /** Reads a text file, or throws an error with a `code` as node:fs does. */
   readFile?: (path: string) => string;
+  /** Takes settings that can be used and are probably not what was meant. */
+  onWarning?: (warning: ConfigurationWarning) => void;
 }
 
 /**
@@ -38,6 +46,11 @@ export async function loadConfiguration<Provider extends z.ZodType>(
   const configuration = assembleConfiguration({ ...options, variables, file });
   const mismatches = mismatchesOf(configuration);
   if (mismatches.length > 0) throw new ConfigurationError(mismatches);
+  for (const warning of [
+    ...telemetryWarnings(options.environment),
+    ...publicUrlWarnings(configuration.server.publicUrl),
+  ])
+    options.onWarning?.(warning);
   return deepFreeze(configuration);
 }
 
@@ -106,6 +119,7 @@ interface SettingsFileOptions<Provider extends z.ZodType> {
   /** The file that the operator named; when absent, `switchyard.yaml` is read if it exists. */
   named: string | undefined;
   readFile?: (path: string) => string;
+  onWarning?: (warning: ConfigurationWarning) => void;
 }
 
 const defaultFile = "switchyard.yaml";
@@ -120,13 +134,15 @@ async function readSettingsFile<Provider extends z.ZodType>(
 ): Promise<FileSettings<Provider> | undefined> {
   const text = readText(options, problems);
   if (text === undefined) return undefined;
+  const { onWarning } = options;
+  for (const warning of unknownVariables(options.environment, text)) onWarning?.(warning);
   if (text.trim() === "") return {};
   const [{ checkSettings }, providerSchema] = await Promise.all([
     import("./check-settings.ts"),
     options.providerSchema(),
   ]);
   const { named: file = defaultFile, workingDirectory: directory, environment } = options;
-  return checkSettings(text, { file, directory, environment, providerSchema }, problems);
+  return checkSettings(text, { file, directory, environment, providerSchema, onWarning }, problems);
 }
 
 interface ReadTextOptions {
