@@ -15,8 +15,8 @@ export const clientsOwn: readonly RegExp[] = [
   // Values out of range, and more of something than the vendor takes.
   /\/(?:temperature-range|top-p-zero|cap-of-zero|too-many-\w+|responses-small-cap|small-cap-at-openai)$/,
   /\/n$|^vllm\/effort-values$/,
-  /\/(?:large-metadata|long-session|long-prompt-cache-key)$/,
-  /\/(?:long-safety-identifier|responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
+  /\/(?:large-metadata|long-session)$/,
+  /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
   /^(?:moonshotai\/(?:ref-siblings|tuple-items)|llama-cpp\/pattern-without-anchors)$/,
