@@ -298,10 +298,11 @@ function assertAudience(
   { protectedResource }: Pick<GuardedEndpoint, "protectedResource">,
 ): void {
   if (audience === undefined || (audience === "mcp") === (protectedResource === true)) return;
-  const [own, other] = ["the MCP server", "the API"];
+  const places = ["the MCP server", "the API"];
+  const [own, other] = audience === "mcp" ? places : places.toReversed();
   throw new GatewayError(
     "unauthorized",
-    `This access token is for ${audience === "mcp" ? own : other} alone. Connect the app again for the resource of ${audience === "mcp" ? other : own}, or without resource.`,
+    `This access token is for ${own} alone. Connect the app again for the resource of ${other}, or without resource.`,
   );
 }
 

@@ -63,6 +63,16 @@ export interface TestGateway {
 export const forgetFailuresOf = ({ app }: TestGateway, providerId: string): void =>
   app.insights.health.clear(providerId);
 
+const quickTools = {
+  // Signing in takes most of the time of many tests; passwords.test.ts pins the real cost.
+  passwordCost: { memoryKib: 64, passes: 1 },
+  // Upstreams receive no request other than the test's own.
+  smoke: {
+    providerIds: () => [],
+    ask: async () => ({ outcome: "skipped", message: "not here" }),
+  },
+} satisfies Partial<AppTools>;
+
 /**
  * Starts a gateway in this process on a free port, over an empty SQLite database that is removed
  * afterwards.
@@ -103,13 +113,7 @@ export async function startGateway(
       logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
       metrics,
       tracing: noTracing,
-      // Signing in takes most of the time of many tests; passwords.test.ts pins the real cost.
-      passwordCost: { memoryKib: 64, passes: 1 },
-      // Upstreams receive no request other than the test's own.
-      smoke: {
-        providerIds: () => [],
-        ask: async () => ({ outcome: "skipped", message: "not here" }),
-      },
+      ...quickTools,
       ...tools,
     },
   );

@@ -35,6 +35,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",
   "test/support/later-release.ts": "test/end-to-end/nodes/two-releases.test.ts",
   "test/support/property-seed.ts": "bunfig.toml",
+  "test/support/shared-postgres.ts": "scripts/test-run/shared-postgres.mjs",
   "test/support/shifted-clock.ts": "test/chaos/parts.ts",
   "test/support/modules-on-signal.ts": "test/end-to-end/process/modules-at-start.test.ts",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",

@@ -155,7 +155,7 @@ const levelsAsked = (levels: Levels): LevelField[] =>
   levelFields.filter((field) => levels[field] !== undefined);
 
 /** Returns a price with the calls of a request's tools, at the most expensive of them. */
-export function withTools(row: PriceRow, names: readonly string[]): PriceRow {
+function withTools(row: PriceRow, names: readonly string[]): PriceRow {
   const price = names.length === 0 ? undefined : toolPrice(row, names);
   if (price === undefined || price === 0n) return row;
   return {

@@ -306,7 +306,11 @@ const findingColours = { imported: "green", changed: "yellow", left_out: "red" }
 function showFindings({ terminal }: CommandContext, findings: readonly ImportFinding[]): void {
   for (const { file, line, path, outcome, text } of findings)
     terminal.line(
-      `${file.split("/").at(-1)}${line === null ? "" : `:${line}`} ${terminal.colour(findingColours[outcome], findingWords[outcome])} ${path}: ${text}`,
+      [
+        `${file.split("/").at(-1)}${line === null ? "" : `:${line}`}`,
+        terminal.colour(findingColours[outcome], findingWords[outcome]),
+        `${path}: ${text}`,
+      ].join(" "),
     );
   terminal.line();
 }

@@ -111,7 +111,8 @@ export function importLiteLlmKeys(
     if (isOpen)
       key.report(
         "changed",
-        `the key ${name} is made disabled, with a new secret: its models are those of its team, which are not in this file; set allowed_models, then enable it`,
+        `the key ${name} is made disabled, with a new secret: its models are those of its team, which are not in ` +
+          "this file; set allowed_models, then enable it",
       );
     else
       key.report(

@@ -206,7 +206,7 @@ async function revokeInOrganizations(
   };
 }
 
-/** Throws `bad_request` where keys are to be revoked and nobody is blocked. */
+/** Throws `bad_request` where keys are to be revoked without blocking their person. */
 function assertBlocks({ blocked, revoke_keys: which }: z.infer<typeof changeSchema>): void {
   if (which === undefined || blocked === true) return;
   throw new GatewayError("bad_request", "revoke_keys: goes with blocked: true only.", {

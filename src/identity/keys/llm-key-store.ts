@@ -60,7 +60,7 @@ export interface LlmKey {
 
 /** The parts of the service that access tokens can be restricted to. */
 const tokenAudiences = ["mcp", "rest"] as const;
-export type TokenAudience = (typeof tokenAudiences)[number];
+type TokenAudience = (typeof tokenAudiences)[number];
 
 /**
  * A person's grant to a connected app (OAuth 2.0, RFC 6749 section 3.3). Its key carries the

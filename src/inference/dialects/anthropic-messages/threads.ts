@@ -6,7 +6,7 @@ import { asObject, asString } from "../wire-fields.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The error codes of Anthropic's threads that the gateway answers itself (@anthropic-ai/sdk 1.14). */
-export type ThreadErrorCode = "thread_unsupported_request" | "thread_not_found";
+type ThreadErrorCode = "thread_unsupported_request" | "thread_not_found";
 
 /** Returns whether a request continues a conversation that its provider holds. */
 export const continuesThread = (body: Fields): boolean =>

@@ -95,7 +95,8 @@ describe("Postgres behind an unreliable network", () => {
     const ends = (async () => {
       for (let round = 0; round < 10; round++) {
         await query(
-          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'switchyard%'",
+          "select pg_terminate_backend(pid) from pg_stat_activity " +
+            "where datname = current_database() and application_name like 'switchyard%'",
         );
       }
     })();
