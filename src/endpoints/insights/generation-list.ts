@@ -332,7 +332,8 @@ export const errorAnalytics = defineEndpoint({
   summary: "Show failures by code, provider and model.",
   description:
     "Takes the filters of GET /analytics/generations; refused requests match key_id, user_id, error and status. " +
-    "Default range: the last 7 days; at most 366. data has the requests that failed, were cut or were cancelled, most frequent first, among the newest " +
+    "Default range: the last 7 days; at most 366. " +
+    "data has the requests that failed, were cut or were cancelled, most frequent first, among the newest " +
     "60,000. refused counts requests that a limit, a budget or the balance refused; these have no record.",
   query: generationQueries.figures,
   response: () =>

@@ -290,6 +290,8 @@ export interface UpstreamDialect {
   exceptionForm?: "named" | "messages-error";
   /** Whether the body of an error may mean another status than the one that was sent. */
   statusInBody?: true;
+  /** Whether `metadata.user_id` tells the users of an account apart; else `metadata` is notes. */
+  userInMetadata?: true;
   /** Whether reasoning is sent as a budget that counts against the output cap. */
   thinkingBudget?: true;
   /** Whether models reason only where the request says so, with or without levels of effort. */

@@ -17,20 +17,20 @@ const namesIds = (body: Readonly<Record<string, unknown>>): boolean =>
 /**
  * Replaces the ids of a caller's users in a request that the platform's own credential pays for.
  * Workspaces share the account, so equal ids of two of them must not look like one user, nor share
- * a cache. Returns undefined where there is none. `metadata` is a Messages upstream's alone: the
- * others keep it as the caller's own notes.
+ * a cache. Returns undefined where there is none. With `inMetadata` the upstream reads
+ * `metadata.user_id`; others keep `metadata` as the caller's own notes.
  */
 export function withScopedIds(
   text: string,
   {
     body,
-    isMessages,
+    inMetadata,
     scope,
-  }: { body: Readonly<Record<string, unknown>>; isMessages: boolean; scope: ScopeId },
+  }: { body: Readonly<Record<string, unknown>>; inMetadata: boolean; scope: ScopeId },
 ): { text: string; parts: readonly string[] } | undefined {
   if (!namesIds(body) || !text.startsWith("{")) return undefined;
   const edits = new Map<string, string>();
-  if (isMessages) {
+  if (inMetadata) {
     const metadata: unknown = JSON.parse(memberText(text, "metadata") ?? "null");
     const id = userIdOf(metadata);
     if (typeof id === "string")

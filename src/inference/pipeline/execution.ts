@@ -21,12 +21,9 @@ import type { UncollectedCharges } from "../../billing/ledger/uncollected-charge
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Privacy } from "../../identity/workspaces/privacy.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import {
-  type CatalogModel,
-  type CatalogSnapshot,
-  routeDialect,
-  type UpstreamRoute,
-} from "../catalog/model.ts";
+import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
+import { chatDialectOf } from "./adapt.ts";
+import { upstreamDialects } from "../dialects/index.ts";
 import { withScopedIds } from "../dialects/end-user-ids.ts";
 import { prefixName } from "../routing/affinity.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
@@ -341,7 +338,8 @@ function scoped(
   const { id } = call.caller.workspace;
   const options = {
     body: call.body,
-    isMessages: call.surface === "chat" && routeDialect(route, "chat") === "anthropic-messages",
+    inMetadata:
+      call.surface === "chat" && upstreamDialects[chatDialectOf(route)].userInMetadata === true,
     scope: (endUserId: string) => deps.scopedId(`${id} ${endUserId}`),
   };
   const edited = withScopedIds(adapter.requestText, options);

@@ -139,6 +139,7 @@ export const anthropicMessages = {
   presetFields,
   requirements,
   exceptionForm: "messages-error",
+  userInMetadata: true,
   thinkingBudget: true,
   thinksWhenAsked: true,
   capRule: { statedTokens: maxTokensDefault },
