@@ -31,6 +31,7 @@ import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
 import { readTls } from "./platform/config/tls-files.ts";
 import { systemClock } from "./platform/kernel/clock.ts";
+import { processorsHere } from "./platform/kernel/processors-here.ts";
 import {
   SharedStateAwayError,
   SharedStateUnfitError,
@@ -151,6 +152,7 @@ async function start(): Promise<void> {
     // all.
     connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
     bodyBytes: () => server.bodyMemory.heldBytes,
+    bodyBytesMax: server.bodyMemory.bytesMax,
   });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
@@ -225,9 +227,7 @@ const endMarginMs = 10_000;
 
 /** Runs as many gateways as the configuration says, in processes of their own. */
 async function supervise({ server, metricsPort }: Settings, logger: Logger): Promise<void> {
-  const { ProcessFailedError, Supervisor, processorsHere } = await import(
-    "./app/process/supervisor.ts"
-  );
+  const { ProcessFailedError, Supervisor } = await import("./app/process/supervisor.ts");
   const { host, port, processes } = server;
   if (port !== 0) {
     // The processes share the port, which would succeed beside another gateway that shares it. This

@@ -32,6 +32,7 @@ describe("metrics in alerts and dashboards exist", () => {
     openStreams: new GaugeCell(),
     clientConnections: async () => 0,
     bodyBytes: zero,
+    bodyBytesMax: zero,
     holdsOpen: zero,
     commitQueuePending: zero,
     commitsRejected: zero,

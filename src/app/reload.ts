@@ -96,10 +96,11 @@ class Reload {
 
   /** Logs one line for each setting that is probably not what was meant. */
   private warn(): void {
-    for (const { key, message, file, line } of [
+    const warnings: ConfigurationWarning[] = [
       ...this.read.warnings,
       ...memberWarnings(this.catalog.snapshot()),
-    ])
+    ];
+    for (const { key, message, file, line } of warnings)
       this.logger.warn(
         { setting: key, ...(file !== undefined && { file, line }) },
         `${key}: ${message}`,

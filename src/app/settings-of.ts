@@ -8,6 +8,7 @@ import {
   certificateWarnings,
   type ConfigurationWarning,
 } from "../platform/config/configuration-warnings.ts";
+import { memoryLimitBytes } from "../platform/kernel/memory-limit.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { CatalogSources } from "./live-catalog.ts";
@@ -147,6 +148,7 @@ export async function readConfiguration(process: {
   const warnings: ConfigurationWarning[] = [];
   const configuration = await loadConfiguration({
     environment,
+    memoryLimitBytes: memoryLimitBytes(),
     onWarning: (warning) => warnings.push(warning),
     workingDirectory,
     providerSchema: async () =>

@@ -72,6 +72,7 @@ export async function openOperations(
     settings: settings.effective ?? [],
     nodes,
   };
+  metrics.watchReadiness(() => operations.unreadyParts());
   return { operations, nodes, state };
 }
 

@@ -1,6 +1,4 @@
 import type { Subprocess } from "bun";
-import { availableParallelism } from "node:os";
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { withinTime } from "../../platform/kernel/within-time.ts";
@@ -225,22 +223,4 @@ export class Supervisor {
     const failed = codes.find((code) => code !== 0);
     this.ended.resolve(this.isServing ? (failed === undefined ? 0 : 1) : (failed ?? 1));
   }
-}
-
-/**
- * Returns how many processes `auto` means: one for each processor that this process may use, by the
- * machine, the affinity and its cgroup's quota.
- */
-export function processorsHere(
-  cores = availableParallelism(),
-  readQuota = (): string => readFileSync("/sys/fs/cgroup/cpu.max", "utf8"),
-): number {
-  try {
-    const [quota, period] = readQuota().trim().split(" ").map(Number);
-    if (quota !== undefined && period !== undefined && Number.isFinite(quota / period))
-      return Math.max(1, Math.min(cores, Math.floor(quota / period)));
-  } catch {
-    // There are no version 2 cgroups on this system.
-  }
-  return cores;
 }

@@ -1,5 +1,4 @@
 import { brand } from "../../platform/kernel/brand.ts";
-import type { ConfigurationProblem } from "../../platform/config/configuration-error.ts";
 import { closestName } from "../../platform/kernel/schema-problems.ts";
 import {
   isFreeRoute,
@@ -81,7 +80,7 @@ export function memberWarnings({
   models,
 }: {
   models: ReadonlyMap<string, CatalogModel>;
-}): ConfigurationProblem[] {
+}): { key: string; message: string }[] {
   return [...models.values()].flatMap(({ id: routerId, router }) =>
     (router?.missing ?? []).map(({ id, reason }) => {
       const closest = models.has(id.toLowerCase()) ? undefined : closestName(id, models.keys());

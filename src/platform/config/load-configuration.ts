@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { nanoFromUsd } from "../kernel/money.ts";
 import { readOtlpSettings } from "../telemetry/tracing.ts";
+import { bodyMemoryWarnings, defaultBodyMemoryMib } from "./body-memory.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type Configuration, effectiveSettings } from "./configuration.ts";
 import {
@@ -28,6 +29,8 @@ export interface LoadOptions<Provider extends z.ZodType> {
   providerSchema(): Promise<Provider>;
   /** Reads a text file, or throws an error with a `code` as node:fs does. */
   readFile?: (path: string) => string;
+  /** The memory that the process and those beside it may use; absent where there is no limit. */
+  memoryLimitBytes?: number | undefined;
   /** Takes settings that can be used and are probably not what was meant. */
   onWarning?: (warning: ConfigurationWarning) => void;
 }
@@ -49,6 +52,10 @@ export async function loadConfiguration<Provider extends z.ZodType>(
   for (const warning of [
     ...telemetryWarnings(options.environment),
     ...publicUrlWarnings(configuration.server.publicUrl),
+    ...bodyMemoryWarnings(configuration.server.bodyMemoryBytes, {
+      limitBytes: options.memoryLimitBytes,
+      processes: configuration.server.processes,
+    }),
   ])
     options.onWarning?.(warning);
   return deepFreeze(configuration);
@@ -180,10 +187,8 @@ interface ConfigurationParts<Provider extends z.ZodType> {
   workingDirectory: string;
   variables: EnvironmentSettings;
   file: FileSettings<Provider>;
+  memoryLimitBytes?: number | undefined;
 }
-
-/** The memory for eight of the largest bodies at once, in mebibytes. */
-const bodyMemoryMb = 256;
 
 /**
  * Combines the two sources: the environment takes precedence over the file, and the file over the
@@ -194,12 +199,13 @@ function assembleConfiguration<Provider extends z.ZodType>({
   workingDirectory,
   variables,
   file,
+  memoryLimitBytes,
 }: ConfigurationParts<Provider>): Configuration<z.output<Provider>> {
   const dataDirectory = resolve(workingDirectory, variables.dataDirectory ?? "data");
   const storageUrl =
     variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
   const settings = {
-    server: serverSettings({ workingDirectory, variables, file }),
+    server: serverSettings({ workingDirectory, variables, file, memoryLimitBytes }),
     dataDirectory,
     storage: storageSettings({ workingDirectory, variables, file }, storageUrl),
     shared: sharedSettings(variables, file.shared),
@@ -299,11 +305,10 @@ function serverSettings({
   workingDirectory,
   variables,
   file: { server = {} },
-}: Pick<
-  ConfigurationParts<z.ZodType>,
-  "workingDirectory" | "variables" | "file"
->): Configuration<unknown>["server"] {
-  const { tls } = server;
+  memoryLimitBytes: limitBytes,
+}: Omit<ConfigurationParts<z.ZodType>, "environment">): Configuration<unknown>["server"] {
+  const { tls, processes = 1 } = server;
+  const bodyMemoryMib = server.body_memory_mb ?? defaultBodyMemoryMib({ limitBytes, processes });
   return {
     host: variables.host ?? server.host ?? "127.0.0.1",
     port: variables.port ?? server.port ?? 8787,
@@ -317,10 +322,10 @@ function serverSettings({
             keyPath: resolve(workingDirectory, tls.key),
           },
         }),
-    bodyMemoryBytes: (server.body_memory_mb ?? bodyMemoryMb) * 1024 ** 2,
+    bodyMemoryBytes: bodyMemoryMib * 1024 ** 2,
     drainDelayMs: server.drain_delay_ms ?? 250,
     drainGraceMs: server.drain_grace_ms ?? 30_000,
-    processes: server.processes ?? 1,
+    processes,
   };
 }
 

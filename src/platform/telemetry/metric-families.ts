@@ -39,10 +39,13 @@ export interface Gauges {
   openStreams: GaugeCell;
   clientConnections: () => Promise<number>;
   bodyBytes: () => number;
+  bodyBytesMax: () => number;
   holdsOpen: () => number;
   commitQueuePending: () => number;
   commitsRejected: () => number;
   uncollectedWaiting: () => number;
+  /** The names of parts that keep the gateway from serving; undefined until it has started. */
+  unreadyParts?: (() => Promise<readonly string[]>) | undefined;
   /** Undefined where there is no server of shared state. */
   sharedState?: (() => number) | undefined;
   /** Undefined until the gateway has joined others. */
@@ -132,6 +135,9 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
       read: () => gauges.clientConnections(),
     },
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
+    gauge("request_body_limit_bytes", "Bytes that request bodies may take in memory.", () =>
+      gauges.bodyBytesMax(),
+    ),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () =>
       gauges.commitQueuePending(),
@@ -163,7 +169,21 @@ const metric = (
  * healthy.
  */
 function outsideMetrics(gauges: Gauges): MetricDefinition[] {
+  const unreadyParts = async (): Promise<readonly string[]> =>
+    (await gauges.unreadyParts?.()) ?? [];
   return [
+    {
+      kind: "gauge",
+      name: "switchyard_ready",
+      help: "Whether the gateway can serve requests, as /readyz says: 0 while it drains or lacks its database or shared state.",
+      read: async () => ((await unreadyParts()).length === 0 ? 1 : 0),
+    },
+    {
+      kind: "gauge",
+      name: "switchyard_storage_up",
+      help: "Whether the database answers and takes writes.",
+      read: async () => ((await unreadyParts()).includes("storage") ? 0 : 1),
+    },
     metric(
       "gauge",
       "shared_state_up",
@@ -264,6 +284,7 @@ export function metricTable(): {
     ...nothing,
     clientConnections: async () => 0,
     bodyBytes: read,
+    bodyBytesMax: read,
     holdsOpen: read,
     commitQueuePending: read,
     commitsRejected: read,

@@ -80,7 +80,11 @@ export interface Metrics {
    */
   recordInference(finished: FinishedInference): void;
   /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
-  watchServer(read: { connections(): Promise<number>; bodyBytes(): number }): void;
+  watchServer(read: {
+    connections(): Promise<number>;
+    bodyBytes(): number;
+    bodyBytesMax: number;
+  }): void;
   /** Sets where the number of open holds is read at a scrape. */
   watchHoldsOpen(read: () => number): void;
   /** Sets where the number of units waiting for their commit is read at a scrape. */
@@ -89,6 +93,11 @@ export interface Metrics {
   watchCommitsRejected(read: () => number): void;
   /** Sets where the number of refused charges that wait for the database is read at a scrape. */
   watchUncollectedWaiting(read: () => number): void;
+  /**
+   * Sets where it is read at a scrape which parts keep the gateway from serving, as `/readyz` names
+   * them.
+   */
+  watchReadiness(read: () => Promise<readonly string[]>): void;
   /**
    * Sets where it is read at a scrape whether the server of shared state answers, as 1 or 0. Not
    * called where there is none.
@@ -131,10 +140,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     openStreams: new GaugeCell(),
     clientConnections: async () => Number.NaN,
     bodyBytes: () => 0,
+    bodyBytesMax: () => 0,
     holdsOpen: () => 0,
     commitQueuePending: () => 0,
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
+    unreadyParts: undefined,
     sharedState: undefined,
     configurations: undefined,
     archive: undefined,
@@ -163,14 +174,16 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
     recordInference: inferenceRecorder(families, capModel),
-    watchServer({ connections, bodyBytes }) {
+    watchServer({ connections, bodyBytes, bodyBytesMax }) {
       gauges.clientConnections = connections;
       gauges.bodyBytes = bodyBytes;
+      gauges.bodyBytesMax = () => bodyBytesMax;
     },
     watchHoldsOpen: (read) => void (gauges.holdsOpen = read),
     watchCommitQueuePending: (read) => void (gauges.commitQueuePending = read),
     watchCommitsRejected: (read) => void (gauges.commitsRejected = read),
     watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
+    watchReadiness: (read) => void (gauges.unreadyParts = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
     watchConfigurations: (read) => void (gauges.configurations = read),
     watchReplica: (read) => void (gauges.replica = read),

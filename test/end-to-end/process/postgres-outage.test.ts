@@ -76,6 +76,7 @@ describe("Postgres", () => {
     proxy.cutAll();
     expect(await readyzIs(503)).toEqual({ status: "unready", unready: ["storage"] });
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    expect(await Promise.all([gaugeOf("ready"), gaugeOf("storage_up")])).toEqual([0, 0]);
     const [whole, stream] = await Promise.all(
       [false, true].map(async (streamed) => {
         const response = await postChat(gateway, { stream: streamed });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { processorsHere } from "./supervisor.ts";
+import { processorsHere } from "./processors-here.ts";
 
 test.each([
   ["no quota", "max 100000\n", 8, 8],
