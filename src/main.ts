@@ -31,7 +31,7 @@ import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
 import { readTls } from "./platform/config/tls-files.ts";
 import { systemClock } from "./platform/kernel/clock.ts";
-import { processorsHere } from "./platform/kernel/processors-here.ts";
+import { processorsHere } from "./platform/kernel/control-group.ts";
 import {
   SharedStateAwayError,
   SharedStateUnfitError,

@@ -8,7 +8,7 @@ import {
   certificateWarnings,
   type ConfigurationWarning,
 } from "../platform/config/configuration-warnings.ts";
-import { memoryLimitBytes } from "../platform/kernel/memory-limit.ts";
+import { memoryLimitBytes } from "../platform/kernel/control-group.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { CatalogSources } from "./live-catalog.ts";

@@ -1,4 +1,4 @@
-import { processorsHere } from "../kernel/processors-here.ts";
+import { processorsHere } from "../kernel/control-group.ts";
 import type { ConfigurationWarning } from "./configuration-warnings.ts";
 
 /** The memory for eight of the largest bodies at once. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { memoryLimitBytes } from "./memory-limit.ts";
+import { memoryLimitBytes } from "./control-group.ts";
 
 const mib = 1024 ** 2;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { processorsHere } from "./processors-here.ts";
+import { processorsHere } from "./control-group.ts";
 
 test.each([
   ["no quota", "max 100000\n", 8, 8],
