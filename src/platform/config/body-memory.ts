@@ -39,6 +39,9 @@ export function bodyMemoryWarnings(
   if (limitBytes === undefined || limitBytes >= neededMib * mib) return [];
   const fitting = defaultBodyMemoryMib({ limitBytes, processes });
   const smaller = fitting < bodiesMib ? `, or set it to ${fitting}` : "";
-  const message = `bodies of ${bodiesMib} MiB need about ${neededMib} MiB in all, and the control group allows ${Math.floor(limitBytes / mib)} MiB: the kernel may end the gateway under load; give it more memory${smaller}`;
+  const allowed = Math.floor(limitBytes / mib);
+  const message =
+    `bodies of ${bodiesMib} MiB need about ${neededMib} MiB in all, and the control group allows ${allowed} MiB: ` +
+    `the kernel may end the gateway under load; give it more memory${smaller}`;
   return [{ key: "server.body_memory_mb", message }];
 }

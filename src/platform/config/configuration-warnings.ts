@@ -63,7 +63,7 @@ export function telemetryWarnings(environment: Environment): ConfigurationWarnin
     if (!protocol || protocol === "http/json") return [];
     const message =
       protocol === "grpc"
-        ? "telemetry is sent as http/json, not by gRPC: name the collector's HTTP port (usually 4318, where gRPC has 4317), and set http/json"
+        ? "telemetry is sent as http/json, not by gRPC: name the HTTP port (usually 4318, not 4317), and set http/json"
         : `telemetry is sent as http/json, not as ${JSON.stringify(protocol)}: set http/json`;
     return [{ key, message }];
   });
@@ -73,7 +73,9 @@ export function telemetryWarnings(environment: Environment): ConfigurationWarnin
 export function publicUrlWarnings(publicUrl: string | undefined): ConfigurationWarning[] {
   const path = publicUrl === undefined ? "/" : new URL(publicUrl).pathname;
   if (path === "/") return [];
-  const message = `has the path ${path}, below which only the API works, and only where a proxy removes it: the dashboard and signing in need the root of a host; give the gateway a host name of its own`;
+  const message =
+    `has the path ${path}, below which only the API works, and only where a proxy removes it: ` +
+    "the dashboard and signing in need the root of a host; give the gateway a host name of its own";
   return [{ key: "server.public_url", message }];
 }
 
