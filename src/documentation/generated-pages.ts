@@ -231,7 +231,7 @@ address. MCP is limited to 120 calls per minute and credential.
 | size of a body | by route, 32 MB for inference, also after decompression | 413 |
 | time to send a body | 10 seconds, plus one for every 32 KB received; a pause in a body above 2 MB, 20 seconds | 408 |
 | JSON | 1,000 levels, 50,000 members, 50,000 strings, 400,000 array entries | 400 (levels) or 413 |
-| all bodies in memory | \`server.body_memory_mb\`, 256 or less; then, bodies up to 2 MB give way after 10 seconds | 503 with \`Retry-After\` |
+| all bodies in memory | \`server.body_memory_mb\`, ≤ 256; then, bodies up to 2 MB give way after 10 seconds | 503 with \`Retry-After\` |
 | a client that does not read its stream | 60 to 75 seconds | its upstream request is stopped, its connection closed |
 | silence on a connection between requests | 75 seconds | closed |
 `;
