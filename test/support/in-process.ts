@@ -11,7 +11,7 @@ import type {
 } from "../../src/inference/pipeline/inference-call.ts";
 import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
-import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
+import type { WholeAnswer } from "../../src/inference/dialects/shared/passthrough.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";
 import {
   KeepAliveTicker,

@@ -28,7 +28,9 @@ export const sameDialectFiles: Rule = {
   name: "dialect folders look alike",
   fix: `Each has ${upstreamFiles.join(", ")}; one for clients has ${clientFiles.join(", ")} too.`,
   check({ paths }): Finding[] {
-    const folders = [...paths].filter((path) => /^src\/inference\/dialects\/[^/.]+$/.test(path));
+    const folders = [...paths].filter((path) =>
+      /^src\/inference\/dialects\/(?!shared$)[^/.]+$/.test(path),
+    );
     return folders.flatMap((folder) => {
       const facesClients = clientFiles.some((name) => paths.has(`${folder}/${name}`));
       return [...upstreamFiles, ...(facesClients ? clientFiles : [])]

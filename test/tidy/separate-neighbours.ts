@@ -3,9 +3,9 @@ import { lineOf } from "./syntax-nodes.ts";
 
 /** The folder of a dialect, such as `openai-chat`; undefined for what all of them share. */
 const dialectOf = (path: string): string | undefined =>
-  /^src\/inference\/dialects\/([^/]+)\//.exec(path)?.[1];
+  /^src\/inference\/dialects\/(?!shared\/)([^/]+)\//.exec(path)?.[1];
 const isProvider = (path: string): boolean =>
-  /^src\/inference\/providers\/(?!index\.ts|provider-definition\.ts)/.test(path);
+  /^src\/inference\/providers\/(?!index\.ts|provider-definition\.ts|openai-models\.ts)/.test(path);
 
 /** Dialects and providers know nothing of their neighbours. */
 export const separateNeighbours: Rule = {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { decisionsCall } from "../../inference/surfaces/decisions/decisions-call.ts";
 import { readDecisionRequest } from "../../inference/surfaces/decisions/decision-request.ts";
-import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
+import { estimateInputTokens } from "../../inference/dialects/shared/requirements.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, surfaceErrors, unreachable } from "./answer-call.ts";
 import { inferenceBodyBytesMax, withSurfaceCall } from "./read-call.ts";

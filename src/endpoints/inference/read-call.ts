@@ -16,8 +16,8 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { ClientDialect, PresetSettings } from "../../inference/dialects/dialect.ts";
-import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
-import { maxSessionIdLength } from "../../inference/dialects/request-check.ts";
+import { estimateInputTokens } from "../../inference/dialects/shared/requirements.ts";
+import { maxSessionIdLength } from "../../inference/dialects/shared/request-check.ts";
 import {
   chatCall,
   type CallOrigin,

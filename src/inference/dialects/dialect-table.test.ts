@@ -11,7 +11,7 @@ import { anthropicMessages } from "./anthropic-messages/index.ts";
 import { googleGenerate } from "./google-generate/index.ts";
 import { openaiChat } from "./openai-chat/index.ts";
 import { openaiResponses } from "./openai-responses/index.ts";
-import { withoutUndefined } from "./wire-fields.ts";
+import { withoutUndefined } from "./shared/wire-fields.ts";
 
 interface DialectUnderTest {
   /** Gemini's and Converse have no side that faces clients. */

@@ -13,10 +13,10 @@ import type {
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { ReasoningField } from "../canonical/reasoning.ts";
-import type { PassThrough } from "./passthrough.ts";
-import type { RequirementReader } from "./requirements.ts";
-import type { ToolAliases } from "./tools.ts";
-import { asObject } from "./wire-fields.ts";
+import type { PassThrough } from "./shared/passthrough.ts";
+import type { RequirementReader } from "./shared/requirements.ts";
+import type { ToolAliases } from "./shared/tools.ts";
+import { asObject } from "./shared/wire-fields.ts";
 
 /** The context of answering a client in its own dialect. */
 export interface ResponseContext {

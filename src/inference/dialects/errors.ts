@@ -1,7 +1,7 @@
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { ReportedError, ErrorPart } from "../canonical/response.ts";
-import { asArray, asNumber, asObject, asString, withoutUndefined } from "./wire-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "./shared/wire-fields.ts";
 
 /**
  * The most characters of an upstream's message that are passed on; the rest of a proxy's HTML page

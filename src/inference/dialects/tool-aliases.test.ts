@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { legalName, ToolNamer, unwrapInput, wrapInput } from "./tools.ts";
+import { legalName, ToolNamer, unwrapInput, wrapInput } from "./shared/tools.ts";
 
 describe("legalName", () => {
   test("keeps valid names", () => {

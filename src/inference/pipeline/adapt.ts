@@ -17,7 +17,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import { type CanonicalResponse, responseParts } from "../canonical/response.ts";
-import { AnswerLosses } from "../dialects/encode-state.ts";
+import { AnswerLosses } from "../dialects/shared/encode-state.ts";
 import type {
   ClientDialect,
   DecodeContext,
@@ -35,7 +35,7 @@ import {
   asGatewayFacts,
   fallbackBlock,
   wantsMetadataInLastEvent,
-} from "../dialects/gateway-facts.ts";
+} from "../dialects/shared/gateway-facts.ts";
 import {
   type RelayOptions,
   type ShownAnswer,
@@ -43,13 +43,13 @@ import {
   fittedCap,
   lowerCap,
   withoutConversation,
-} from "../dialects/passthrough.ts";
+} from "../dialects/shared/passthrough.ts";
 import {
   reasoningFor,
   reasonsAt,
   takesFormat,
   undeclaredFormat,
-} from "../dialects/reasoning-rules.ts";
+} from "../dialects/shared/reasoning-rules.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 

@@ -8,7 +8,7 @@ import {
   StreamFault,
   type ReportedDetails,
   type StreamBreak,
-} from "../dialects/passthrough.ts";
+} from "../dialects/shared/passthrough.ts";
 import { looksLikeEvents } from "./adapt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import {

@@ -21,7 +21,7 @@ import { errorOfAttempts, type FailureContext, withoutCredential } from "./failu
 import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
 import { asEventStream, openStream } from "./stream/open-stream.ts";
 import { capFieldOf } from "../dialects/index.ts";
-import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
+import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { keepContent, wholeKept } from "./keep-content.ts";
 import { noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";

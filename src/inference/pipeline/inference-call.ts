@@ -14,7 +14,7 @@ import {
   type Passthrough,
   type WholeAnswer,
   withoutConversation,
-} from "../dialects/passthrough.ts";
+} from "../dialects/shared/passthrough.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
 import {
@@ -24,13 +24,13 @@ import {
   parametersOf,
   wishesOf,
   type RequirementReader,
-} from "../dialects/requirements.ts";
+} from "../dialects/shared/requirements.ts";
 import {
   askedExtras,
   sentExtras,
   type AskedExtras,
   type SentExtras,
-} from "../dialects/charged-extras.ts";
+} from "../dialects/shared/charged-extras.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 

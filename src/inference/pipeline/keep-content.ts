@@ -3,7 +3,7 @@ import type { Content, KeptText } from "../../insights/archive/content-insert.ts
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
-import type { WholeAnswer } from "../dialects/passthrough.ts";
+import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
 
 /** The most characters that are kept of a request, and of an answer. */
 const keptCharactersMax = 256 * 1024;

@@ -14,7 +14,7 @@ import {
 } from "../routing/candidate.ts";
 import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
 import { providerFilter } from "../routing/provider-preferences.ts";
-import { needsOf } from "../dialects/requirements.ts";
+import { needsOf } from "../dialects/shared/requirements.ts";
 import { isModelAllowed, resolveModel, type ResolvedModel } from "../routing/resolve-models.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
 import { unpricedError, withoutUnpriced, type Unpriced } from "./unpriced-extras.ts";

@@ -20,7 +20,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
-import { extrasOf } from "../dialects/charged-extras.ts";
+import { extrasOf } from "../dialects/shared/charged-extras.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";

@@ -3,7 +3,7 @@ import type { DialectId } from "../canonical/dialect-id.ts";
 import type { FinishReason, TokenLogProbability, MeteredUsage } from "../canonical/response.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { ReasoningLevels } from "../catalog/model.ts";
-import { clampEffort } from "../dialects/reasoning-rules.ts";
+import { clampEffort } from "../dialects/shared/reasoning-rules.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import type { AdaptedRoute } from "../pipeline/inference-call.ts";
 import { chatDialectOf } from "../pipeline/adapt.ts";

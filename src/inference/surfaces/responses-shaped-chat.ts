@@ -3,7 +3,7 @@ import type { Loss } from "../canonical/request.ts";
 import { encodeRequest } from "../dialects/openai-chat/encode-request.ts";
 import { chatRequestFields } from "../dialects/openai-chat/request-schema.ts";
 import { decodeRequest } from "../dialects/openai-responses/decode-request.ts";
-import { asArray, asObject } from "../dialects/wire-fields.ts";
+import { asArray, asObject } from "../dialects/shared/wire-fields.ts";
 
 /** A chat request that was written in the form of Responses, and what chat cannot express of it. */
 interface ReshapedChat {

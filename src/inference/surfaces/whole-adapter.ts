@@ -1,11 +1,11 @@
 import { AssertionError } from "../../platform/kernel/assert.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Loss } from "../canonical/request.ts";
-import type { WholeAnswer } from "../dialects/passthrough.ts";
+import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
 import type { Adapter } from "../pipeline/inference-call.ts";
 import type { Usage, UsagePart } from "../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
-import { CountReader } from "../dialects/wire-fields.ts";
+import { CountReader } from "../dialects/shared/wire-fields.ts";
 
 /** A request of a surface without streams, as one upstream is sent it. */
 interface WholeExchange<Part> {

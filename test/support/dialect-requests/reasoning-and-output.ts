@@ -1,4 +1,4 @@
-import { jsonAdvice } from "../../../src/inference/dialects/tools.ts";
+import { jsonAdvice } from "../../../src/inference/dialects/shared/tools.ts";
 import {
   converseQuestion,
   geminiQuestion,

@@ -5,7 +5,7 @@ import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   wantsMetadataInLastEvent,
   metadataPlaceHeaders,
-} from "../../../inference/dialects/gateway-facts.ts";
+} from "../../../inference/dialects/shared/gateway-facts.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import {
   checkResponsesRequest,

@@ -12,7 +12,7 @@ import type {
 import { createdAt, endIn, eventsIn } from "../../../inference/responses/stored-response.ts";
 import type { ResponseStore } from "../../../inference/responses/response-store.ts";
 import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
-import { asGatewayFacts } from "../../../inference/dialects/gateway-facts.ts";
+import { asGatewayFacts } from "../../../inference/dialects/shared/gateway-facts.ts";
 import { brand } from "../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { assert } from "../../../platform/kernel/assert.ts";

@@ -8,7 +8,7 @@ import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   metadataPlaceHeaders,
   wantsMetadataInLastEvent,
-} from "../../../inference/dialects/gateway-facts.ts";
+} from "../../../inference/dialects/shared/gateway-facts.ts";
 import {
   FrameWait,
   type KeepAliveTicker,

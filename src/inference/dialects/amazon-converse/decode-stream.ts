@@ -10,9 +10,9 @@ import {
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
-import { asNumber, asObject, asString } from "../wire-fields.ts";
+import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";
-import { unwrapInput } from "../tools.ts";
+import { unwrapInput } from "../shared/tools.ts";
 import { decodeCitation, decodeImage, provenanceOf } from "./decode-response.ts";
 import { decodeFinish, readFailure } from "./answer-fields.ts";
 import { readException } from "./errors.ts";

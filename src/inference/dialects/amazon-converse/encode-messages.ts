@@ -26,9 +26,9 @@ import {
   readableText,
   type EncodePlace,
   type EncodeState,
-} from "../encode-state.ts";
-import { argumentsObject, legalName, wrapInput } from "../tools.ts";
-import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
+} from "../shared/encode-state.ts";
+import { argumentsObject, legalName, wrapInput } from "../shared/tools.ts";
+import { unsupportedContent, withoutUndefined } from "../shared/wire-fields.ts";
 
 const toolUseIdLengthMax = 64;
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodeRequestOptions } from "../dialect.ts";
-import { asObject } from "../wire-fields.ts";
+import { asObject } from "../shared/wire-fields.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 const nova = "us.amazon.nova-pro-v1:0";

@@ -7,18 +7,18 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canonical/request.ts";
-import { claudeAbilities, encodeClaudeThinking, flatEffort } from "../reasoning-rules.ts";
+import { claudeAbilities, encodeClaudeThinking, flatEffort } from "../shared/reasoning-rules.ts";
 import {
   jsonAdvice,
   refuseOtherAnswers,
   typedObjectSchema,
   wrappedDescription,
   wrappedParameters,
-} from "../tools.ts";
+} from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
-import { heldSchema, loseDescribed } from "../held-schema.ts";
-import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
+import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
+import { heldSchema, loseDescribed } from "../shared/held-schema.ts";
+import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 

@@ -1,6 +1,6 @@
 import type { ReportedError } from "../../canonical/response.ts";
 import { readErrorBody } from "../errors.ts";
-import { asObject, asString } from "../wire-fields.ts";
+import { asObject, asString } from "../shared/wire-fields.ts";
 
 /** HTTP statuses of Bedrock Runtime's exceptions, which streams report without one. */
 const statusByException: Readonly<Record<string, number>> = {

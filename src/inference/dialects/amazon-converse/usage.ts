@@ -1,6 +1,6 @@
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { CountReader, asArray, asObject } from "../wire-fields.ts";
+import { CountReader, asArray, asObject } from "../shared/wire-fields.ts";
 
 /**
  * Reads `usage` as disjoint counts. Cached tokens are reported beside the input, and reasoning as

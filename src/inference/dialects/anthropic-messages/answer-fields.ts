@@ -8,10 +8,10 @@ import {
   asString,
   withoutUndefined,
   RequestFields,
-} from "../wire-fields.ts";
+} from "../shared/wire-fields.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import { legalName } from "../tools.ts";
+import { legalName } from "../shared/tools.ts";
 
 /**
  * Returns members that the canonical form has no name for. Null means absent to Anthropic, whose

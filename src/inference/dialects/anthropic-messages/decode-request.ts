@@ -8,8 +8,8 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canonical/request.ts";
-import { decodeGateway } from "../gateway-facts.ts";
-import { asObject, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
+import { decodeGateway } from "../shared/gateway-facts.ts";
+import { asObject, RequestFields, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { decodeCache, extensionsOf, laterDefinitions } from "./answer-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
 import { checkMessagesRequest } from "./request-schema.ts";

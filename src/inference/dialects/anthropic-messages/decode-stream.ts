@@ -12,8 +12,8 @@ import {
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { parseEventObject, trimmed } from "../errors.ts";
-import { asNumber, asObject, asString } from "../wire-fields.ts";
-import { unwrapInput } from "../tools.ts";
+import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
+import { unwrapInput } from "../shared/tools.ts";
 import { decodeCitation, decodeFinish } from "./answer-fields.ts";
 import { callExtensions, provenanceOf } from "./decode-response.ts";
 import { readStreamError } from "./errors.ts";

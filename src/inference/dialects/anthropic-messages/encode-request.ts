@@ -7,18 +7,22 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canonical/request.ts";
-import { claudeAbilities, encodeClaudeThinking, type ClaudeThinking } from "../reasoning-rules.ts";
+import {
+  claudeAbilities,
+  encodeClaudeThinking,
+  type ClaudeThinking,
+} from "../shared/reasoning-rules.ts";
 import {
   jsonAdvice,
   refuseOtherAnswers,
   typedObjectSchema,
   wrappedDescription,
   wrappedParameters,
-} from "../tools.ts";
+} from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { EncodeState, losePromptCaching, type EncodePlace } from "../encode-state.ts";
-import { type HeldSchema, heldSchema, loseDescribed } from "../held-schema.ts";
-import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
+import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
+import { type HeldSchema, heldSchema, loseDescribed } from "../shared/held-schema.ts";
+import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
 

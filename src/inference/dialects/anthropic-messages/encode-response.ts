@@ -3,10 +3,10 @@ import type { AssistantPart } from "../../canonical/message.ts";
 import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
-import { opaqueName } from "../encode-state.ts";
+import { opaqueName } from "../shared/encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { gatewayFields } from "../gateway-facts.ts";
-import { argumentsObject, wrapInput } from "../tools.ts";
+import { gatewayFields } from "../shared/gateway-facts.ts";
+import { argumentsObject, wrapInput } from "../shared/tools.ts";
 import {
   encodeCitation,
   encodeFinish,

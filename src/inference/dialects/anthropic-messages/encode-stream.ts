@@ -13,9 +13,9 @@ import {
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
-import { gatewayFields } from "../gateway-facts.ts";
-import { asObject } from "../wire-fields.ts";
-import { wrapInput } from "../tools.ts";
+import { gatewayFields } from "../shared/gateway-facts.ts";
+import { asObject } from "../shared/wire-fields.ts";
+import { wrapInput } from "../shared/tools.ts";
 import {
   encodeCitation,
   encodeFinish,

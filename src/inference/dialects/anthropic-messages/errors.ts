@@ -3,7 +3,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { ReportedError } from "../../canonical/response.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorMessage, readErrorBody, reportError } from "../errors.ts";
-import { asObject, asString } from "../wire-fields.ts";
+import { asObject, asString } from "../shared/wire-fields.ts";
 import { frame } from "./answer-fields.ts";
 
 /** HTTP statuses of Anthropic's error types, for errors that come without one. */

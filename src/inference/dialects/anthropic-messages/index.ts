@@ -1,5 +1,5 @@
 import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
-import { maxTokensDefault } from "../reasoning-rules.ts";
+import { maxTokensDefault } from "../shared/reasoning-rules.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { MessagesStreamDecoder } from "./decode-stream.ts";

@@ -9,8 +9,8 @@ import {
   type PresetFields,
   type PresetSettings,
 } from "../dialect.ts";
-import { budgetTokensMin, budgetWithin } from "../passthrough.ts";
-import { asObject } from "../wire-fields.ts";
+import { budgetTokensMin, budgetWithin } from "../shared/passthrough.ts";
+import { asObject } from "../shared/wire-fields.ts";
 import { continuesThread } from "./threads.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;

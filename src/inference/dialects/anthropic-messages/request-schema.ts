@@ -9,8 +9,8 @@ import {
   open,
   otherType,
   type Fields,
-} from "../request-check.ts";
-import { asObject, badRequest } from "../wire-fields.ts";
+} from "../shared/request-check.ts";
+import { asObject, badRequest } from "../shared/wire-fields.ts";
 
 const cacheControl = {
   cache_control: z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish(),

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { PreviousAnswers, TargetRoute } from "../passthrough.ts";
-import { asObject, asString } from "../wire-fields.ts";
+import type { PreviousAnswers, TargetRoute } from "../shared/passthrough.ts";
+import { asObject, asString } from "../shared/wire-fields.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

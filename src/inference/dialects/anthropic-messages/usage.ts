@@ -14,7 +14,7 @@ import {
   asObject,
   asString,
   withoutUndefined,
-} from "../wire-fields.ts";
+} from "../shared/wire-fields.ts";
 import { fieldsOfOwn, ownFields } from "./answer-fields.ts";
 
 const countFields: ReadonlySet<string> = new Set([

@@ -6,7 +6,7 @@ import type {
   ReportedError,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 
 /**
  * Finish reasons of answers in which the model's own output was invalid, so that another attempt

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { ReportedError, CanonicalResponse, MeteredUsage } from "../../canonical/response.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { asArray, asObject } from "../wire-fields.ts";
+import { asArray, asObject } from "../shared/wire-fields.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 
 /**

@@ -12,8 +12,8 @@ import {
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../errors.ts";
-import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
-import { unwrapInput } from "../tools.ts";
+import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
+import { unwrapInput } from "../shared/tools.ts";
 import {
   decodeFinish,
   decodeGrounding,

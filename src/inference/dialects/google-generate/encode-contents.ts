@@ -18,9 +18,9 @@ import {
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
-import { isBillingLine, readableText } from "../encode-state.ts";
-import { argumentsObject } from "../tools.ts";
-import { unsupportedContent } from "../wire-fields.ts";
+import { isBillingLine, readableText } from "../shared/encode-state.ts";
+import { argumentsObject } from "../shared/tools.ts";
+import { unsupportedContent } from "../shared/wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**

@@ -8,10 +8,10 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
-import { flatEffort } from "../reasoning-rules.ts";
-import { joined, withoutUndefined } from "../wire-fields.ts";
-import { losePromptCaching, loseServiceTier } from "../encode-state.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import { flatEffort } from "../shared/reasoning-rules.ts";
+import { joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 

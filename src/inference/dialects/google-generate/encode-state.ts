@@ -2,8 +2,8 @@ import type { CacheMarker } from "../../canonical/message.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodeRequestOptions } from "../dialect.ts";
-import { EncodePlace, EncodeState } from "../encode-state.ts";
-import { legalName, type NamedTool } from "../tools.ts";
+import { EncodePlace, EncodeState } from "../shared/encode-state.ts";
+import { legalName, type NamedTool } from "../shared/tools.ts";
 
 /** Gemini's limit of function name length. */
 const toolNameLengthMax = 64;

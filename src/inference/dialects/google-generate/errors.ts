@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReportedError } from "../../canonical/response.ts";
 import { readErrorBody } from "../errors.ts";
-import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { asArray, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 
 /**
  * Reads an error answer: Google's envelope, alone or in an array (streams without `alt=sse`), or

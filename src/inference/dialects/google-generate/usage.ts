@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { CountReader, asArray, asObject } from "../wire-fields.ts";
+import { CountReader, asArray, asObject } from "../shared/wire-fields.ts";
 
 /**
  * Reads `usageMetadata` as disjoint counts. The prompt's count includes cached tokens, the

@@ -4,7 +4,7 @@ import { chatRequest } from "../../../../test/support/canonical-arbitraries.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Message } from "../../canonical/message.ts";
-import { asObject } from "../wire-fields.ts";
+import { asObject } from "../shared/wire-fields.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 interface Content {

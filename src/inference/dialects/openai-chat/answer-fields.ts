@@ -8,8 +8,8 @@ import {
   type ReasoningField,
   sealWithProvenance,
 } from "../../canonical/reasoning.ts";
-import { decodeTokens, encodeTokens } from "../openai-fields.ts";
-import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { decodeTokens, encodeTokens } from "../shared/openai-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 
 /**
  * Finish reasons for what compatible servers write as `finish_reason`, beside OpenAI's own words.

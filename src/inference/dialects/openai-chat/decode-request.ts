@@ -17,8 +17,14 @@ import {
   decodeSharedSampling,
   decodeToolChoice,
   filled,
-} from "../openai-fields.ts";
-import { asArray, badRequest, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
+} from "../shared/openai-fields.ts";
+import {
+  asArray,
+  badRequest,
+  RequestFields,
+  joined,
+  withoutUndefined,
+} from "../shared/wire-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
 import { chatRequestFields, checkChatRequest, hidesReasoning } from "./request-schema.ts";
 

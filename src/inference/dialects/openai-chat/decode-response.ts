@@ -16,9 +16,9 @@ import {
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ToolCallPart, ToolKind } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { parseDataUrl } from "../openai-fields.ts";
-import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
-import { unwrapInput } from "../tools.ts";
+import { parseDataUrl } from "../shared/openai-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
+import { unwrapInput } from "../shared/tools.ts";
 import {
   decodeAnnotation,
   decodeFinish,

@@ -16,7 +16,7 @@ import {
   parseEventObject,
   trimmed,
 } from "../errors.ts";
-import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
+import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import {
   decodeAnnotation,
   decodeFinish,

@@ -15,11 +15,11 @@ import {
   EncodeState,
   losePromptCaching,
   loseServiceTier,
-} from "../encode-state.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
-import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
-import { flatEffort } from "../reasoning-rules.ts";
-import { joined, withoutUndefined } from "../wire-fields.ts";
+} from "../shared/encode-state.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
+import { flatEffort } from "../shared/reasoning-rules.ts";
+import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitBody } from "./fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 

@@ -3,10 +3,10 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
-import { opaqueName } from "../encode-state.ts";
-import { dataUrl } from "../openai-fields.ts";
+import { opaqueName } from "../shared/encode-state.ts";
+import { dataUrl } from "../shared/openai-fields.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { withoutUndefined } from "../wire-fields.ts";
+import { withoutUndefined } from "../shared/wire-fields.ts";
 import {
   encodeAnnotation,
   encodeDetails,
@@ -20,7 +20,7 @@ import {
   signatureField,
 } from "./answer-fields.ts";
 import { encodeUsage } from "./usage.ts";
-import { addGatewayFields } from "../gateway-facts.ts";
+import { addGatewayFields } from "../shared/gateway-facts.ts";
 
 /** Encodes a chat completion for a client. */
 export function encodeResponse(

@@ -14,7 +14,7 @@ import {
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
-import { gatewayFields } from "../gateway-facts.ts";
+import { gatewayFields } from "../shared/gateway-facts.ts";
 import {
   encodeAnnotation,
   encodeDetail,

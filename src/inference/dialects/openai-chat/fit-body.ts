@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../dialect.ts";
-import { isReasoningOff } from "../refused-parameters.ts";
-import { jsonAdvice } from "../tools.ts";
-import { asArray, asObject, withoutUndefined } from "../wire-fields.ts";
+import { isReasoningOff } from "../shared/refused-parameters.ts";
+import { jsonAdvice } from "../shared/tools.ts";
+import { asArray, asObject, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
 
 /** The upstream that a chat body is fitted to. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { leastMicroseconds } from "../../../../test/support/least-microseconds.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { compiledCheck } from "../request-check.ts";
+import { compiledCheck } from "../shared/request-check.ts";
 import { chatRequestSchema, checkChatRequest } from "./request-schema.ts";
 
 const valid = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };

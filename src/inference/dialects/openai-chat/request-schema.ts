@@ -19,7 +19,7 @@ import {
   samplingShape,
   sound,
   topLogprobs,
-} from "../request-check.ts";
+} from "../shared/request-check.ts";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
 

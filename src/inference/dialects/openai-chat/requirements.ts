@@ -4,7 +4,7 @@ import {
   numberField,
   openaiThoughts,
   type RequirementReader,
-} from "../requirements.ts";
+} from "../shared/requirements.ts";
 
 /** Reads the requirements of chat requests, some of whose fields also have an older name. */
 export const requirements: RequirementReader = {

@@ -8,7 +8,7 @@ import {
   totalOutputTokens,
   type Usage,
 } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, readOpenaiUsage as readChatUsage, withTier } from "../openai-fields.ts";
+import { fieldsOf, readOpenaiUsage as readChatUsage, withTier } from "../shared/openai-fields.ts";
 
 export { readChatUsage, withTier };
 

@@ -7,9 +7,9 @@ import {
   type Provenance,
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
-import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 import type { ResponseContext } from "../dialect.ts";
-import { addGatewayFields } from "../gateway-facts.ts";
+import { addGatewayFields } from "../shared/gateway-facts.ts";
 import { encodeUsage } from "./usage.ts";
 
 /** The state of a response that has ended. */

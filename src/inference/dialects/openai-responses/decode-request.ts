@@ -7,8 +7,8 @@ import {
   decodeSharedFields,
   decodeSharedSampling,
   filled,
-} from "../openai-fields.ts";
-import { RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
+} from "../shared/openai-fields.ts";
+import { RequestFields, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { decodeInput } from "./items/decode-input.ts";
 import { checkResponsesRequest, responsesRequestFields } from "./request-schema.ts";
 

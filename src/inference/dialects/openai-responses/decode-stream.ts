@@ -11,7 +11,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { cutStream, malformedEvent, parseEventObject, trimmed } from "../errors.ts";
 import { readResponseUsage } from "./usage.ts";
-import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
+import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { decodeImage } from "./decode-response.ts";
 import { decodeFinish } from "./answer-fields.ts";
 import { readReportedError } from "./errors.ts";

@@ -11,11 +11,17 @@ import type {
   ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { type EncodePlace, EncodeState, loseServiceTier } from "../encode-state.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
-import { cachingFields, furtherSampling, openaiStrict } from "../openai-fields.ts";
-import { flatEffort } from "../reasoning-rules.ts";
-import { asArray, asObject, unsupportedContent, joined, withoutUndefined } from "../wire-fields.ts";
+import { type EncodePlace, EncodeState, loseServiceTier } from "../shared/encode-state.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
+import { flatEffort } from "../shared/reasoning-rules.ts";
+import {
+  asArray,
+  asObject,
+  unsupportedContent,
+  joined,
+  withoutUndefined,
+} from "../shared/wire-fields.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./items/encode-input.ts";
 

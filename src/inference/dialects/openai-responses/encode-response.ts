@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { responseParts, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
-import { opaqueName } from "../encode-state.ts";
+import { opaqueName } from "../shared/encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
 import { encodeAnnotation, encodeFinish, responseRecord, type Ending } from "./answer-fields.ts";
 import { idBaseOf, OutputBuilder } from "./encode-stream.ts";

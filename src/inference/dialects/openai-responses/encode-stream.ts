@@ -14,7 +14,7 @@ import {
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
-import { asString } from "../wire-fields.ts";
+import { asString } from "../shared/wire-fields.ts";
 import {
   CallBuilder,
   type Emit,

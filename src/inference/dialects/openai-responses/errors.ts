@@ -3,7 +3,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { ReportedError } from "../../canonical/response.ts";
 import type { ErrorContext } from "../dialect.ts";
 import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.ts";
-import { asObject } from "../wire-fields.ts";
+import { asObject } from "../shared/wire-fields.ts";
 import { responseRecord } from "./answer-fields.ts";
 
 /** Reads an error answer. */

@@ -10,7 +10,7 @@ import {
   type PresetFields,
   type PresetSettings,
 } from "../dialect.ts";
-import { asObject } from "../wire-fields.ts";
+import { asObject } from "../shared/wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 

@@ -20,8 +20,8 @@ import {
   sound,
   topLogprobs,
   type Fields,
-} from "../request-check.ts";
-import { asObject, badRequest } from "../wire-fields.ts";
+} from "../shared/request-check.ts";
+import { asObject, badRequest } from "../shared/wire-fields.ts";
 
 /** Requires one of these members, which carries the content of a part. */
 const anyOfMembers = (names: readonly string[]) =>

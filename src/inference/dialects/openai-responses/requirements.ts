@@ -5,7 +5,7 @@ import {
   numberField,
   openaiThoughts,
   type RequirementReader,
-} from "../requirements.ts";
+} from "../shared/requirements.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import type { CanonicalRequest } from "../../canonical/request.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import { responseParts, type CanonicalResponse } from "../../canonical/response.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
-import { withoutUndefined } from "../wire-fields.ts";
+import { withoutUndefined } from "../shared/wire-fields.ts";
 import { openaiResponses } from "./index.ts";
 import { decodeReasoningItem } from "./answer-fields.ts";
 

@@ -5,8 +5,8 @@ import {
   totalInputTokens,
   totalOutputTokens,
 } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, readOpenaiUsage, withTier } from "../openai-fields.ts";
-import { withoutUndefined } from "../wire-fields.ts";
+import { fieldsOf, readOpenaiUsage, withTier } from "../shared/openai-fields.ts";
+import { withoutUndefined } from "../shared/wire-fields.ts";
 
 /**
  * Reads the usage of a response object, complete or in progress, with its service tier and the

@@ -1,15 +1,15 @@
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { takesCap } from "../../dialects/requirements.ts";
-import type { SseEvent, StreamRelay } from "../../dialects/passthrough.ts";
+import { takesCap } from "../../dialects/shared/requirements.ts";
+import type { SseEvent, StreamRelay } from "../../dialects/shared/passthrough.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { EventReader } from "../../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import type { Execution } from "../execution.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { costOfTokens, isPaid, outputCap as capOf, type ExpectedUse } from "./hold-ceiling.ts";
-import { type LeastTokens, leastTokensOf, TokenFloor } from "../../dialects/least-tokens.ts";
+import { type LeastTokens, leastTokensOf, TokenFloor } from "../../dialects/shared/least-tokens.ts";
 import { expectedUse, StreamAllowance } from "./take-hold.ts";
 
 /** The stream whose next event is asked for. */

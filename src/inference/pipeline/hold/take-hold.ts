@@ -19,7 +19,7 @@ import {
 import type { Candidate } from "../../routing/candidate.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
-import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/passthrough.ts";
+import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/shared/passthrough.ts";
 
 /** The amount that a request may use, where its worst case was too expensive to be held whole. */
 export interface Allowance {

@@ -31,8 +31,8 @@ import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { ModelFallback } from "../../dialects/gateway-facts.ts";
-import type { StreamRelay } from "../../dialects/passthrough.ts";
+import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
+import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 
 /** A streamed request that a candidate has answered. */
 interface SentStream extends Told {

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { StreamRelay } from "../../dialects/passthrough.ts";
+import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import {
   type FrameWait,

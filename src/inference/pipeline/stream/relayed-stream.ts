@@ -2,7 +2,7 @@ import { assert } from "../../../platform/kernel/assert.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../../../platform/kernel/passing.ts";
-import { type StreamRelay, malformedStream } from "../../dialects/passthrough.ts";
+import { type StreamRelay, malformedStream } from "../../dialects/shared/passthrough.ts";
 import { failureOf, type FailureWithUsage } from "../attempt.ts";
 import type { Settled } from "../settle.ts";
 import {

@@ -9,7 +9,7 @@ import {
   type CanonicalResponse,
 } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { AnswerLosses } from "../../dialects/encode-state.ts";
+import type { AnswerLosses } from "../../dialects/shared/encode-state.ts";
 import type { StreamDecoder, StreamEncoder } from "../../dialects/dialect.ts";
 import { reportError } from "../../dialects/errors.ts";
 import type { SseEvent } from "../../upstream/sse-decoder.ts";
@@ -22,9 +22,9 @@ import {
   malformedStream,
   reportedFault,
   type StreamFault,
-} from "../../dialects/passthrough.ts";
-import { AlikeTexts } from "../../dialects/alike-texts.ts";
-import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
+} from "../../dialects/shared/passthrough.ts";
+import { AlikeTexts } from "../../dialects/shared/alike-texts.ts";
+import { asGatewayFacts } from "../../dialects/shared/gateway-facts.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { Provenance } from "../../canonical/reasoning.ts";
 import type { WorkspaceSignatures } from "./call-signatures.ts";

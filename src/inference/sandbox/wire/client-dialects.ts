@@ -17,7 +17,7 @@ import { anthropicMessages as messages } from "../../dialects/anthropic-messages
 import type { ClientDialect, ResponseContext, StreamEncoder } from "../../dialects/dialect.ts";
 import { openaiChat as chat } from "../../dialects/openai-chat/index.ts";
 import { openaiResponses as responses } from "../../dialects/openai-responses/index.ts";
-import { asArray, asObject } from "../../dialects/wire-fields.ts";
+import { asArray, asObject } from "../../dialects/shared/wire-fields.ts";
 import {
   failureMessage,
   InvalidRequest,

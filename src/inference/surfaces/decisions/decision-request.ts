@@ -1,4 +1,4 @@
-import { badRequest } from "../../dialects/wire-fields.ts";
+import { badRequest } from "../../dialects/shared/wire-fields.ts";
 import { FieldReader, isObject, listOf, type Fields } from "../read-fields.ts";
 
 /** A description of a question or of an answer to it: text, or JSON. */

@@ -6,7 +6,7 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import { estimateInputTokens } from "../../dialects/requirements.ts";
+import { estimateInputTokens } from "../../dialects/shared/requirements.ts";
 import { fieldsOf, isObject, type Fields } from "../read-fields.ts";
 import { routingOf, surfaceCall } from "../surface-call.ts";
 import type {
@@ -18,8 +18,8 @@ import type {
 } from "./decision-request.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage, TokenLogProbability } from "../../canonical/response.ts";
-import { readOpenaiUsage } from "../../dialects/openai-fields.ts";
-import type { WholeAnswer } from "../../dialects/passthrough.ts";
+import { readOpenaiUsage } from "../../dialects/shared/openai-fields.ts";
+import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
 import { chatWire, type ChatQuestion } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";
 

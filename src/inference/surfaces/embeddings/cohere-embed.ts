@@ -1,4 +1,4 @@
-import { withoutUndefined, CountReader } from "../../dialects/wire-fields.ts";
+import { withoutUndefined, CountReader } from "../../dialects/shared/wire-fields.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";

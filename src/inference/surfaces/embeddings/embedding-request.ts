@@ -1,5 +1,5 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { estimateInputTokens } from "../../dialects/requirements.ts";
+import { estimateInputTokens } from "../../dialects/shared/requirements.ts";
 import { FieldReader, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
 import type { SortKey } from "../../routing/provider-preferences.ts";
 

@@ -1,4 +1,4 @@
-import { withoutUndefined } from "../../dialects/wire-fields.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, type Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";

@@ -1,5 +1,5 @@
-import { readOpenaiUsage } from "../../dialects/openai-fields.ts";
-import { withoutUndefined } from "../../dialects/wire-fields.ts";
+import { readOpenaiUsage } from "../../dialects/shared/openai-fields.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf } from "../read-fields.ts";
 import {
   readDataList,

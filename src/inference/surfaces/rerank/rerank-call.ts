@@ -18,10 +18,10 @@ import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens } from "../../../platform/kernel/usage.ts";
-import type { WholeAnswer } from "../../dialects/passthrough.ts";
+import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
 import { adaptWhole } from "../whole-adapter.ts";
 import type { Loss } from "../../canonical/request.ts";
-import { withoutUndefined } from "../../dialects/wire-fields.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 
 /** A document's index among those of the request, and its relevance. */
 interface RankedDocument {

@@ -13,7 +13,7 @@ import type {
 import { decodeEach, writtenAt } from "../../../canonical/written-places.ts";
 import { openProvenance, type ReasoningPart } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import { asObject, badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+import { asObject, badRequest, RequestFields, withoutUndefined } from "../../shared/wire-fields.ts";
 import { decodeCache, extensionsOf, decodeCitations } from "../answer-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content"]);

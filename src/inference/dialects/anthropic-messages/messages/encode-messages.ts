@@ -20,9 +20,9 @@ import {
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import type { EncodePlace, EncodeState } from "../../encode-state.ts";
-import { argumentsObject, wrapInput } from "../../tools.ts";
-import { asArray, unsupportedContent, withoutUndefined } from "../../wire-fields.ts";
+import type { EncodePlace, EncodeState } from "../../shared/encode-state.ts";
+import { argumentsObject, wrapInput } from "../../shared/tools.ts";
+import { asArray, unsupportedContent, withoutUndefined } from "../../shared/wire-fields.ts";
 import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
 
 /** Encodes the conversation, with its leading instructions separately. */

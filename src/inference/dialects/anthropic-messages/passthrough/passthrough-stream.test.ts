@@ -5,7 +5,7 @@ import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault } from "../../passthrough.ts";
+import { type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
 import { type FailureWithUsage, failureOf } from "../../../pipeline/attempt.ts";
 import { MessagesStreamDecoder } from "../decode-stream.ts";
 import { encodeResponse } from "../encode-response.ts";

@@ -3,7 +3,7 @@ import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import { AlikeTexts } from "../../alike-texts.ts";
+import { AlikeTexts } from "../../shared/alike-texts.ts";
 import {
   boundOrEstimated,
   type EventText,
@@ -13,8 +13,8 @@ import {
   type SseEvent,
   reportedFault,
   unfinishedStream,
-} from "../../passthrough.ts";
-import { fallbackMembers } from "../../gateway-facts.ts";
+} from "../../shared/passthrough.ts";
+import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import { fittingEnd, isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";

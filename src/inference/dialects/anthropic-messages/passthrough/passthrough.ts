@@ -7,9 +7,9 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import { removeRefused } from "../../charged-extras.ts";
+import { removeRefused } from "../../shared/charged-extras.ts";
 import type { DialectDeviations } from "../../dialect.ts";
-import { fallbackMembers } from "../../gateway-facts.ts";
+import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import {
   budgetWithin,
   fittedCap,
@@ -18,7 +18,7 @@ import {
   type ShownAnswer,
   type TargetRoute,
   type WholeAnswer,
-} from "../../passthrough.ts";
+} from "../../shared/passthrough.ts";
 import { pricedUsageText, readUsage } from "../usage.ts";
 import { MessagesRelay } from "./passthrough-stream.ts";
 import { fittingEnd, isQuietEnd } from "../answer-fields.ts";

@@ -19,7 +19,7 @@ import {
   decodeInputAudio,
   fileBytes,
   markerFields,
-} from "../../openai-fields.ts";
+} from "../../shared/openai-fields.ts";
 import {
   asArray,
   asObject,
@@ -27,7 +27,7 @@ import {
   badRequest,
   RequestFields,
   withoutUndefined,
-} from "../../wire-fields.ts";
+} from "../../shared/wire-fields.ts";
 import { decodeReasoning, reasoningFields, thoughtSignature } from "../answer-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set([

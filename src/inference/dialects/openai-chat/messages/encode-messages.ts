@@ -24,10 +24,10 @@ import {
   readableText,
   type EncodePlace,
   type EncodeState,
-} from "../../encode-state.ts";
-import { dataUrl } from "../../openai-fields.ts";
-import { wrapInput } from "../../tools.ts";
-import { withoutUndefined } from "../../wire-fields.ts";
+} from "../../shared/encode-state.ts";
+import { dataUrl } from "../../shared/openai-fields.ts";
+import { wrapInput } from "../../shared/tools.ts";
+import { withoutUndefined } from "../../shared/wire-fields.ts";
 import { encodeDetails, joinTexts, reasoningText, signatureField } from "../answer-fields.ts";
 
 /** Encodes the conversation: tool results directly after their calls, with text alone in them. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { DialectDeviations } from "../../dialect.ts";
-import { asArray, asObject } from "../../wire-fields.ts";
+import { asArray, asObject } from "../../shared/wire-fields.ts";
 
 /** What an upstream requires of messages beside the chat dialect. */
 interface MessageRules {

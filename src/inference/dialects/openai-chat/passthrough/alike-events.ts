@@ -1,5 +1,5 @@
-import { hidingMembers, needsReading, triesMax } from "../../alike-texts.ts";
-import type { EventText } from "../../passthrough.ts";
+import { hidingMembers, needsReading, triesMax } from "../../shared/alike-texts.ts";
+import type { EventText } from "../../shared/passthrough.ts";
 import {
   editMembers,
   replaceEach,

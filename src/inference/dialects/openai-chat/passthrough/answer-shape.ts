@@ -1,4 +1,4 @@
-import type { OriginalRequest } from "../../passthrough.ts";
+import type { OriginalRequest } from "../../shared/passthrough.ts";
 import type { ToolNames } from "../call-name.ts";
 import { hidesReasoning } from "../request-schema.ts";
 import { fieldsOf } from "./kept-calls.ts";

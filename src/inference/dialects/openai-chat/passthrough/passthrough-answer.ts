@@ -6,8 +6,8 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import { type Finish, reconcileFinish } from "../../../canonical/response.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import { fallbackMembers } from "../../gateway-facts.ts";
-import type { ShownAnswer, WholeAnswer } from "../../passthrough.ts";
+import { fallbackMembers } from "../../shared/gateway-facts.ts";
+import type { ShownAnswer, WholeAnswer } from "../../shared/passthrough.ts";
 import {
   decodeFinish,
   encodeFinish,

@@ -22,8 +22,8 @@ import {
   type SseEvent,
   reportedFault,
   unfinishedStream,
-} from "../../passthrough.ts";
-import { fallbackMembers, type ModelFallback } from "../../gateway-facts.ts";
+} from "../../shared/passthrough.ts";
+import { fallbackMembers, type ModelFallback } from "../../shared/gateway-facts.ts";
 import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-events.ts";
 import { decodeFinish, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";

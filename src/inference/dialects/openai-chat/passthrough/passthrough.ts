@@ -6,23 +6,23 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import { removeRefused } from "../../charged-extras.ts";
+import { removeRefused } from "../../shared/charged-extras.ts";
 import type { DialectDeviations } from "../../dialect.ts";
 import {
   budgetWithin,
   type OriginalRequest,
   type Passthrough,
   type TargetRoute,
-} from "../../passthrough.ts";
+} from "../../shared/passthrough.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import { refusedFields } from "../../refused-parameters.ts";
+import { refusedFields } from "../../shared/refused-parameters.ts";
 import {
   clampEffort,
   flatEffort,
   reasonsAt,
   takesFormat,
   undeclaredFormat,
-} from "../../reasoning-rules.ts";
+} from "../../shared/reasoning-rules.ts";
 import { bodyChanges } from "../fit-body.ts";
 import { hasMessageRules } from "../messages/fit-messages.ts";
 import { answerShapeOf } from "./answer-shape.ts";

@@ -20,8 +20,8 @@ import {
   decodeInputAudio,
   fileBytes,
   markerFields,
-} from "../../openai-fields.ts";
-import { badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+} from "../../shared/openai-fields.ts";
+import { badRequest, RequestFields, withoutUndefined } from "../../shared/wire-fields.ts";
 import { type CallSignature, decodeAnnotations, decodeReasoningItem } from "../answer-fields.ts";
 import { decodeTool } from "./decode-tools.ts";
 

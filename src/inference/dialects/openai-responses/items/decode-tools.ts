@@ -6,8 +6,8 @@ import type {
   Tool,
   ToolChoice,
 } from "../../../canonical/request.ts";
-import { decodeCache, decodeToolChoice, markerFields } from "../../openai-fields.ts";
-import { badRequest, type RequestFields, withoutUndefined } from "../../wire-fields.ts";
+import { decodeCache, decodeToolChoice, markerFields } from "../../shared/openai-fields.ts";
+import { badRequest, type RequestFields, withoutUndefined } from "../../shared/wire-fields.ts";
 
 const knownFunctionFields = new Set([
   "type",

@@ -21,10 +21,10 @@ import {
   readableText,
   type EncodePlace,
   type EncodeState,
-} from "../../encode-state.ts";
-import { dataUrl } from "../../openai-fields.ts";
-import { wrapInput } from "../../tools.ts";
-import { withoutUndefined } from "../../wire-fields.ts";
+} from "../../shared/encode-state.ts";
+import { dataUrl } from "../../shared/openai-fields.ts";
+import { wrapInput } from "../../shared/tools.ts";
+import { withoutUndefined } from "../../shared/wire-fields.ts";
 import { encodeAnnotation, summaryParts } from "../answer-fields.ts";
 
 /** `instructions` and `input` of a request. */

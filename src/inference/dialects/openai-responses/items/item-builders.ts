@@ -2,7 +2,7 @@ import type { Annotation } from "../../../canonical/message.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { TokenLogProbability, ToolCallStart } from "../../../canonical/response.ts";
 import type { Provenance, ReasoningPart } from "../../../canonical/reasoning.ts";
-import { encodeTokens } from "../../openai-fields.ts";
+import { encodeTokens } from "../../shared/openai-fields.ts";
 import { encodeAnnotation, sealedContent, summaryParts } from "../answer-fields.ts";
 
 /**

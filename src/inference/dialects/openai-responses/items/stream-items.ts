@@ -6,9 +6,9 @@ import type {
   TextDelta,
 } from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
-import { decodeTokens } from "../../openai-fields.ts";
-import { asArray, asNumber, asObject, asString } from "../../wire-fields.ts";
-import { unwrapInput } from "../../tools.ts";
+import { decodeTokens } from "../../shared/openai-fields.ts";
+import { asArray, asNumber, asObject, asString } from "../../shared/wire-fields.ts";
+import { unwrapInput } from "../../shared/tools.ts";
 import { decodeAnnotation } from "../answer-fields.ts";
 import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canonical/json.ts";
-import { asArray, asNumber, asObject, asString } from "../../wire-fields.ts";
+import { asArray, asNumber, asObject, asString } from "../../shared/wire-fields.ts";
 
 /** An event that the provider left out. */
 interface MissingEvent {

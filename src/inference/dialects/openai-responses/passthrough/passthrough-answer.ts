@@ -17,8 +17,8 @@ import {
   type OriginalRequest,
   type ShownAnswer,
   type WholeAnswer,
-} from "../../passthrough.ts";
-import { asGatewayFacts, gatewayFields } from "../../gateway-facts.ts";
+} from "../../shared/passthrough.ts";
+import { asGatewayFacts, gatewayFields } from "../../shared/gateway-facts.ts";
 import { decodeFinish, outputText } from "../answer-fields.ts";
 import { encodeUsage, readResponseUsage, usageCost } from "../usage.ts";
 

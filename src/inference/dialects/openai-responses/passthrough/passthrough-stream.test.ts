@@ -4,7 +4,7 @@ import { readCassettes } from "../../../../../test/support/cassettes.ts";
 import { responsesRequest } from "../../../../../test/support/responses-request.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault } from "../../passthrough.ts";
+import { type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
 import { failureOf } from "../../../pipeline/attempt.ts";
 import { ResponsesRelay } from "./passthrough-stream.ts";
 

@@ -7,9 +7,9 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import { AlikeTexts } from "../../alike-texts.ts";
+import { AlikeTexts } from "../../shared/alike-texts.ts";
 import { reportError } from "../../errors.ts";
-import { asGatewayFacts } from "../../gateway-facts.ts";
+import { asGatewayFacts } from "../../shared/gateway-facts.ts";
 import {
   type EventText,
   inOneLine,
@@ -21,7 +21,7 @@ import {
   reportedFault,
   type StreamFault,
   unfinishedStream,
-} from "../../passthrough.ts";
+} from "../../shared/passthrough.ts";
 import { failureFrames } from "../errors.ts";
 import {
   endOf,

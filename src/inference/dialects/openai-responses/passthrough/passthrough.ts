@@ -11,19 +11,19 @@ import {
   type OriginalRequest,
   type Passthrough,
   type TargetRoute,
-} from "../../passthrough.ts";
-import { removeRefused } from "../../charged-extras.ts";
-import { wantsMetadataInLastEvent } from "../../gateway-facts.ts";
+} from "../../shared/passthrough.ts";
+import { removeRefused } from "../../shared/charged-extras.ts";
+import { wantsMetadataInLastEvent } from "../../shared/gateway-facts.ts";
 import {
   clampEffort,
   flatEffort,
   reasonsAt,
   takesFormat,
   undeclaredFormat,
-} from "../../reasoning-rules.ts";
-import { badRequest } from "../../wire-fields.ts";
+} from "../../shared/reasoning-rules.ts";
+import { badRequest } from "../../shared/wire-fields.ts";
 import { includedSeals } from "../decode-request.ts";
-import { refusedFields } from "../../refused-parameters.ts";
+import { refusedFields } from "../../shared/refused-parameters.ts";
 import { readResponse } from "./passthrough-answer.ts";
 import { responsesGatewayFields, responsesLifecycleFields } from "../request-schema.ts";
 import { ResponsesRelay } from "./passthrough-stream.ts";

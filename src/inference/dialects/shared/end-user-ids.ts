@@ -1,4 +1,4 @@
-import { editInParts, joined, memberText } from "../../platform/kernel/json/json-members.ts";
+import { editInParts, joined, memberText } from "../../../platform/kernel/json/json-members.ts";
 
 /** Members by which providers tell the users of one account apart, in chat and Responses. */
 const idMembers = ["user", "safety_identifier", "prompt_cache_key"] as const;

@@ -4,10 +4,10 @@ import {
   searchTool,
   type ChargedExtras,
   type Levels,
-} from "../../platform/kernel/charged-extras.ts";
-import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Loss } from "../canonical/request.ts";
-import type { DialectDeviations } from "./dialect.ts";
+} from "../../../platform/kernel/charged-extras.ts";
+import type { DialectId } from "../../canonical/dialect-id.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { DialectDeviations } from "../dialect.ts";
 import { fieldsOf } from "./openai-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;

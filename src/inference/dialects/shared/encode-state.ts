@@ -4,18 +4,18 @@ import type {
   Message,
   OpaquePart,
   TextPart,
-} from "../canonical/message.ts";
-import { writtenPath } from "../canonical/written-places.ts";
-import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { DialectId, Extensions } from "../canonical/dialect-id.ts";
-import type { JsonObject } from "../canonical/json.ts";
-import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+} from "../../canonical/message.ts";
+import { writtenPath } from "../../canonical/written-places.ts";
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { DialectId, Extensions } from "../../canonical/dialect-id.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { Loss, CanonicalRequest } from "../../canonical/request.ts";
 import type {
   DialectDeviations,
   EncodeRequestOptions,
   ClientDialect,
   ResponseContext,
-} from "./dialect.ts";
+} from "../dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
 import { refusedFields } from "./refused-parameters.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
@@ -24,7 +24,7 @@ import {
   type CanonicalResponse,
   type Choice,
   type StreamPart,
-} from "../canonical/response.ts";
+} from "../../canonical/response.ts";
 
 /** The names of the dialect that a request is encoded in. */
 interface EncodedDialect {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { adaptIn, relayIn, routeIn } from "../../../test/support/in-process.ts";
-import type { Adapter } from "../pipeline/inference-call.ts";
+import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
+import type { Adapter } from "../../pipeline/inference-call.ts";
 import { AlikeTexts } from "./alike-texts.ts";
 
 interface Said {

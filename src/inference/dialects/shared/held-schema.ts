@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { EncodePlace } from "./encode-state.ts";
 import { asArray, asObject } from "./wire-fields.ts";
 

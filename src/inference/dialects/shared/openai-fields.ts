@@ -1,13 +1,17 @@
-import type { CacheMarker, MediaSource, UserPart } from "../canonical/message.ts";
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
-import type { TokenLogProbability, TokenProbability, MeteredUsage } from "../canonical/response.ts";
+import type { CacheMarker, MediaSource, UserPart } from "../../canonical/message.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type {
+  TokenLogProbability,
+  TokenProbability,
+  MeteredUsage,
+} from "../../canonical/response.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
   PromptCaching,
   Sampling,
   ToolChoice,
-} from "../canonical/request.ts";
+} from "../../canonical/request.ts";
 import type { EncodeState } from "./encode-state.ts";
 import { decodeGateway, decodePromptCaching } from "./gateway-facts.ts";
 import { requiresAll } from "./tools.ts";
@@ -21,7 +25,7 @@ import {
   withoutUndefined,
   CountReader,
 } from "./wire-fields.ts";
-import type { Usage } from "../../platform/kernel/usage.ts";
+import type { Usage } from "../../../platform/kernel/usage.ts";
 
 /** A schema with its strictness, and the path at which it is lost. */
 interface Strictness {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isLongerThan } from "../../platform/kernel/schema-problems.ts";
+import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import { badRequest } from "./wire-fields.ts";
 
 /** A request's body, or an object in it. */

@@ -1,7 +1,7 @@
-import { memberText } from "../../platform/kernel/json/json-members.ts";
+import { memberText } from "../../../platform/kernel/json/json-members.ts";
 import { isBillingLine } from "./encode-state.ts";
-import type { InputKind, RequestNeeds } from "../canonical/request.ts";
-import type { DialectDeviations } from "./dialect.ts";
+import type { InputKind, RequestNeeds } from "../../canonical/request.ts";
+import type { DialectDeviations } from "../dialect.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,12 @@
-import type { JsonObject } from "../canonical/json.ts";
-import type { CustomTool, ToolKind, ToolCallPart, CanonicalRequest } from "../canonical/request.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type {
+  CustomTool,
+  ToolKind,
+  ToolCallPart,
+  CanonicalRequest,
+} from "../../canonical/request.ts";
 import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
-import type { AssistantMessage, Message, ToolMessage } from "../canonical/message.ts";
+import type { AssistantMessage, Message, ToolMessage } from "../../canonical/message.ts";
 
 /**
  * Returns a tool's schema as Claude's servers require it: an object with properties, even where

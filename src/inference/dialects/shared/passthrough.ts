@@ -1,6 +1,6 @@
-import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Loss } from "../canonical/request.ts";
-import type { ReasoningLevels } from "../canonical/reasoning.ts";
+import type { DialectId } from "../../canonical/dialect-id.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { ReasoningLevels } from "../../canonical/reasoning.ts";
 import {
   inputParts,
   outputParts,
@@ -8,10 +8,10 @@ import {
   totalOutputTokens,
   type Usage,
   type UsagePart,
-} from "../../platform/kernel/usage.ts";
-import { estimateUsage, type MeteredUsage } from "../canonical/response.ts";
-import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { DialectDeviations, RefusedParameters } from "./dialect.ts";
+} from "../../../platform/kernel/usage.ts";
+import { estimateUsage, type MeteredUsage } from "../../canonical/response.ts";
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { DialectDeviations, RefusedParameters } from "../dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
 
 /** A request as its client wrote it. */

@@ -1,6 +1,6 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Extensions, DialectId } from "../canonical/dialect-id.ts";
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Extensions, DialectId } from "../../canonical/dialect-id.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 
 /** Builds a refusal that names the field and says how to fix it. */
 export const badRequest = (param: string, problem: string): GatewayError =>

@@ -1,5 +1,5 @@
-import type { Loss } from "../canonical/request.ts";
-import type { DialectDeviations, RefusedParameters } from "./dialect.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { DialectDeviations, RefusedParameters } from "../dialect.ts";
 
 /** An upstream whose model may refuse parameters. */
 interface RefusingUpstream {

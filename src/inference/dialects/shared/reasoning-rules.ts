@@ -1,15 +1,15 @@
-import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+import type { DialectId } from "../../canonical/dialect-id.ts";
+import type { Loss, CanonicalRequest } from "../../canonical/request.ts";
 import {
   type ReasoningLevels,
   type ReasoningRequest,
   isForeignReasoning,
   isReasoningDisabled,
   isSealedReasoning,
-} from "../canonical/reasoning.ts";
+} from "../../canonical/reasoning.ts";
 import { budgetTokensMin, budgetWithin, type TargetRoute } from "./passthrough.ts";
-import type { JsonObject } from "../canonical/json.ts";
-import type { AssistantPart } from "../canonical/message.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { AssistantPart } from "../../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
 import { withoutUndefined } from "./wire-fields.ts";
 

@@ -1,9 +1,9 @@
-import { brand, brandHeader } from "../../platform/kernel/brand.ts";
-import { usdFromNano } from "../../platform/kernel/money.ts";
-import type { GatewayFacts, MeteredUsage } from "../canonical/response.ts";
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import { brand, brandHeader } from "../../../platform/kernel/brand.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import type { GatewayFacts, MeteredUsage } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { OriginalRequest } from "./passthrough.ts";
-import type { GatewayRequest, PromptCaching } from "../canonical/request.ts";
+import type { GatewayRequest, PromptCaching } from "../../canonical/request.ts";
 import { type RequestFields, withoutUndefined } from "./wire-fields.ts";
 
 /** Returns what the gateway adds to a translated answer. */
