@@ -52,12 +52,17 @@ const message = {
   model: "scripted-model",
 };
 
-const usage = (outputTokens: number): Record<string, number> => ({
-  input_tokens: scriptedUsage.input,
-  cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 0,
-  output_tokens: outputTokens,
-});
+function usageOf(
+  { usage: { input, cached = 0, output } = scriptedUsage }: ScriptedAnswer,
+  outputTokens = output,
+): Record<string, number> {
+  return {
+    input_tokens: input - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: outputTokens,
+  };
+}
 
 const stopOf = (answer: ScriptedAnswer): Block => ({
   stop_reason:
@@ -71,12 +76,18 @@ export const anthropicMessagesAnswer: AnswerWriter = {
     ...message,
     content: blocksOf(answer).map(({ whole }) => whole),
     ...stopOf(answer),
-    usage: usage(scriptedUsage.output),
+    usage: usageOf(answer),
   }),
   events: (answer) => [
     {
       type: "message_start",
-      message: { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usage(1) },
+      message: {
+        ...message,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: usageOf(answer, 1),
+      },
     },
     { type: "ping" },
     ...blocksOf(answer).flatMap(({ opening, deltas }, index) => [
@@ -84,7 +95,7 @@ export const anthropicMessagesAnswer: AnswerWriter = {
       ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
       { type: "content_block_stop", index },
     ]),
-    { type: "message_delta", delta: stopOf(answer), usage: usage(scriptedUsage.output) },
+    { type: "message_delta", delta: stopOf(answer), usage: usageOf(answer) },
     { type: "message_stop" },
   ],
 };

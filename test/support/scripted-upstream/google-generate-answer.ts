@@ -20,16 +20,25 @@ function partsOf(answer: ScriptedAnswer): Part[] {
 }
 
 /** Returns an answer or a chunk of it; Gemini repeats its usage in every chunk. */
-const answerOf = (parts: Part[], more: Record<string, unknown> = {}): Record<string, unknown> => ({
-  candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
-  usageMetadata: {
-    promptTokenCount: scriptedUsage.input,
-    candidatesTokenCount: scriptedUsage.output,
-    totalTokenCount: scriptedUsage.input + scriptedUsage.output,
-  },
-  modelVersion: "scripted-model",
-  responseId: "scripted",
-});
+function answerOf(
+  answer: ScriptedAnswer,
+  parts: Part[],
+  more: Record<string, unknown> = {},
+): Record<string, unknown> {
+  const { input, cached = 0, output } = answer.usage ?? scriptedUsage;
+  return {
+    candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
+    usageMetadata: {
+      promptTokenCount: input,
+      candidatesTokenCount: output,
+      totalTokenCount: input + output,
+      ...(cached > 0 && { cachedContentTokenCount: cached }),
+    },
+    modelVersion: "scripted-model",
+    // Answers with other calls have another id, as from the vendor.
+    responseId: callsOf(answer)?.[0]?.id ?? "scripted",
+  };
+}
 
 /** Returns the finish reason; answers with calls finish with STOP as well. */
 const finishOf = ({ finish }: ScriptedAnswer): Record<string, unknown> => ({
@@ -41,9 +50,9 @@ const finishOf = ({ finish }: ScriptedAnswer): Record<string, unknown> => ({
  * included.
  */
 export const googleGenerateAnswer: AnswerWriter = {
-  whole: (answer) => answerOf(partsOf(answer), finishOf(answer)),
+  whole: (answer) => answerOf(answer, partsOf(answer), finishOf(answer)),
   events: (answer) =>
     partsOf(answer).map((part, index, parts) =>
-      answerOf([part], index === parts.length - 1 ? finishOf(answer) : {}),
+      answerOf(answer, [part], index === parts.length - 1 ? finishOf(answer) : {}),
     ),
 };

@@ -4,6 +4,7 @@ import {
   callsOf,
   type AnswerWriter,
   type ScriptedAnswer,
+  type ScriptedUsage,
 } from "./scripted-answer.ts";
 
 function fixtureOf(answer: ScriptedAnswer): ChatAnswer {
@@ -17,8 +18,16 @@ function fixtureOf(answer: ScriptedAnswer): ChatAnswer {
       : {}),
     extra: { system_fingerprint: "fp_scripted" },
     finishReason: finish ?? (calls ? "tool_calls" : "stop"),
+    ...(answer.usage && { usage: chatUsage(answer.usage) }),
   };
 }
+
+const chatUsage = ({ input, cached = 0, output }: ScriptedUsage): Record<string, unknown> => ({
+  prompt_tokens: input,
+  prompt_tokens_details: { cached_tokens: cached },
+  completion_tokens: output,
+  total_tokens: input + output,
+});
 
 /** Writes answers in the form of OpenAI's chat completions; `[DONE]` follows the events. */
 export const openaiChatAnswer: AnswerWriter = {

@@ -110,13 +110,15 @@ const head = {
   incomplete_details: null,
 };
 
-const usage = {
-  input_tokens: scriptedUsage.input,
-  input_tokens_details: { cached_tokens: 0 },
-  output_tokens: scriptedUsage.output,
+const usageOf = ({
+  usage: { input, cached = 0, output } = scriptedUsage,
+}: ScriptedAnswer): Item => ({
+  input_tokens: input,
+  input_tokens_details: { cached_tokens: cached },
+  output_tokens: output,
   output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: scriptedUsage.input + scriptedUsage.output,
-};
+  total_tokens: input + output,
+});
 
 const wholeOf = (answer: ScriptedAnswer): Item => ({
   ...head,
@@ -124,7 +126,7 @@ const wholeOf = (answer: ScriptedAnswer): Item => ({
     ? { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
     : { status: "completed" }),
   output: outputsOf(answer).map(({ whole }) => whole),
-  usage,
+  usage: usageOf(answer),
 });
 
 function eventsOf(answer: ScriptedAnswer): Event[] {

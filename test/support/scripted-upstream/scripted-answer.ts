@@ -34,6 +34,17 @@ export interface ScriptedAnswer {
   textCalls?: readonly ScriptedTextCall[];
   /** Why the answer ends without calls; "stop" when absent. */
   finish?: "stop" | "length";
+  /** The tokens that it counts; `scriptedUsage` when absent. */
+  usage?: ScriptedUsage;
+}
+
+/** Tokens of an answer. */
+export interface ScriptedUsage {
+  /** All tokens of the prompt. */
+  input: number;
+  /** Those of them that were read from the prompt cache; 0 when absent. */
+  cached?: number;
+  output: number;
 }
 
 /** A writer of answers in one dialect. */
@@ -45,7 +56,7 @@ export interface AnswerWriter {
 }
 
 /** Tokens of every scripted answer, in and out. */
-export const scriptedUsage = { input: 11, output: 7 };
+export const scriptedUsage: ScriptedUsage = { input: 11, output: 7 };
 
 /**
  * Returns the calls of an answer, those with free text converted to calls with arguments; undefined

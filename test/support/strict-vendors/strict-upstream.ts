@@ -17,10 +17,16 @@ interface Refusal {
 }
 
 /** A vendor's request as it arrived. */
-interface ReceivedRequest extends VendorRequest {
+export interface ReceivedRequest extends VendorRequest {
   vendor: string;
   path: string;
 }
+
+/** Returns the script that answers a request; `write` writes answers in the request's dialect. */
+export type Answering = (
+  request: ReceivedRequest,
+  write: (answer: ScriptedAnswer) => Script,
+) => Script;
 
 /**
  * An upstream on one port that answers as each vendor does: it refuses what the vendor refuses, with
@@ -35,6 +41,8 @@ export interface StrictUpstream {
   readonly received: readonly ReceivedRequest[];
   /** Queues answers for the next requests that are taken, one each. */
   say(...answers: ScriptedAnswer[]): void;
+  /** Sets how requests are answered that are taken while nothing is queued. */
+  answerBy(answering: Answering): void;
   /** Forgets the refusals, the requests and the queued answers. */
   forget(): void;
   stop(): void;
@@ -68,14 +76,10 @@ function converseAnswer({ path }: RecordedRequest): Script {
     : json(amazonConverseWire.whole);
 }
 
-const answerTo = (
-  request: RecordedRequest,
-  endpoint: Endpoint,
-  answer: ScriptedAnswer | undefined,
-): Script =>
-  endpoint === "converse"
-    ? converseAnswer(request)
-    : scriptOf(request, answer ?? { text: ["Un", "der", "stood."] });
+const answerTo = (request: RecordedRequest, endpoint: Endpoint, answer: ScriptedAnswer): Script =>
+  endpoint === "converse" ? converseAnswer(request) : scriptOf(request, answer);
+
+const understood: Answering = (_, write) => write({ text: ["Un", "der", "stood."] });
 
 /** Starts the vendors' strict doubles. */
 export async function startStrictUpstream(): Promise<StrictUpstream> {
@@ -83,12 +87,17 @@ export async function startStrictUpstream(): Promise<StrictUpstream> {
   const refusals: Refusal[] = [];
   const received: ReceivedRequest[] = [];
   const queued: ScriptedAnswer[] = [];
+  let answering = understood;
   upstream.script((request) => {
     const read = vendorRequestOf(request);
     received.push(read);
     const rules = refusalsOf(read.vendor, read);
     const [first] = rules;
-    if (first === undefined) return answerTo(request, read.endpoint, queued.shift());
+    if (first === undefined) {
+      const write = (answer: ScriptedAnswer) => answerTo(request, read.endpoint, answer);
+      const next = queued.shift();
+      return next === undefined ? answering(read, write) : write(next);
+    }
     refusals.push({ request: read, rules: rules.map(nameOf) });
     return refuse(first, read);
   });
@@ -98,6 +107,9 @@ export async function startStrictUpstream(): Promise<StrictUpstream> {
     refusals,
     received,
     say: (...answers) => void queued.push(...answers),
+    answerBy(by) {
+      answering = by;
+    },
     forget() {
       refusals.length = 0;
       received.length = 0;

@@ -25,6 +25,8 @@ export interface AgentSetup {
   name: keyof typeof launchers;
   parameters: readonly string[];
   variables: Readonly<Record<string, string>>;
+  /** The folder with its home and its work, which a later run continues; a new one when absent. */
+  folder?: string;
   /** Writes what the agent reads from its home. */
   prepare?(home: string): Promise<unknown>;
 }
@@ -45,11 +47,15 @@ export const agentCommand = (
   parameters: readonly string[],
 ): string[] => ["node", launchers[name], ...parameters];
 
+/** Creates a folder for an agent that runs several times. */
+export const agentFolder = (): string => mkdtempSync(join(tmpdir(), "switchyard-agent-"));
+
 /**
- * Runs an agent in an empty folder with an empty home, where nothing but loopback can be reached.
+ * Runs an agent, in an empty folder with an empty home unless it continues in another, where nothing
+ * but loopback can be reached.
  */
 export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
-  const folder = mkdtempSync(join(tmpdir(), "switchyard-agent-"));
+  const folder = setup.folder ?? agentFolder();
   const home = join(folder, "home");
   const work = join(folder, "work");
   await Promise.all([Bun.write(join(home, ".keep"), ""), Bun.write(join(work, ".keep"), "")]);
@@ -69,7 +75,7 @@ export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
     ]);
     return { exitCode, events: eventsOf(output), errorOutput, files: await filesOf(work) };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (setup.folder === undefined) rmSync(folder, { recursive: true, force: true });
   }
 }
 
