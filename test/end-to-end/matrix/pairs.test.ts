@@ -47,6 +47,17 @@ const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> =>
 const inDialect = (path: string, { client }: Pair): string =>
   client.name === "openai-responses" ? path.replace(/^messages/, "input") : path;
 
+/** An id of the caller's user as the platform's account shows it: a keyed hash of workspace and id. */
+const scopedId: unknown = expect.stringMatching(/^[\w-]{43}$/);
+
+/** Returns the members that name the caller's user, as a provider gets them. */
+const scopedIds = ({ user, metadata }: Fields): Fields => ({
+  ...(user !== undefined && { user: scopedId }),
+  ...(fieldsOf(metadata).user_id !== undefined && {
+    metadata: { ...fieldsOf(metadata), user_id: scopedId },
+  }),
+});
+
 /** Who asks whom, and how. */
 interface Asking {
   pair: Pair;
@@ -62,6 +73,7 @@ function expectedRequest({ gets, except }: AskedCase, { pair, streamed }: Asking
   return {
     ...every,
     ...own,
+    ...scopedIds(own),
     ...(upstream === "google-generate" && { generationConfig: generation }),
   };
 }
@@ -105,8 +117,9 @@ describe.each(askedCases.map((row) => [row.what, row] as const))("request: %s", 
       const { reply, got } = await asked(row, { pair, streamed });
       expect(reply.breaches).toEqual([]);
       if (client.name === upstream) {
-        // The client's own fields, but for the model's name and the fields for the gateway alone.
-        expect(got).toMatchObject({ ...row.asks[client.name], model: "large-v2" });
+        // The client's own fields, but for the model's name, its user's id and the gateway's fields.
+        const own = row.asks[client.name];
+        expect(got).toMatchObject({ ...own, ...scopedIds(own), model: "large-v2" });
         expect([got?.provider, reply.headers.get("x-service-translation-loss")]).toEqual([
           undefined,
           null,
