@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { CanonicalRequest, Tool } from "../../canonical/request.ts";
 import type { EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
@@ -519,6 +519,26 @@ describe("tools", () => {
     expect(encode({ webSearch: {} }).body.tools).toEqual([{ googleSearch: {} }]);
     expect(lossesOf({ webSearch: {}, tools })).toEqual(["web_search_options"]);
   });
+
+  test("search in place of another vendor's web search, whose fields are losses", () => {
+    const search: Tool = {
+      type: "hosted",
+      dialect: "anthropic-messages",
+      value: {
+        type: "web_search_20250305",
+        name: "web_search",
+        max_uses: 2,
+        allowed_domains: ["a"],
+        blocked_domains: null,
+      },
+    };
+    expect(encode({ tools: [search] }).body.tools).toEqual([{ googleSearch: {} }]);
+    expect(lossesOf({ tools: [search] })).toEqual([
+      "tools[0].max_uses",
+      "tools[0].allowed_domains",
+    ]);
+    expect(lossesOf({ tools: [search, ...tools] })).toEqual(["tools[0]"]);
+  });
 });
 
 describe("fields that Gemini does not support are losses:", () => {
@@ -544,7 +564,7 @@ describe("fields that Gemini does not support are losses:", () => {
       "tools[0]",
       {
         tools: [
-          { type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } },
+          { type: "hosted", dialect: "anthropic-messages", value: { type: "web_fetch_20250910" } },
         ],
       },
     ],

@@ -242,7 +242,7 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
 
 /** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: GeminiState): JsonObject {
-  const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
+  const { tools = [], toolChoice, parallelToolCalls } = state.request;
   const functionDeclarations = tools.flatMap((tool, index) =>
     encodeTool(tool, state.at(`tools[${index}]`)),
   );
@@ -252,9 +252,7 @@ function encodeToolFields(state: GeminiState): JsonObject {
   const entries = [
     ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
     ...hosted,
-    ...(webSearch === undefined && !tools.some(isWebSearch)
-      ? []
-      : encodeWebSearch(state, functionDeclarations.length > 0)),
+    ...encodeWebSearch(state, functionDeclarations.length > 0),
   ];
   if (parallelToolCalls === false && functionDeclarations.length > 0) {
     state.lose("parallel_tool_calls", "Gemini may call several tools at once");
@@ -267,22 +265,42 @@ function encodeToolFields(state: GeminiState): JsonObject {
   });
 }
 
+/** A tool that a provider runs itself. */
+type HostedTool = Extract<Tool, { type: "hosted" }>;
+
 /** Returns whether a tool of another vendor searches the web, as Gemini can itself. */
-const isWebSearch = (tool: Tool): boolean =>
-  tool.type === "hosted" &&
-  tool.dialect !== "google-generate" &&
-  /^web_search/.test(String(tool.value.type));
+const isWebSearch = (tool: HostedTool): boolean =>
+  tool.dialect !== "google-generate" && /^web_search/.test(String(tool.value.type));
 
 /** Encodes web search. Gemini searches by itself, but not together with the caller's functions. */
 function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
-  const { contextSize, userLocation } = state.request.webSearch ?? {};
+  const { tools = [], webSearch } = state.request;
+  const searches = tools.flatMap((tool, index) =>
+    tool.type === "hosted" && isWebSearch(tool)
+      ? [{ tool, place: state.at(`tools[${index}]`) }]
+      : [],
+  );
+  if (webSearch === undefined && searches.length === 0) return [];
   if (hasFunctions) {
-    state.lose("web_search_options", "Gemini does not search beside functions");
+    const reason = "Gemini does not search beside functions";
+    if (webSearch !== undefined) state.lose("web_search_options", reason);
+    for (const { place } of searches) place.lose(reason);
     return [];
   }
-  state.loseIfSet("web_search_options.search_context_size", contextSize);
-  state.loseIfSet("web_search_options.user_location", userLocation);
+  state.loseIfSet("web_search_options.search_context_size", webSearch?.contextSize);
+  state.loseIfSet("web_search_options.user_location", webSearch?.userLocation);
+  for (const { tool, place } of searches) loseSearchFields(tool, place);
   return [{ googleSearch: {} }];
+}
+
+/**
+ * Declares the fields of another vendor's search as lost, such as its domains and its bound of
+ * searches: the Gemini API's `googleSearch` has none of them.
+ */
+function loseSearchFields({ value }: HostedTool, place: GeminiPlace): void {
+  for (const [key, given] of Object.entries(value))
+    if (key !== "type" && key !== "name" && given !== null && given !== undefined)
+      place.at(`.${key}`).lose("Gemini's search has no such field");
 }
 
 function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
