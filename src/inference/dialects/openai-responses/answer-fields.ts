@@ -283,6 +283,54 @@ export function responseRecord(
   return record;
 }
 
+/** The request fields that a response repeats, apart from those that the gateway always sets. */
+const repeatedNames = [
+  "instructions",
+  "metadata",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "max_output_tokens",
+  "max_tool_calls",
+  "reasoning",
+  "text",
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "presence_penalty",
+  "frequency_penalty",
+  "truncation",
+] as const;
+
+/**
+ * Returns the JSON text of the request fields that a response does not repeat, by name: the request
+ * sets them, and the response has no such member, or an empty one. `valueIn` returns the text of a
+ * member of the response.
+ */
+export function unrepeatedFields(
+  request: Readonly<Record<string, unknown>>,
+  valueIn: (name: string) => string | undefined,
+): [name: string, value: string][] {
+  return repeatedNames.flatMap((name): [string, string][] => {
+    const value = (request as JsonObject)[name] ?? null;
+    if (value === null || !isEmptyText(valueIn(name))) return [];
+    return [[name, JSON.stringify(repeatedValue(name, value))]];
+  });
+}
+
+/** Matches the JSON text of nothing, an empty object or an empty array. */
+const emptyText = /^(?:null|\{\s*\}|\[\s*\])$/;
+
+const isEmptyText = (text: string | undefined): boolean =>
+  text === undefined || (text.length < 8 && emptyText.test(text));
+
+/** Returns the value of a request field in the form in which a response repeats it. */
+function repeatedValue(name: (typeof repeatedNames)[number], value: JsonValue): JsonValue {
+  if (name === "tools") return (asArray(value) ?? []).map(echoedTool);
+  if (name === "reasoning") return completed(noReasoning, value);
+  return name === "text" ? completed(plainText, value) : value;
+}
+
 /** Returns an object of the request with the members that it omitted. */
 function completed(defaults: JsonObject, value: JsonValue | undefined): JsonObject {
   const own = asObject(value);

@@ -44,6 +44,7 @@ describe("encrypted reasoning is asked for", () => {
     ["of a model that reasons", {}, true],
     ["with an effort", { reasoning: { effort: "low" } }, false],
     ["with a budget", { reasoning: { budgetTokens: 2_000 } }, false],
+    ["with a summary", { reasoning: { summary: "auto" } }, false],
   ])("%s", (_, request, reasons) => {
     expect(encode(request, {}, { reasons }).body).toHaveProperty("include", seals);
   });

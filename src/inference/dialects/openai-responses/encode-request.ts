@@ -169,7 +169,8 @@ function encodeInclude(state: EncodeState, further: JsonValue | undefined): Json
 function asksForSeals({ request: { reasoning }, options }: EncodeState): boolean {
   if (options.refuses?.always.includes("reasoning_effort") === true) return false;
   const effort = reasoning && flatEffort(reasoning);
-  return options.reasons === true || (effort !== undefined && effort !== "none");
+  if (options.reasons === true) return true;
+  return effort === undefined ? Boolean(reasoning?.summary) : effort !== "none";
 }
 
 function encodeText(state: EncodeState, own: JsonValue | undefined): JsonObject | undefined {

@@ -91,6 +91,32 @@ describe("a whole response", () => {
     });
   });
 
+  test("repeats what the request asked where the provider does not", () => {
+    const search = { type: "function", name: "search" };
+    const asked = {
+      instructions: "Be brief.",
+      metadata: { project: "7" },
+      tools: [search, { type: "web_search" }],
+      tool_choice: "required",
+      max_output_tokens: 100,
+      reasoning: { effort: "low" },
+      temperature: 0.5,
+    };
+    const repeated = (answered: Record<string, unknown>): unknown => {
+      const answer = read({ ...whole, ...answered }, asked);
+      return JSON.parse(answer?.render(shown(answer)) ?? "");
+    };
+    const own = {
+      ...asked,
+      tools: [{ ...search, description: null, parameters: null, strict: null }, asked.tools[1]],
+      reasoning: { effort: "low", summary: null },
+    };
+    expect(repeated({})).toMatchObject(own);
+    expect(repeated({ instructions: null, metadata: {}, tools: [] })).toMatchObject(own);
+    const told = { metadata: { project: "8" }, tool_choice: "auto", temperature: 1 };
+    expect(repeated(told)).toMatchObject({ ...own, ...told });
+  });
+
   test("has the gateway's usage if the provider's is impossible", () => {
     const answer = read({ ...whole, usage: { ...usage, output_tokens: -5 } });
     const rendered = JSON.parse(answer?.render(shown(answer)) ?? "") as {

@@ -19,7 +19,7 @@ import {
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
 import { asGatewayFacts, gatewayFields } from "../../shared/gateway-facts.ts";
-import { decodeFinish, outputText } from "../answer-fields.ts";
+import { decodeFinish, outputText, unrepeatedFields } from "../answer-fields.ts";
 import { encodeUsage, readResponseUsage, usageCost } from "../usage.ts";
 
 /** Returns the output items of a response. */
@@ -251,7 +251,7 @@ export interface ResponseEdits {
 
 /**
  * Returns a response object as the client gets it: the upstream's text with the gateway's own
- * members.
+ * members, and with the request's fields that the upstream does not repeat.
  */
 export function responseText(
   text: string,
@@ -265,13 +265,16 @@ export function responseText(
     ["background", JSON.stringify(requestBody["background"] ?? false)],
     ["previous_response_id", JSON.stringify(requestBody["previous_response_id"] ?? null)],
   ]);
+  const valueIn = (name: string): string | undefined => {
+    const member = members.findLast(({ key }) => key === name);
+    return member && text.slice(member.valueStart, member.valueEnd);
+  };
+  for (const [name, value] of unrepeatedFields(requestBody, valueIn)) edits.set(name, value);
   // The provider repeats the ids that it was sent, which are scoped by workspace.
   for (const name of ["user", "safety_identifier", "prompt_cache_key"])
     if (typeof requestBody[name] === "string") edits.set(name, JSON.stringify(requestBody[name]));
   if (end !== undefined) {
-    const usage = members.findLast(({ key }) => key === "usage");
-    const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
-    edits.set("usage", pricedUsage(original, end));
+    edits.set("usage", pricedUsage(valueIn("usage"), end));
     if (end.outputText !== undefined) edits.set("output_text", JSON.stringify(end.outputText));
     if (end.completedAtSeconds !== undefined)
       edits.set("completed_at", String(end.completedAtSeconds));

@@ -4,7 +4,7 @@ import { readCassettes } from "../../../../../test/support/cassettes.ts";
 import { responsesRequest } from "../../../../../test/support/responses-request.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
+import { type OriginalRequest, type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
 import { failureOf } from "../../../pipeline/attempt.ts";
 import { ResponsesRelay } from "./passthrough-stream.ts";
 
@@ -26,7 +26,7 @@ interface Relayed {
 
 async function relayed(
   events: readonly SseEvent[],
-  { inline = false, more = {} }: { inline?: boolean; more?: Partial<RelayOptions> } = {},
+  { inline = false, more = {} }: { inline?: boolean; more?: Partial<RelayOptions & { request: OriginalRequest }> } = {},
 ): Promise<Relayed> {
   let settled = 0;
   const relay = new ResponsesRelay({
@@ -76,6 +76,35 @@ const parsed = (frames: string): WireEvent[] =>
 const whole = [...cassettes.values()]
   .filter(({ parts }) => parts.at(-1)?.type === "response-end")
   .map(({ name }) => name);
+
+test("a stream repeats what the request asked where the provider does not, to its end", async () => {
+  const asked = {
+    instructions: "Be brief.",
+    metadata: { project: "7" },
+    tools: [{ type: "web_search" }],
+  };
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: "Hi", annotations: [] }],
+  };
+  const bare = { id: "resp_up", object: "response", model: "large-v2" };
+  const events = [
+    { type: "response.created", response: { ...bare, status: "in_progress", output: [] } },
+    { type: "response.output_item.done", output_index: 0, item: message },
+    {
+      type: "response.completed",
+      response: { ...bare, status: "completed", output: [message], tools: [], metadata: {} },
+    },
+  ].map((event): SseEvent => ({ event: event.type, data: JSON.stringify(event) }) as SseEvent);
+  const request = responsesRequest({ model: "m", input: "Hi", background: true, ...asked });
+  const { frames } = await relayed(events, { more: { request } });
+  const responses = parsed(frames).flatMap(({ response }) => response ?? []);
+  expect(responses.at(-1)?.status).toBe("completed");
+  for (const response of responses) expect(response).toMatchObject({ background: true, ...asked });
+});
 
 describe("every complete stream", () => {
   test.each(whole)(

@@ -81,6 +81,31 @@ describe("the passthrough body", () => {
     expect(body.include).toEqual(["web_search_call.results", "reasoning.encrypted_content"]);
     expect(sent({ model: "m", input: "" })).not.toHaveProperty("include");
   });
+
+  const ownThought = { type: "reasoning", summary: [], encrypted_content: "gw1:acme:own==" };
+  const otherThought = { ...ownThought, encrypted_content: "gw1:other:foreign==" };
+
+  test.each<[name: string, body: Record<string, unknown>, asks: boolean]>([
+    ["with an effort", { reasoning: { effort: "low" } }, true],
+    ["with a summary", { reasoning: { summary: "auto" } }, true],
+    ["with a budget", { reasoning: { max_tokens: 2_000 } }, true],
+    ["with its own earlier reasoning", { input: [ownThought] }, true],
+    ["with another provider's reasoning", { input: [otherThought] }, false],
+    ["with reasoning off", { reasoning: { effort: "none", summary: "auto" } }, false],
+    ["with reasoning switched off", { reasoning: { enabled: false, effort: "low" } }, false],
+  ])("asks an undeclared model for encrypted reasoning %s", (_, body, asks) => {
+    expect(sent({ model: "m", input: "", ...body }).include).toEqual(
+      asks ? ["reasoning.encrypted_content"] : undefined,
+    );
+  });
+
+  test("never asks a model that has none for encrypted reasoning", () => {
+    const route = {
+      ...responsesRoute({ reasoning: { levels: ["low"] } }).route,
+      refuses: { always: ["reasoning_effort"], whileReasoning: [] },
+    } as unknown as TargetRoute["route"];
+    expect(sent({ model: "m", input: "" }, route)).not.toHaveProperty("include");
+  });
 });
 
 describe("reasoning of earlier turns", () => {
@@ -104,6 +129,28 @@ describe("reasoning of earlier turns", () => {
       input[6],
     ]);
     expect(losses.map((loss) => loss.field)).toEqual(["input[2]", "input[4]"]);
+  });
+
+  test("that is left out takes the ids of what the model said and called after it", () => {
+    const foreign = { type: "reasoning", id: "rs_2", encrypted_content: "gw1:other:foreign==" };
+    const own = { type: "reasoning", id: "rs_1", encrypted_content: "own==" };
+    const call = { type: "function_call", id: "fc_1", call_id: "c", name: "f", arguments: "{}" };
+    const custom = { type: "custom_tool_call", id: "ctc_1", call_id: "d", name: "g", input: "" };
+    const said = { type: "message", id: "msg_1", role: "assistant", content: [] };
+    const result = { type: "function_call_output", id: "fco_1", call_id: "c", output: "1" };
+    const search = { type: "web_search_call", id: "ws_1", status: "completed" };
+    const asked = { type: "message", id: "msg_2", role: "user", content: "Go on" };
+    const bare = ({ id: _id, ...item }: { id: string }) => item;
+    const turn = [call, custom, result, search, said];
+    const input = [call, foreign, ...turn, asked, call, foreign, own, call];
+    expect(sent({ model: "m", input }).input).toEqual([
+      call,
+      ...[bare(call), bare(custom), result, search, bare(said)],
+      asked,
+      call,
+      own,
+      call,
+    ]);
   });
 
   test("is refused as an unresolved reference", () => {

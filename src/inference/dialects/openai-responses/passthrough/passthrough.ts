@@ -81,7 +81,7 @@ export function requestText(
   if (fitted.cap !== undefined && fitted.cap !== asked)
     edits.set("max_output_tokens", String(fitted.cap));
   editReasoning(request, { edits, declared: route.reasoning ?? model.reasoning });
-  if (reasonsAt({ model, route })) askForSeals(body, edits);
+  if (asksForSeals(body, { route, model })) askForSeals(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = [
@@ -179,6 +179,29 @@ function askedEffort({
     : undefined;
 }
 
+/**
+ * Returns whether the provider is asked for its sealed reasoning: where the catalog says that the
+ * model reasons, or the request does, by setting its reasoning or by returning some of this
+ * provider's. OpenAI answers 400 for models that do not reason.
+ */
+function asksForSeals(
+  body: OriginalRequest["body"],
+  { route, model }: Pick<TargetRoute, "route" | "model">,
+): boolean {
+  if (route.refuses?.always.includes("reasoning_effort") === true) return false;
+  if (reasonsAt({ model, route })) return true;
+  const { effort, summary, enabled, max_tokens: budget } = Object(body["reasoning"]) as Item;
+  if (enabled === false || effort === "none") return false;
+  if (typeof effort === "string" || summary || enabled === true || budget) return true;
+  const { input } = body;
+  return Array.isArray(input) && input.some((item) => isSealedBy(Object(item), route.provider.id));
+}
+
+const isSealedBy = ({ type, encrypted_content: sealed }: Item, providerId: string): boolean =>
+  type === "reasoning" &&
+  typeof sealed === "string" &&
+  openProvenance(sealed).provenance?.providerId === providerId;
+
 /** Requests ciphertext, since without storage reasoning can be returned only in that form. */
 function askForSeals(body: OriginalRequest["body"], edits: Edits): void {
   const include: unknown = body["include"] ?? [];
@@ -204,6 +227,7 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
   if (!Array.isArray(input)) return { items: undefined, losses: [] };
   const losses: Loss[] = [];
   let changed = false;
+  let thoughtIsGone = false;
   const items = input.flatMap((value: unknown, index): unknown[] => {
     const item = Object(value) as Item;
     if (isReference(item))
@@ -211,10 +235,12 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
         `input[${index}]`,
         "names an item that is not stored here; send the item itself.",
       );
-    const replayed = item.type === "reasoning" ? replayedThought(item, providerId) : item;
+    if (item.type === "reasoning" || isAsked(item)) thoughtIsGone = false;
+    const replayed = replayedItem(item, { providerId, thoughtIsGone });
     if (replayed === item) return [value];
     changed = true;
     if (typeof replayed !== "string") return [replayed];
+    thoughtIsGone = true;
     losses.push({ field: `input[${index}]`, reason: replayed });
     return [];
   });
@@ -224,6 +250,27 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
 /** Returns whether an item names another one; such items may omit their type. */
 const isReference = ({ type, id, role }: Item): boolean =>
   type === "item_reference" || ((type ?? null) === null && role === undefined && id !== undefined);
+
+/** Returns whether an item is a message to the model, with which another turn begins. */
+const isAsked = ({ role }: Item): boolean => role !== undefined && role !== "assistant";
+
+/** The types of items that are accepted without an id. */
+const idlessTypes: readonly unknown[] = ["message", "function_call", "custom_tool_call"];
+
+/**
+ * Returns the item itself, a changed one, or the reason why it is left out. What the model said or
+ * called after reasoning that is left out has no id: OpenAI answers 400 "was provided without its
+ * required 'reasoning' item" to such ids.
+ */
+function replayedItem(
+  item: Item,
+  { providerId, thoughtIsGone }: { providerId: string; thoughtIsGone: boolean },
+): Item | string {
+  if (item.type === "reasoning") return replayedThought(item, providerId);
+  if (!thoughtIsGone || item.id === undefined || !idlessTypes.includes(item.type)) return item;
+  const { id: _id, ...rest } = item;
+  return rest;
+}
 
 /** Returns the reasoning item itself, a changed one, or the reason why it is left out. */
 function replayedThought(item: Item, providerId: string): Item | string {
