@@ -1,6 +1,7 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { RateCounters } from "../access/count-request.ts";
 import { type PastRequests, RateLimiter, type RateTiers } from "../access/rate-limiter.ts";
+import { rateClassOf } from "../endpoints/inference/read-call.ts";
 import { SharedRateLimiter } from "../access/shared-rate-limiter.ts";
 import { loadProviderKeyUsage, SharedKeyUsage } from "../byok/provider-key-usage.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
@@ -11,8 +12,8 @@ import {
   openAnswerCache,
 } from "../inference/surfaces/embeddings/answer-cache.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
-import type { UsageTables } from "../insights/usage-rollup.ts";
-import { type Clock, hourMs } from "../platform/kernel/clock.ts";
+import { type GenerationTables, lowestIdAt } from "../insights/generation-record.ts";
+import { type Clock, minuteMs } from "../platform/kernel/clock.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import { PairedParts } from "../platform/shared-state/paired-parts.ts";
@@ -227,7 +228,7 @@ export async function openCounters(
   parts: {
     tiers: RateTiers;
     clock: Clock;
-    database: Kysely<UsageTables>;
+    database: Kysely<GenerationTables>;
     directory: CredentialDirectory;
     logger: Logger;
   },
@@ -356,13 +357,15 @@ export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): An
 /** The most workspaces in one query, below what either database can bind. */
 const workspacesPerQuery = 500;
 
+/** The surfaces whose requests no window of hours counts. */
+const uncountedSurfaces = ["decisions"];
+
 /**
- * Restores the counts of the windows of hours from the hourly usage counters, after the process
- * ended. The requests of an hour count from its beginning, so they free their room up to an hour
- * early and never late.
+ * Restores the counts of the windows of hours from the generation records, after the process ended:
+ * each request in its minute, which is what a window distinguishes.
  */
 async function restoreQuotas(
-  database: Kysely<UsageTables>,
+  database: Kysely<GenerationTables>,
   {
     counters: { limiter, tiers },
     directory,
@@ -381,23 +384,31 @@ async function restoreQuotas(
     return quota === undefined || !isCounted(id) ? [] : [{ id, quota }];
   });
   const longestSeconds = Math.max(0, ...limited.map(({ quota }) => quota.windowSeconds));
-  const firstHour = Math.ceil((clock.nowMs() - longestSeconds * 1000) / hourMs);
+  const firstMinute = Math.floor(clock.nowMs() / minuteMs) - longestSeconds / 60;
   const past: PastRequests[] = [];
   for (let start = 0; start < limited.length; start += workspacesPerQuery) {
     const ids = limited.slice(start, start + workspacesPerQuery).map(({ id }) => id);
+    const minute = sql<number>`created_at_ms / ${sql.lit(minuteMs)}`;
     const rows = await database
-      .selectFrom("usage_hours")
-      .select(["hour", "workspace_id", "requests"])
+      .selectFrom("generations")
+      .select(({ fn }) => [
+        "workspace_id",
+        "requested_model",
+        fn.max("created_at_ms").as("last_ms"),
+        fn.countAll<number | bigint | string>().as("requests"),
+      ])
       .where("workspace_id", "in", ids)
-      .where("hour", ">=", firstHour)
-      .where("model", "not like", "%:free")
-      .orderBy("hour")
+      .where("id", ">=", lowestIdAt(firstMinute * minuteMs))
+      .where("surface", "not in", uncountedSurfaces)
+      .groupBy(["workspace_id", "requested_model", minute])
+      .orderBy(minute)
       .execute();
-    for (const { hour, workspace_id: counter, requests } of rows) {
+    for (const { workspace_id: counter, requested_model: model, ...row } of rows) {
+      if (rateClassOf(model) !== "paid") continue;
       past.push({
         counter,
-        atMs: hour * hourMs,
-        requests: Number(requests),
+        atMs: Number(row.last_ms),
+        requests: Number(row.requests),
         windowSeconds: longestSeconds,
       });
     }
