@@ -116,9 +116,7 @@ export async function grantCredits(
   const grant = (await withAccount(context, async (api) => {
     const workspaceId =
       options.workspace ??
-      (await onlyWorkspace(
-        (await api.ask("GET", "/admin/workspaces?limit=200")) as { data: WorkspaceRecord[] },
-      ));
+      onlyWorkspace((await api.ask("GET", `/admin/workspaces?limit=${namedMax}`)) as WorkspacePage);
     const { bucket, description } = options;
     return await api.ask("POST", "/admin/grants", {
       workspace_id: workspaceId,
@@ -133,11 +131,24 @@ export async function grantCredits(
   );
 }
 
-function onlyWorkspace({ data }: { data: readonly WorkspaceRecord[] }): string {
+/** The most workspaces that are named to choose one from. */
+const namedMax = 20;
+
+interface WorkspacePage {
+  data: readonly WorkspaceRecord[];
+  total: number;
+}
+
+/** Returns the id of the only workspace. Throws with one workspace a line if there are several. */
+function onlyWorkspace({ data, total }: WorkspacePage): string {
   const [first] = data;
-  if (first !== undefined && data.length === 1) return first.id;
+  if (first === undefined) throw new CommandError("there is no workspace yet: sign up first", 2);
+  if (total === 1) return first.id;
+  const lines = data.map(({ id, name }) => `  ${id}  ${name}`);
+  if (total > data.length)
+    lines.push(`  and ${total - data.length} more; GET /admin/workspaces lists them all`);
   throw new CommandError(
-    `name one with --workspace: ${data.map(({ id, name }) => `${id} (${name})`).join(", ")}`,
+    `there are ${total} workspaces; name one with --workspace:\n${lines.join("\n")}`,
     2,
   );
 }

@@ -101,6 +101,23 @@ describe("the command beside a running gateway", () => {
     expect(at(await Bun.file(file).json(), "keys.data.0.name")).toBeString();
   });
 
+  test("a grant names one workspace a line where there are several", async () => {
+    const workspaces = ["one", "two"].map((name) => ({ id: `ws_${name}`, name }));
+    const several = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => Response.json({ object: "list", data: workspaces, total: 25, has_more: true }),
+    });
+    const environment = { ...online().environment, SWITCHYARD_URL: several.url.origin };
+    expect(await runCommand(["credits", "grant", "1"], { environment })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(
+        /there are 25 workspaces; name one with --workspace:\n {2}ws_one {2}one\n {2}ws_two {2}two\n {2}and 23 more; \S/,
+      ),
+    });
+    await several.stop(true);
+  });
+
   test("lists models, and streams a response with its cost", async () => {
     expect((await runCommand(["models", "sandbox/chat"], online())).stdout).toMatch(
       /^MODEL +CONTEXT +INPUT\/1M +OUTPUT\/1M\nsandbox\/chat:free +131072 +\$0 +\$0\n$/,

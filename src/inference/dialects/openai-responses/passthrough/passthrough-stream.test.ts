@@ -26,7 +26,10 @@ interface Relayed {
 
 async function relayed(
   events: readonly SseEvent[],
-  { inline = false, more = {} }: { inline?: boolean; more?: Partial<RelayOptions & { request: OriginalRequest }> } = {},
+  {
+    inline = false,
+    more = {},
+  }: { inline?: boolean; more?: Partial<RelayOptions & { request: OriginalRequest }> } = {},
 ): Promise<Relayed> {
   let settled = 0;
   const relay = new ResponsesRelay({
