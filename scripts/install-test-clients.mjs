@@ -40,6 +40,7 @@ const groups = {
     packages: ["pydantic-ai-slim[openai]==2.68.0", "openai-agents==0.24.0"],
     command: pipInstall,
   },
+  "python-openrouter": { packages: ["openrouter==1.3.84"], command: pipInstall },
   // Generators of typed clients; the one for TypeScript works with the compiler before its rewrite.
   "python-generator": { packages: ["openapi-python-client==0.29.1"], command: pipInstall },
   generators: {

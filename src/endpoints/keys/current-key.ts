@@ -10,6 +10,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { keyBudgetFields, keyBudgets } from "./key-budgets.ts";
 import { limitRemaining, spendFields, spendOf } from "./llm-key-object.ts";
 
 /**
@@ -93,6 +94,7 @@ const currentKeySchema = lazily(() =>
         .boolean()
         .describe("Whether usage of the workspace's own provider keys counts towards the limit."),
       ...spendFields(),
+      ...keyBudgetFields(),
       is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
       is_management_key: z.literal(false).describe("Always false: the key is an LLM key."),
       is_provisioning_key: z.literal(false).describe("Always false; a copy of is_management_key."),
@@ -174,6 +176,7 @@ async function currentKeyObject(
     limit_reset: key.limitReset,
     include_byok_in_limit: key.includeByokInLimit,
     ...spendOf(account, nowMs),
+    ...(await keyBudgets(deps, key, { account, nowMs })),
     is_free_tier: workspace.plan === "free",
     is_management_key: false,
     is_provisioning_key: false,

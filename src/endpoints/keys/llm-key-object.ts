@@ -203,13 +203,20 @@ export function limitRemaining(
   { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">,
 ): number | null {
   if (key.limitNanoUsd === null) return null;
-  const spent = countedWithin(account, {
+  const spent = limitSpentNano(key, { account, nowMs });
+  return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
+}
+
+/** Returns the nano-USD that count towards a key's limit in its window. */
+export const limitSpentNano = (
+  key: LlmKey,
+  { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">,
+): bigint =>
+  countedWithin(account, {
     windowHours: limitWindowHours(key.limitReset),
     countsByok: key.includeByokInLimit,
     nowMs,
   });
-  return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
-}
 
 /**
  * Returns a key's `allowed_endpoints` as callers write paths. Entries of older keys that no

@@ -168,8 +168,21 @@ describe("a key's own record", () => {
   test("GET /key returns exactly OpenRouter's record", async () => {
     const key = await makeKey({ limit: 2, limit_reset: "weekly" });
     const { creator_user_id: creator } = (await recordOf(key)) as { creator_user_id: string };
+    const limit = {
+      scope: "key_limit",
+      budget_id: null,
+      guardrail_id: null,
+      limit_usd: 2,
+      spend_usd: 0,
+      remaining_usd: 2,
+      include_byok: false,
+      reset_interval: "weekly",
+      resets_at: null,
+    };
     expect(await (await gateway.get("/key", key.bearer)).json()).toEqual({
       data: {
+        budgets: [limit],
+        effective_budget: limit,
         label: key.label,
         limit: 2,
         limit_remaining: 2,

@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { startGateway, testManagementKey } from "../../support/gateway.ts";
+import { at, textAt } from "../api/at.ts";
+import { testClientsFolder } from "./support/test-clients-folder.ts";
+
+const packages = join(testClientsFolder, "python-openrouter");
+const isInstalled = Bun.which("python3") !== null && existsSync(join(packages, "openrouter"));
+
+const script = `
+import os
+from openrouter import OpenRouter
+client = OpenRouter(api_key=os.environ["KEY"], server_url=os.environ["SERVER"])
+print(client.api_keys.get_current_key_metadata().data.model_dump_json())
+`;
+
+/** Returns the current key as OpenRouter's Python SDK reads it; it throws where a field is missing. */
+async function currentKey(server: string, key: string): Promise<unknown> {
+  const child = Bun.spawn(["python3", "-W", "ignore", "-c", script], {
+    stdout: "pipe",
+    stderr: "pipe",
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PYTHONPATH: packages,
+      PYTHONDONTWRITEBYTECODE: "1",
+      KEY: key,
+      SERVER: server,
+    },
+  });
+  const [shown, failure] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  expect(failure).toBe("");
+  return JSON.parse(shown);
+}
+
+// Installed by scripts/install-test-clients.mjs.
+test.skipIf(!isInstalled)(
+  "OpenRouter's Python SDK reads the current key",
+  async () => {
+    const gateway = await startGateway();
+    const create = async (path: string, body: unknown): Promise<unknown> =>
+      (
+        await gateway.post(path, body, {
+          headers: { authorization: `Bearer ${testManagementKey}` },
+        })
+      ).json();
+    const made = await create("/keys", { name: "laptop", limit: 5, limit_reset: "daily" });
+    const subject = textAt(made, "data.id");
+    const budget = { name: "laptop", scope: "key", subject, action: "block", limit: 2 };
+    const budgetId = textAt(await create("/budgets", budget), "data.id");
+    // Others' spending is none of the key's business.
+    await create("/budgets", { name: "all", scope: "workspace", action: "block", limit: 1 });
+    const secret = textAt(made, "key");
+    const shown = await currentKey(gateway.baseUrl, secret);
+    const bound = { spend_usd: 0, include_byok: false, guardrail_id: null };
+    const budgetBound = {
+      ...bound,
+      scope: "api_key",
+      budget_id: budgetId,
+      limit_usd: 2,
+      remaining_usd: 2,
+      reset_interval: "monthly",
+      resets_at: expect.any(String),
+    };
+    expect(shown).toMatchObject({ limit: 5, limit_remaining: 5, effective_budget: budgetBound });
+    expect(at(shown, "budgets")).toEqual([
+      budgetBound,
+      {
+        ...bound,
+        scope: "key_limit",
+        budget_id: null,
+        limit_usd: 5,
+        remaining_usd: 5,
+        reset_interval: "daily",
+        resets_at: null,
+      },
+    ]);
+    await gateway.stop();
+  },
+  60_000,
+);
