@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { PeopleTables } from "../../../src/identity/people/people-tables.ts";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
@@ -203,6 +204,57 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     );
     expect(names).not.toContain("Robot");
     await screen.close();
+  });
+
+  test("operators give keys of their personal workspace their rights, right after signing in", async () => {
+    const enter = (id: string): Promise<unknown> =>
+      scene.ask("operator", "PATCH", "/session", { workspace_id: id });
+    const workspaces = listAt(await scene.ask("operator", "GET", "/workspaces"), "data");
+    const personal = workspaces
+      .map((each) => textAt(each, "id"))
+      .find((id) => id !== scene.workspaceId);
+    await enter(personal ?? "");
+    const screen = await scene.open("operator", "/keys");
+    const { page } = screen;
+    await page.getByRole("button", { name: "Create key" }).first().click();
+    await page.getByLabel("Name").fill("Steward");
+    await page.getByLabel("Operator's rights").check();
+    await expectSound(screen);
+    await page.getByRole("button", { name: "Create key" }).last().click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
+    const row = page.getByRole("row").filter({ hasText: "Steward" });
+    const mark = row.getByText("operator", { exact: true });
+    await mark.waitFor();
+    const isOperator = async (): Promise<unknown> =>
+      at(await scene.ask("operator", "GET", "/keys"), "data.0.operator");
+    expect(await isOperator()).toBe(true);
+    await act(row, "Edit");
+    await page.getByLabel("Operator's rights").uncheck();
+    await page.getByRole("button", { name: "Save key" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await mark.waitFor({ state: "detached" });
+    expect(await isOperator()).toBe(false);
+    // A session of an hour.
+    const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
+    await scene.gateway.app.storage.database
+      .withTables<PeopleTables>()
+      .updateTable("user_sessions")
+      .set({ created_at: anHourAgo })
+      .execute();
+    await act(row, "Edit");
+    await page.getByLabel("Operator's rights").check();
+    await page.getByRole("button", { name: "Save key" }).click();
+    await page
+      .getByText("sign in again first: this needs a session of at most 15 minutes")
+      .waitFor();
+    expect(await isOperator()).toBe(false);
+    await screen.close();
+    await enter(scene.workspaceId);
+    const shared = await scene.open("operator", "/keys");
+    await shared.page.getByRole("button", { name: "Create key" }).first().click();
+    await shared.page.getByLabel("Name").waitFor();
+    expect(await shared.page.getByLabel("Operator's rights").count()).toBe(0);
+    await shared.close();
   });
 
   test("a management key is created with the chosen scopes and revoked", async () => {

@@ -23,6 +23,8 @@ export interface Key {
   allowed_endpoints: readonly string[] | null;
   creator_user_id: string;
   last_used_at: string | null;
+  /** Whether the key has an operator's rights. */
+  operator: boolean;
   parent_key_id?: string;
 }
 

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Field, Input, Select } from "../../ui/parts.tsx";
+import { useSession } from "../../lib/session.ts";
 import { Check, Form, TextArea, listOf, numberOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import {
@@ -41,6 +42,7 @@ const start = (key: Key | undefined) => ({
   models: key?.allowed_models?.join("\n") ?? "",
   endpoints: key?.allowed_endpoints?.join("\n") ?? "",
   byok: key?.include_byok_in_limit ?? false,
+  operator: key?.operator ?? false,
 });
 
 type Texts = ReturnType<typeof start>;
@@ -75,6 +77,12 @@ function fieldsOf(
   };
 }
 
+/** Whether a key of this workspace can have the person's rights as an operator. */
+function useGivesOperator(): boolean {
+  const { data } = useSession();
+  return data?.user.operator === true && data.workspace.organization_id === null;
+}
+
 /** Makes a key, one below another key, or changes one. */
 export function KeyForm({
   changed,
@@ -88,6 +96,9 @@ export function KeyForm({
   onChanged: () => void;
 }) {
   const isNew = changed === undefined;
+  // A key below another one never has them.
+  const mayBeOperator =
+    useGivesOperator() && parent === undefined && changed?.parent_key_id === undefined;
   const [texts, setTexts] = useState(() => start(changed));
   const set =
     (name: keyof Texts) =>
@@ -95,7 +106,8 @@ export function KeyForm({
       setTexts({ ...texts, [name]: value });
   const save = useMutation({
     mutationFn: async (): Promise<MadeKey | undefined> => {
-      const body = fieldsOf(texts, isNew);
+      const rights = mayBeOperator ? { operator: texts.operator } : {};
+      const body = { ...fieldsOf(texts, isNew), ...rights };
       if (!isNew) return changeKey(changed.hash, body).then(() => undefined);
       return parent === undefined ? createKey(body) : createChild({ hash: parent.hash, body });
     },
@@ -158,6 +170,14 @@ export function KeyForm({
           )}
         </Field>
       </div>
+      {mayBeOperator ? (
+        <Check
+          label="Operator's rights"
+          hint="It may use the tools for operators over MCP. This needs a sign-in of the last 15 minutes."
+          checked={texts.operator}
+          onChange={(operator) => setTexts({ ...texts, operator })}
+        />
+      ) : null}
       <details>
         <summary>More limits</summary>
         <div className={style.form}>

@@ -229,9 +229,12 @@ export function KeysPage() {
                       {
                         head: "State",
                         cell: (key) => (
-                          <Status kind={stateOf(key) === "active" ? "good" : "warning"}>
-                            {stateOf(key)}
-                          </Status>
+                          <>
+                            <Status kind={stateOf(key) === "active" ? "good" : "warning"}>
+                              {stateOf(key)}
+                            </Status>
+                            {key.operator ? <div>operator</div> : null}
+                          </>
                         ),
                       },
                       { head: "Cap", cell: (key) => <Cap of={key} /> },
