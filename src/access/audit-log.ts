@@ -196,6 +196,8 @@ interface AuditQuery {
   /** Wall times in milliseconds. The end is exclusive. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
+  /** The number of entries to leave out; counts only without `before`. */
+  offset?: number | undefined;
   limit: number;
 }
 
@@ -216,6 +218,7 @@ export class AuditStore {
     target,
     fromMs,
     toMs,
+    offset = 0,
     limit,
   }: AuditQuery): Promise<AuditEntry[]> {
     let query = this.database
@@ -238,7 +241,11 @@ export class AuditStore {
     }
     if (fromMs !== undefined) query = query.where("entry.at_ms", ">=", fromMs);
     if (toMs !== undefined) query = query.where("entry.at_ms", "<", toMs);
-    const rows = await query.orderBy("entry.id", "desc").limit(limit).execute();
+    const rows = await query
+      .orderBy("entry.id", "desc")
+      .limit(limit)
+      .offset(before === undefined ? offset : 0)
+      .execute();
     return rows.map((row) => ({
       id: row.id,
       atMs: row.at_ms,

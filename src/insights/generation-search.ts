@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import {
@@ -314,4 +315,34 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
   return conditions.length === 0
     ? sql<boolean>`1 = 1`
     : sql<boolean>`${sql.join(conditions, sql` and `)}`;
+}
+
+/** The most reads that leave out records before a page. */
+const skippingReadsMax = 20;
+const skippedRows = 1_000;
+
+/**
+ * Returns the page behind the number of records that an offset leaves out; with `after`, the offset
+ * does not count. Throws `bad_request` where that would read too many records.
+ */
+export async function pageAtOffset(
+  { after, limit, offset }: { after: string | undefined; limit: number; offset: number },
+  read: (page: { after: string | undefined; limit: number }) => Promise<GenerationPage>,
+): Promise<GenerationPage> {
+  if (after !== undefined) return read({ after, limit });
+  let place: string | undefined;
+  let left = offset;
+  for (let reads = 0; left > 0; reads += 1) {
+    if (reads === skippingReadsMax)
+      throw new GatewayError(
+        "bad_request",
+        "offset: reaches too far with these filters. Use cursor instead.",
+        { param: "offset" },
+      );
+    const { records, next } = await read({ after: place, limit: Math.min(left, skippedRows) });
+    if (next === undefined) return { records: [], next };
+    left -= records.length;
+    place = next;
+  }
+  return read({ after: place, limit });
 }

@@ -3,6 +3,7 @@ import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
+import { pageAtOffset } from "../../insights/generation-search.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chargeExplanation, chargeExplanationSchema } from "../insights/generation.ts";
@@ -81,11 +82,16 @@ export const listAllGenerations = defineEndpoint({
       workspacesSchema,
       Object.fromEntries(context.query),
     );
-    const { id, filter, ...query } = readGenerationsQuery(context.query, deps.clock.nowMs());
+    const { id, filter, offset, limit, after, ...query } = readGenerationsQuery(
+      context.query,
+      deps.clock.nowMs(),
+    );
     const found = id === undefined ? undefined : await requests.find(id);
     const { records, next } =
       id === undefined
-        ? await requests.page({ ...query, workspaceIds, filter: filterOf(filter, new Map()) })
+        ? await pageAtOffset({ after, limit, offset }, (page) =>
+            requests.page({ ...query, ...page, workspaceIds, filter: filterOf(filter, new Map()) }),
+          )
         : { records: found === undefined ? [] : [found], next: undefined };
     return context.json({
       object: "list",

@@ -148,6 +148,19 @@ function cursorIn(query: URLSearchParams): StatementCursor | undefined {
   return { atMs: Number(atMs), balanceNano: BigInt(balanceNano), id };
 }
 
+/** The most entries that an offset leaves out, all of which are read. */
+const offsetMax = 10_000;
+
+function offsetIn(query: URLSearchParams): number {
+  const offset = Number(query.get("offset") || "0");
+  if (Number.isInteger(offset) && offset >= 0 && offset <= offsetMax) return offset;
+  throw new GatewayError(
+    "bad_request",
+    `offset: must be a whole number from 0 to ${offsetMax}. Use cursor to go further.`,
+    { param: "offset" },
+  );
+}
+
 function limitIn(query: URLSearchParams): number {
   const limit = Number(query.get("limit") ?? pageDefault);
   if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
@@ -174,6 +187,10 @@ export const listCreditTransactions = defineEndpoint({
       .optional()
       .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
     cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+    offset: z
+      .string()
+      .optional()
+      .describe(`Number of entries to leave out, where no cursor is sent, at most ${offsetMax}.`),
   }),
   response: () =>
     z.object({
@@ -185,10 +202,14 @@ export const listCreditTransactions = defineEndpoint({
   encodeError: encodeContractError,
   async handle(context, { statements }: Pick<Dependencies, "statements">) {
     const limit = limitIn(context.query);
-    const found = await statements.page(workspaceOf(context).id, {
-      before: cursorIn(context.query),
-      limit: limit + 1,
+    const before = cursorIn(context.query);
+    const told = offsetIn(context.query);
+    const offset = before === undefined ? told : 0;
+    const read = await statements.page(workspaceOf(context).id, {
+      before,
+      limit: offset + limit + 1,
     });
+    const found = read.slice(offset);
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const more = found.length > limit && last !== undefined;

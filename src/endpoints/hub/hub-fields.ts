@@ -92,14 +92,31 @@ export const limitField = (standard: number) =>
 /** A search text; each of its words has to begin a word of the record. */
 const searchField = plainText(200).trim().min(1, "must not be empty").optional();
 
+const offsetProblem = "must be a whole number from 0 to 9999999";
+/** The number of records before a page that no cursor begins. */
+export const offsetField = z.coerce
+  .number(offsetProblem)
+  .int(offsetProblem)
+  .min(0, offsetProblem)
+  .max(9_999_999, offsetProblem)
+  .optional();
+
 /** The parameters of a page of a list. */
 export const pageFields = {
   search: searchField,
   limit: limitField(50),
   cursor: z.string().max(100).optional(),
+  offset: offsetField,
 };
 
-/** The same, as documents show it. */
+/** The offset, as documents show it. */
+export const offsetParameter = z
+  .int()
+  .min(0)
+  .optional()
+  .describe("Number of entries to leave out, where no cursor is sent.");
+
+/** The same parameters, as documents show them. */
 export const pageParameters = {
   search: z
     .string()
@@ -107,6 +124,7 @@ export const pageParameters = {
     .describe("Search words; each must match the beginning of a word in the record."),
   limit: z.int().min(1).max(100).default(50).optional(),
   cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+  offset: offsetParameter,
 };
 
 /** The answer of a list. */

@@ -6,6 +6,8 @@ import { forOperators, operatorOf } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { entryObject, entryRoutes, promptSchema } from "./entry-routes.ts";
 import {
+  offsetField,
+  offsetParameter,
   bodyField,
   categoryField,
   descriptionField,
@@ -147,6 +149,7 @@ export const listReviews = defineEndpoint({
     status: z.enum(reviewStatuses).default("pending_review").optional(),
     limit: z.int().min(1).max(100).default(20).optional(),
     cursor: z.string().optional(),
+    offset: offsetParameter,
   }),
   response: () => listSchema(promptSchema().extend({ workspace_id: z.string() })),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
@@ -155,6 +158,7 @@ export const listReviews = defineEndpoint({
         status: statusField,
         limit: limitField(20),
         cursor: z.string().max(100).optional(),
+        offset: offsetField,
       }),
       Object.fromEntries(context.query),
     );

@@ -3,7 +3,12 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { type Answer, Reply } from "../../http/request-context.ts";
-import type { GenerationFilter, GenerationRange } from "../../insights/generation-search.ts";
+import {
+  type GenerationFilter,
+  type GenerationRange,
+  pageAtOffset,
+} from "../../insights/generation-search.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
@@ -97,15 +102,18 @@ export const generationAnalytics = defineEndpoint({
       next_cursor: z.string().nullable(),
     }),
   async handle(context, deps: Dependencies) {
-    const { limit, after, id, format, ...query } = readGenerationsQuery(
+    const { limit, after, offset, id, format, ...query } = readGenerationsQuery(
       context.query,
       deps.clock.nowMs(),
     );
     const { range, keys } = await rangeFor(context, deps, query);
+    if (offset > 0 && format === "csv") throw noTableOffset();
     if (id !== undefined)
       return single(context, { record: await deps.generations.find(range.workspaceId, id), keys });
     if (format === "csv") return table(context, { deps, range, keys, after });
-    const { records, next } = await deps.insights.search.page({ ...range, after, limit });
+    const { records, next } = await pageAtOffset({ after, limit, offset }, (page) =>
+      deps.insights.search.page({ ...range, ...page }),
+    );
     return context.json({
       object: "list",
       data: records.map((record) => generationRow(record, keys)),
@@ -114,6 +122,11 @@ export const generationAnalytics = defineEndpoint({
     });
   },
 });
+
+const noTableOffset = (): GatewayError =>
+  new GatewayError("bad_request", "offset: format=csv has none. Use cursor or a range instead.", {
+    param: "offset",
+  });
 
 function single(
   context: RequestContext<undefined, KnownCaller>,

@@ -11,6 +11,9 @@ const generationsDefault = 100;
 
 const limitProblem = `must be an integer from 1 to ${generationsMax}`;
 const cursorProblem = "must be the id of a generation, such as next_cursor of the page before";
+/** The most requests that an offset leaves out, all of which are read. */
+const offsetMax = 10_000;
+const offsetProblem = `must be an integer from 0 to ${offsetMax}; use cursor to go further`;
 const cursorField = z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem);
 const pageFields = {
   limit: z.coerce
@@ -21,6 +24,12 @@ const pageFields = {
     .default(generationsDefault),
   cursor: cursorField.optional(),
   after: cursorField.optional(),
+  offset: z.coerce
+    .number(offsetProblem)
+    .int(offsetProblem)
+    .min(0, offsetProblem)
+    .max(offsetMax, offsetProblem)
+    .default(0),
 };
 
 const valuesMax = 50;
@@ -136,6 +145,12 @@ export const generationQueries = {
       .describe("Number of requests on a page. Default 100."),
     cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
     after: z.string().optional().describe("Another name of cursor."),
+    offset: z
+      .int()
+      .min(0)
+      .max(offsetMax)
+      .optional()
+      .describe("Number of requests to leave out, where no cursor is sent."),
     id: z.string().optional().describe("A single request, by its generation, answer or trace id."),
     format: z
       .enum(["json", "csv"])
@@ -153,6 +168,7 @@ export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number)
     limit,
     cursor,
     after = cursor,
+    offset,
     id,
     format,
     from = 0,
@@ -163,7 +179,7 @@ export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number)
     { from, to },
     { nowMs: nowMs + 1, daysDefault: 0, daysMax: Number.POSITIVE_INFINITY },
   );
-  return { limit, after, id, format, filter, ...range };
+  return { limit, after, offset, id, format, filter, ...range };
 }
 
 /** Reads the query of sums over requests. Throws as above. */

@@ -72,6 +72,14 @@ function idIn(
   throw new GatewayError("bad_request", `${param}: is no id.`, { param });
 }
 
+function offsetIn(query: URLSearchParams): number {
+  const text = query.get("offset") || "0";
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  throw new GatewayError("bad_request", "offset: must be a whole number from 0 to 9999999.", {
+    param: "offset",
+  });
+}
+
 /** Returns a text that entries contain, such as `PATCH /keys/:hash`. */
 const textIn = (query: URLSearchParams, param: string): string | undefined =>
   idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
@@ -161,6 +169,10 @@ export const listAuditLog = defineEndpoint({
       .optional()
       .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
     cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+    offset: z
+      .string()
+      .optional()
+      .describe("Number of entries to leave out, where no cursor is sent."),
     actor: z.string().optional().describe("Id of the actor."),
     action: z
       .string()
@@ -189,6 +201,7 @@ export const listAuditLog = defineEndpoint({
     const wanted: AuditQuery = {
       workspaceId: workspaceOf(context).id,
       before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/),
+      offset: offsetIn(query),
       actorId: idIn(query, "actor"),
       action: textIn(query, "action"),
       target: idIn(query, "target"),

@@ -83,11 +83,13 @@ export class Conversations {
       starred,
       search,
       cursor,
+      offset = 0,
       limit,
     }: {
       starred?: boolean | undefined;
       search?: string | undefined;
       cursor?: string | undefined;
+      offset?: number | undefined;
       limit: number;
     },
   ): Promise<Page<Conversation>> {
@@ -104,6 +106,7 @@ export class Conversations {
       .orderBy("c.updated_at_ms", "desc")
       .orderBy("c.id", "desc")
       .limit(limit + 1)
+      .offset(cursor === undefined ? offset : 0)
       .execute();
     return pageOf(rows.map(conversationOf), limit, ({ updatedAtMs, id }) => ({
       atMs: updatedAtMs,

@@ -293,6 +293,7 @@ export class Entries {
   async reviewList(query: {
     status: ReviewStatus;
     cursor?: string | undefined;
+    offset?: number | undefined;
     limit: number;
   }): Promise<Page<Entry>> {
     const after = query.cursor === undefined ? undefined : readCursor(query.cursor);

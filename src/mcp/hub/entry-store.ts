@@ -29,6 +29,8 @@ export interface EntryQuery {
   category?: string | undefined;
   status?: ReviewStatus | undefined;
   after?: { atMs: number; id: string } | undefined;
+  /** The number of entries before the page; counts only without `after`. */
+  offset?: number | undefined;
   limit: number;
 }
 
@@ -122,7 +124,7 @@ export class EntryStore {
   /** Returns entries that the caller sees, newest first. */
   async list(
     caller: HubCaller,
-    { scope, kind, hubId, search, tag, category, status, after, limit }: EntryQuery,
+    { scope, kind, hubId, search, tag, category, status, after, offset = 0, limit }: EntryQuery,
   ): Promise<Entry[]> {
     let query = this.shown(caller, scope);
     query = query.where(
@@ -141,6 +143,7 @@ export class EntryStore {
       .orderBy("e.created_at_ms", "desc")
       .orderBy("e.id", "desc")
       .limit(limit)
+      .offset(after === undefined ? offset : 0)
       .execute();
     return rows.map(entryOf);
   }
@@ -152,17 +155,22 @@ export class EntryStore {
   async reviewList({
     status,
     after,
+    offset = 0,
     limit,
-  }: Pick<EntryQuery, "after" | "limit"> & { status: ReviewStatus }): Promise<Entry[]> {
+  }: Pick<EntryQuery, "after" | "offset" | "limit"> & { status: ReviewStatus }): Promise<Entry[]> {
     let query = this.rows({ personId: "", workspaceId: "" })
       .whereRef("v.version", "=", "e.version")
       .where("e.status", "=", status);
     if (after !== undefined) {
       query = query.where(sql<SqlBool>`(e.created_at_ms, e.id) > (${after.atMs}, ${after.id})`);
     }
-    return (await query.orderBy("e.created_at_ms").orderBy("e.id").limit(limit).execute()).map(
-      entryOf,
-    );
+    const rows = await query
+      .orderBy("e.created_at_ms")
+      .orderBy("e.id")
+      .limit(limit)
+      .offset(after === undefined ? offset : 0)
+      .execute();
+    return rows.map(entryOf);
   }
 
   /** Returns the entry with this id for an operator, regardless of its visibility. */

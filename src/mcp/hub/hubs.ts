@@ -31,6 +31,7 @@ export interface HubQuery {
   scope: "own" | "public";
   search?: string | undefined;
   cursor?: string | undefined;
+  offset?: number | undefined;
   limit: number;
 }
 
@@ -75,7 +76,10 @@ export class Hubs {
   }
 
   /** Returns the hubs of the workspace, or everyone's public ones. */
-  async list(caller: HubCaller, { scope, search, cursor, limit }: HubQuery): Promise<Page<Hub>> {
+  async list(
+    caller: HubCaller,
+    { scope, search, cursor, offset = 0, limit }: HubQuery,
+  ): Promise<Page<Hub>> {
     let query = this.shown(caller).where(scope === "own" ? own(caller) : open);
     if (search !== undefined) {
       query = query.where(
@@ -90,6 +94,7 @@ export class Hubs {
       .orderBy("h.created_at_ms", "desc")
       .orderBy("h.id", "desc")
       .limit(limit + 1)
+      .offset(cursor === undefined ? offset : 0)
       .execute();
     return pageOf(rows.map(hubOf), limit, ({ createdAtMs, id }) => ({ atMs: createdAtMs, id }));
   }
