@@ -18,7 +18,7 @@ const keyBudgetSchema = lazily(() =>
         .describe("api_key: a blocking budget of the key. key_limit: the key's own limit."),
       budget_id: z.string().nullable().describe("Id of the budget; null for the key's own limit."),
       guardrail_id: z.null().describe("Always null: there are no guardrails."),
-      limit_usd: usd,
+      limit_usd: usd.describe("Limit in USD for one window."),
       spend_usd: usd.describe("What counts towards the limit in the current window."),
       remaining_usd: usd.describe("Difference of limit_usd and spend_usd."),
       include_byok: z

@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     // A session of an hour.
     const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
     await scene.gateway.app.storage.database
-      .withTables<PeopleTables>()
+      .withTables<Pick<PeopleTables, "user_sessions">>()
       .updateTable("user_sessions")
       .set({ created_at: anHourAgo })
       .execute();
