@@ -190,6 +190,8 @@ export interface DialectDeviations {
   answersResults?: boolean;
   /** Whether the upstream answers 400 to the role `developer` from its own clients too. */
   refusesDeveloper?: boolean;
+  /** Whether the upstream answers 400 to pictures, files and recordings anywhere in a conversation. */
+  readsTextAlone?: boolean;
   /** Members of messages that the upstream answers with 400. */
   unsupportedMessageFields?: readonly string[];
   /** Members of functions that the upstream answers with 400. */

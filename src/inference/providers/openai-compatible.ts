@@ -164,6 +164,8 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       reasoningReplay: "reasoning_content",
       reasoningBesideCalls: true,
       refusesDeveloper: true,
+      // The reference of `messages` knows text parts alone (api-docs.deepseek.com, 2026-11).
+      readsTextAlone: true,
       // The reference of `response_format` knows text and JSON (api-docs.deepseek.com, 2026-11).
       jsonWithoutSchema: true,
       unforcedWhileReasoning: { alwaysReasons: /reasoner/ },

@@ -21,9 +21,9 @@ const picture = Buffer.from(
 
 /** The models of the conversation, a run each: five switches, and two runs that go on with one. */
 const models: readonly PairName[] = [
+  "claude",
+  "claude",
   "deepseek",
-  "claude",
-  "claude",
   "gemini",
   "gpt",
   "gpt",
@@ -35,7 +35,7 @@ const restartedRun = 5;
 /** The run in which an answer is slow. */
 const slowRun = 3;
 /** The run that looks at a picture, which all later runs have in their history. */
-const pictureRun = 1;
+const pictureRun = 0;
 const turnsPerRun = 5;
 
 /** Returns the text with which a run ends. */

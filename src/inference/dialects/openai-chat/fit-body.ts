@@ -5,6 +5,7 @@ import { isReasoningOff } from "../shared/refused-parameters.ts";
 import { jsonAdvice } from "../shared/tools.ts";
 import { asArray, asObject, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
+import { textAlone } from "./messages/text-alone.ts";
 
 /** The upstream that a chat body is fitted to. */
 interface FittedUpstream {
@@ -36,8 +37,11 @@ export function fitBody(
  * Returns what has to change in a body for an upstream: its messages, and a tool that a model which
  * reasons cannot be forced to call.
  */
-export function bodyChanges(body: JsonObject, upstream: FittedUpstream): BodyChanges {
+export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const readable = readableMessages(sent, upstream);
+  const body = readable === unchanged ? sent : { ...sent, messages: readable.changes["messages"] };
   const unforced = joinedChanges([
+    readable,
     unforcedTool(body, upstream),
     plainFormat(body, upstream),
     plainTools(body, upstream),
@@ -64,6 +68,13 @@ const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
         changes: Object.assign({}, ...all.map(({ changes }) => changes)) as BodyChanges["changes"],
         losses: all.flatMap(({ losses }) => losses),
       };
+
+/** Leaves out what an upstream that reads text alone refuses. */
+function readableMessages(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const text = deviations.readsTextAlone === true && textAlone(asArray(body.messages) ?? []);
+  if (text === false || text === undefined) return unchanged;
+  return { changes: { messages: text.messages }, losses: text.losses };
+}
 
 /** Asks in words for the schema of an answer that the upstream enforces as JSON alone. */
 function plainFormat(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {

@@ -30,8 +30,6 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:alternating-turns|last-assistant|empty-assistant|prefill-while-thinking|missing-content)$/,
   /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
   /^groq\/(?:cache-control|cap-above-model)$/,
-  // A picture for a model that takes none.
-  /^deepseek\/parts$/,
   // What one family of models lacks.
   /^xai\/responses-(?:functions|summary)$/,
 ];

@@ -156,6 +156,7 @@ const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): 
   deviations.userLengthMax !== undefined ||
   deviations.unforcedWhileReasoning !== undefined ||
   deviations.jsonWithoutSchema === true ||
+  deviations.readsTextAlone === true ||
   deviations.unsupportedToolFields !== undefined ||
   hasMessageRules({ deviations, reasons: true });
 
