@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
-import type { CanonicalRequest, Tool } from "../../canonical/request.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
@@ -437,107 +437,6 @@ describe("generationConfig", () => {
       config as JsonObject,
     );
     expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
-  });
-});
-
-describe("tools", () => {
-  const tools = [{ type: "function", name: "f" }] as const;
-  const configs: [
-    choice: NonNullable<CanonicalRequest["toolChoice"]>,
-    config: object | undefined,
-  ][] = [
-    [{ type: "auto" }, { mode: "AUTO" }],
-    [{ type: "none" }, { mode: "NONE" }],
-    [{ type: "required" }, { mode: "ANY" }],
-    [
-      { type: "tool", kind: "function", name: "f" },
-      { mode: "ANY", allowedFunctionNames: ["f"] },
-    ],
-    [
-      { type: "allowed", mode: "required", tools: [{ type: "function", name: "f" }] },
-      { mode: "ANY", allowedFunctionNames: ["f"] },
-    ],
-    [{ type: "allowed", mode: "auto", tools: [{ type: "hosted", value: {} }] }, { mode: "NONE" }],
-    [{ type: "hosted", dialect: "openai-responses", value: { type: "file_search" } }, undefined],
-  ];
-  test.each(configs)("have the choice %p", (toolChoice, config) => {
-    expect(
-      (encode({ tools, toolChoice }).body.toolConfig as JsonObject | undefined)
-        ?.functionCallingConfig,
-    ).toEqual(config as JsonObject);
-  });
-
-  test("omit a tool choice without tools", () => {
-    expect(encode({ toolChoice: { type: "required" } }).body).toEqual({
-      contents: [{ role: "user", parts: [{ text: "a" }] }],
-    });
-  });
-
-  test("restore names that Gemini refuses", () => {
-    const { body, toolAliases } = encode({
-      tools: [
-        { type: "function", name: "1st" },
-        { type: "custom", name: "-x" },
-        { type: "function", name: "файл" },
-      ],
-    });
-    const [entry] = body.tools as { functionDeclarations: { name: string }[] }[];
-    const names = entry?.functionDeclarations.map(({ name }) => name) ?? [];
-    for (const name of names) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
-    expect(names.map((name) => toolAliases.get(name))).toEqual([
-      { name: "1st" },
-      { name: "-x", unwrapsInput: true },
-      { name: "файл" },
-    ]);
-  });
-
-  test("keep their schemas unchanged", () => {
-    const parameters = {
-      $schema: "x",
-      type: "object",
-      properties: {},
-      additionalProperties: false,
-    };
-    expect(
-      encode({
-        tools: [
-          { type: "function", name: "f", parameters },
-          { type: "function", name: "g", parameters: { type: "object" } },
-        ],
-      }).body.tools,
-    ).toEqual([
-      {
-        functionDeclarations: [
-          { name: "f", parametersJsonSchema: parameters },
-          { name: "g", parametersJsonSchema: { type: "object", properties: {} } },
-        ],
-      },
-    ]);
-  });
-
-  test("use Gemini's own web search, but not with functions", () => {
-    expect(encode({ webSearch: {} }).body.tools).toEqual([{ googleSearch: {} }]);
-    expect(lossesOf({ webSearch: {}, tools })).toEqual(["web_search_options"]);
-  });
-
-  test("search in place of another vendor's web search, whose fields are losses", () => {
-    const search: Tool = {
-      type: "hosted",
-      dialect: "anthropic-messages",
-      value: {
-        type: "web_search_20250305",
-        name: "web_search",
-        max_uses: 2,
-        allowed_domains: ["a"],
-        blocked_domains: null,
-      },
-    };
-    expect(encode({ tools: [search] }).body.tools).toEqual([{ googleSearch: {} }]);
-    expect(lossesOf({ tools: [search] })).toEqual([
-      "tools[0].max_uses",
-      "tools[0].allowed_domains",
-    ]);
-    expect(lossesOf({ tools: [search, ...tools] })).toEqual(["tools[0]"]);
   });
 });
 
