@@ -84,8 +84,9 @@ function readSources(
     if (others.length > 0)
       throw new CommandError("name one config.yaml, and virtual keys with --keys", 2);
     const keyList = keys === undefined ? undefined : read(keys);
-    new LiteLlmImport(first, plan).run(keyList);
-    return [first, ...(keyList === undefined ? [] : [keyList])];
+    const reader = new LiteLlmImport(first, plan);
+    reader.run(keyList);
+    return [...reader.sources, ...(keyList === undefined ? [] : [keyList])];
   }
   const sources = [first, ...others];
   (source === "portkey" ? new PortkeyImport(plan) : new OpenRouterImport(plan)).run(sources);

@@ -1,7 +1,8 @@
 import { buildCatalog } from "../../inference/catalog/build-catalog.ts";
-import type {
-  ConfiguredModel,
-  ConfiguredProvider,
+import {
+  type ConfiguredModel,
+  type ConfiguredProvider,
+  configuredProviderSchema,
 } from "../../inference/catalog/configured/configured-provider.ts";
 import { makerOfName } from "../../inference/catalog/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
@@ -43,6 +44,9 @@ const slugOf = (text: string): string =>
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "");
+
+/** The outcome of adding a model: the source of its price, or why it could not be added. */
+export type Added = "file" | "catalog" | "none" | { problem: string };
 
 /** The configuration that an import writes, and the records that it creates. */
 export class ImportPlan {
@@ -96,17 +100,43 @@ export class ImportPlan {
     return slug;
   }
 
-  /** Returns the provider entry of an upstream, which is created where none lacks this model. */
-  provider(upstream: Upstream, modelId?: string): ConfiguredProvider {
-    const place = JSON.stringify(upstream);
+  /**
+   * Returns the id of an upstream's provider, which is created where there is none; or why the
+   * gateway could not use it.
+   */
+  provider(upstream: Upstream): string | { problem: string } {
+    const entry = this.entryOf(upstream);
+    const problem = this.problemOf(entry, upstream);
+    if (problem !== undefined) return { problem };
+    this.keep(entry, upstream);
+    return entry.id;
+  }
+
+  /** Returns the entry of an upstream that lacks a model, or a new one that is not yet kept. */
+  private entryOf(upstream: Upstream, modelId?: string): ConfiguredProvider {
+    const place = placeOf(upstream);
     for (const entry of this.providers) {
       const hasModel = entry.models?.some(({ id }) => id === modelId) ?? false;
       if (this.upstreams.get(entry.id) === place && !hasModel) return entry;
     }
-    const entry = this.newEntry(upstream);
+    return this.newEntry(upstream);
+  }
+
+  private keep(entry: ConfiguredProvider, upstream: Upstream): void {
+    if (this.providers.includes(entry)) return;
     this.providers.push(entry);
-    this.upstreams.set(entry.id, place);
-    return entry;
+    this.upstreams.set(entry.id, placeOf(upstream));
+  }
+
+  /** Returns why the gateway could not use an entry; undefined where it can. */
+  private problemOf(entry: ConfiguredProvider, { vendor, apiKey }: Upstream): string | undefined {
+    if (entry.id !== vendor && isSigned(vendor) && apiKey === undefined)
+      return `one account of ${vendor} serves a model only once, and ${vendor} is in use already`;
+    const checked = { ...entry, base_url: withDefaults(entry.base_url) };
+    const [issue] = configuredProviderSchema.safeParse(checked).error?.issues ?? [];
+    if (issue === undefined) return undefined;
+    const path = issue.path.join(".").replace(/^models\.\d+\.?/, "");
+    return `the gateway could not use it: ${path === "" ? "" : `${path}: `}${issue.message}`;
   }
 
   private newEntry({ vendor, name, baseUrl, apiKey, headers, timeouts }: Upstream) {
@@ -122,7 +152,14 @@ export class ImportPlan {
     const entry: ConfiguredProvider = { id };
     if (id !== vendor && definition !== undefined) entry.like = definition.id;
     if (address !== undefined) entry.base_url = address;
-    if (apiKey !== undefined) entry.api_key = apiKey;
+    const [usualVariable] = definition?.credentialVariables ?? [];
+    // Only the entry with the vendor's own id reads the vendor's usual variable by itself.
+    const usualKey =
+      id === vendor || usualVariable === undefined || isSigned(vendor)
+        ? undefined
+        : `\${${usualVariable}}`;
+    const key = apiKey ?? usualKey;
+    if (key !== undefined) entry.api_key = key;
     const allHeaders = { ...(id === vendor ? {} : definition?.headers), ...headers };
     if (Object.keys(allHeaders).length > 0) entry.headers = allHeaders;
     if (timeouts !== undefined) entry.timeouts_ms = timeouts;
@@ -131,21 +168,57 @@ export class ImportPlan {
 
   /**
    * Adds a model to the provider that serves it. Returns the source of its price: `file`, `catalog`
-   * or `none`, which makes it free.
+   * or `none`, which makes it free; or why the gateway could not use it.
    */
-  addModel(upstream: Upstream, deployment: Deployment): "file" | "catalog" | "none" {
+  addModel(upstream: Upstream, deployment: Deployment): Added {
     const { id, upstreamModel, settings } = deployment;
-    const provider = this.provider(upstream, id);
-    const pricing = settings.pricing ?? this.knownPricing(provider, upstream, deployment);
-    const isFree = pricing === undefined;
+    const entry = this.entryOf(upstream, id);
+    const pricing = settings.pricing ?? this.knownPricing(entry, upstream, deployment);
     const model: ConfiguredModel = {
       id,
       ...(id.slice(id.indexOf("/") + 1) === upstreamModel ? {} : { upstream_model: upstreamModel }),
       ...settings,
       ...(pricing === "catalog" ? {} : { pricing: pricing ?? { prompt: "0", completion: "0" } }),
     };
-    provider.models = [...(provider.models ?? []), model];
-    return settings.pricing !== undefined ? "file" : isFree ? "none" : "catalog";
+    const dialect = this.dialectFor(entry, settings.surface ?? "chat");
+    if (dialect === "none") {
+      const provider = upstream.vendor ?? entry.id;
+      return { problem: `${provider} is not asked for ${settings.surface} by the gateway` };
+    }
+    const extended = { ...entry, ...dialect, models: [...(entry.models ?? []), model] };
+    const problem = this.problemOf(extended, upstream);
+    if (problem !== undefined) return { problem };
+    Object.assign(entry, extended);
+    this.keep(entry, upstream);
+    if (settings.pricing !== undefined) return "file";
+    return pricing === undefined ? "none" : "catalog";
+  }
+
+  /**
+   * Returns the dialects that an entry has to name to serve a surface, nothing where it serves it
+   * anyway, or `none` where it cannot. Servers of the operator's own speak Jina's rerank dialect, as
+   * vLLM and Infinity do.
+   */
+  private dialectFor(
+    entry: ConfiguredProvider,
+    surface: NonNullable<ConfiguredModel["surface"]>,
+  ): { dialect?: NonNullable<ConfiguredProvider["dialect"]> } | "none" {
+    const definition = providerDefinitions.find(({ id }) => id === (entry.like ?? entry.id));
+    const written = typeof entry.dialect === "object" ? entry.dialect : undefined;
+    const served: Readonly<Record<string, unknown>> =
+      written ?? definition?.dialects ?? ownServerDialects;
+    if (served[surface] !== undefined) return {};
+    const isOwn = definition === undefined || definition.local === true;
+    return isOwn && surface === "rerank"
+      ? { dialect: { ...ownServerDialects, ...written, rerank: "jina-rerank" } }
+      : "none";
+  }
+
+  /** Returns what the catalog says that a model does, by its wire name at a provider. */
+  surfaceOf(wireName: string, vendor: string): ConfiguredModel["surface"] {
+    const plain = wireName.toLowerCase();
+    const id = this.catalog.models.has(plain) ? plain : this.servedAs(plain, vendor);
+    return id === undefined ? undefined : this.catalog.models.get(id)?.surface;
   }
 
   /** Returns the catalog's price: under the same id, or of the model behind the name. */
@@ -202,6 +275,29 @@ export class ImportPlan {
       ?.routes.find(({ provider }) => provider.id === providerId);
   }
 }
+
+/** The dialects of a server that the gateway does not know. */
+const ownServerDialects = {
+  chat: "openai-chat",
+  embeddings: "openai-embeddings",
+  moderations: "openai-moderations",
+} as const satisfies ConfiguredProvider["dialect"];
+
+/** Whether requests to a provider can be signed with a cloud account, which it has only once. */
+export const isSigned = (vendor: string | undefined): boolean =>
+  providerDefinitions.some(({ id, signing }) => id === vendor && signing !== undefined);
+
+/** Returns what distinguishes an upstream from others; signed providers are one whatever they wait. */
+const placeOf = (upstream: Upstream): string =>
+  JSON.stringify(
+    isSigned(upstream.vendor) && upstream.apiKey === undefined
+      ? { vendor: upstream.vendor, baseUrl: upstream.baseUrl }
+      : upstream,
+  );
+
+/** Returns an address as it is while none of its variables is set. */
+const withDefaults = (address: string | undefined): string | undefined =>
+  address?.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1");
 
 /**
  * Returns a wire name without what selects a place or a revision of the same model: Bedrock's

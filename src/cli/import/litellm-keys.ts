@@ -1,3 +1,4 @@
+import { endpointsOf } from "./litellm-routes.ts";
 import type { ImportPlan } from "./import-plan.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
@@ -69,6 +70,32 @@ export function expiryOf(
 }
 
 /**
+ * Returns what a key may still spend. A budget for ever is reduced by what was spent of it; one of a
+ * period starts anew, and the report says so.
+ */
+function limitOf(
+  key: SourceNode,
+  duration: SourceNode | undefined,
+): { limit: number | undefined; isUsedUp: boolean } {
+  const limit = key.get("max_budget")?.number();
+  const spend = key.get("spend");
+  const spent = spend?.number() ?? 0;
+  if (limit === undefined || spent <= 0) return { limit, isUsedUp: false };
+  if (duration !== undefined) {
+    spend?.report("changed", `$${spent} of $${limit} were spent; the new key starts at zero`);
+    return { limit, isUsedUp: false };
+  }
+  const left = Math.round((limit - spent) * 1e6) / 1e6;
+  spend?.report(
+    "changed",
+    left > 0
+      ? `$${spent} of $${limit} were spent, so the limit is $${left}`
+      : `all of $${limit} was spent, so the key is made disabled`,
+  );
+  return { limit: left > 0 ? left : limit, isUsedUp: left <= 0 };
+}
+
+/**
  * Reads virtual keys as `GET /key/list?return_full_object=true` returns them. Their secrets are
  * hashes, so each key is created again with a new one.
  */
@@ -85,18 +112,20 @@ export function importLiteLlmKeys(
       key.report("left_out", "is a hash alone: export with return_full_object=true");
       continue;
     }
-    for (const unused of ["token", "key", "spend", "created_at", "updated_at", "key_name"])
+    for (const unused of ["token", "key", "created_at", "updated_at", "key_name"])
       key.get(unused)?.whole();
     const name =
       key.get("key_alias")?.text() ?? key.get("key_name")?.text() ?? `litellm-${index + 1}`;
-    const limit = key.get("max_budget")?.number();
     const duration = key.get("budget_duration");
+    const { limit, isUsedUp } = limitOf(key, duration);
+    const endpoints = endpointsOf(key.get("allowed_routes"));
     const [rate, tokens] = [key.get("rpm_limit")?.number(), key.get("tpm_limit")?.number()];
     const models = modelsOf(key, idOf);
     const expiry = expiryOf(key, "expires", { name, nowMs: plan.nowMs });
     const isBlocked = key.get("blocked")?.isTrue() ?? false;
     if (expiry === undefined) continue;
     const isOpen = models === "of its team";
+    const isDisabled = isBlocked || isOpen || isUsedUp || endpoints === "none";
     plan.keys.push({
       name,
       ...(limit === undefined ? {} : { limit, limit_reset: resetOf(duration) }),
@@ -104,7 +133,8 @@ export function importLiteLlmKeys(
       ...(tokens === undefined ? {} : { tpm: tokens }),
       ...(isOpen || models.models === undefined ? {} : { allowed_models: models.models }),
       ...expiry,
-      ...(isBlocked || isOpen ? { disabled: true } : {}),
+      ...(endpoints === undefined || endpoints === "none" ? {} : { allowed_endpoints: endpoints }),
+      ...(isDisabled ? { disabled: true } : {}),
     });
     if (limit !== undefined && duration === undefined)
       key.get("max_budget")?.report("changed", "is counted over 30 days, not for ever");
@@ -117,7 +147,7 @@ export function importLiteLlmKeys(
     else
       key.report(
         "imported",
-        `the key ${name}, ${isBlocked ? "disabled as it was, " : ""}with a new secret`,
+        `the key ${name}, ${isBlocked ? "disabled as it was, " : isDisabled ? "disabled, " : ""}with a new secret`,
       );
   }
 }

@@ -1,5 +1,6 @@
 import { providerDefinitions } from "../../inference/providers/index.ts";
 import { type ImportPlan, vendorAt } from "./import-plan.ts";
+import { hostName, usableAddress } from "./server-address.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
 const openaiAddress = "https://api.openai.com/v1";
@@ -50,7 +51,8 @@ export class OpenAiEnvironmentImport {
   private addOpenAi(root: SourceNode, use: (name: string) => SourceNode | undefined): void {
     const key = use("OPENAI_API_KEY");
     const address = root.get("OPENAI_BASE_URL") ?? root.get("OPENAI_API_BASE");
-    const written = address?.text()?.replace(/\/+$/, "") ?? openaiAddress;
+    const given = address?.text()?.replace(/\/+$/, "");
+    const written = given === undefined ? openaiAddress : usableAddress(address, given);
     const vendor = written === openaiAddress ? "openai" : vendorAt(written);
     if (key === undefined && address === undefined) return;
     const headers = {
@@ -59,17 +61,17 @@ export class OpenAiEnvironmentImport {
     };
     const upstream = {
       vendor,
-      ...(vendor === undefined
-        ? { name: new URL(written).hostname.replace(/^[\d.]+$/, "server") }
-        : {}),
+      ...(vendor === undefined ? { name: hostName(written) ?? "server" } : {}),
       baseUrl: written === openaiAddress ? undefined : written,
       apiKey: "${OPENAI_API_KEY}",
       ...(vendor === "openai" && Object.keys(headers).length > 0 ? { headers } : {}),
     };
     const model = root.get("OPENAI_MODEL") ?? root.get("OPENAI_MODEL_NAME");
     const name = model?.text();
-    const { id } =
+    const added =
       name === undefined ? this.plan.provider(upstream) : this.withModel(upstream, name, model);
+    if (typeof added === "object") return (address ?? key)?.report("left_out", added.problem);
+    const id = added;
     key?.report("imported", `the provider ${id}`);
     address?.report("imported", `the provider ${id} at ${written}`);
     if (name === undefined && vendor === undefined)
@@ -83,9 +85,10 @@ export class OpenAiEnvironmentImport {
     upstream: Parameters<ImportPlan["addModel"]>[0],
     name: string,
     node: SourceNode | undefined,
-  ): { id: string } {
+  ): string | { problem: string } {
     const id = this.plan.modelId(name, upstream.vendor ?? upstream.name ?? "server");
     const price = this.plan.addModel(upstream, { id, upstreamModel: name, settings: {} });
+    if (typeof price === "object") return price;
     this.plan.names.set(name, id);
     node?.report(
       price === "none" ? "changed" : "imported",
@@ -93,7 +96,7 @@ export class OpenAiEnvironmentImport {
         ? `${name} is ${id}; no price is known, so it is free: write its pricing`
         : `${name} is ${id}`,
     );
-    return { id: this.plan.providers.at(-1)?.id ?? "" };
+    return this.plan.providers.at(-1)?.id ?? "";
   }
 
   private headerOf(

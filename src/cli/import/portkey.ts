@@ -6,6 +6,8 @@ import {
   vendorAt,
 } from "./import-plan.ts";
 import { expiryOf, resetOf } from "./litellm-keys.ts";
+import { presetParametersOf } from "./preset-parameters.ts";
+import { hostName, usableAddress } from "./server-address.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
 /** Portkey's names of providers that have another name here. */
@@ -31,11 +33,6 @@ const vendors: Readonly<Record<string, string>> = {
     ].map((id) => [id, id]),
   ),
 };
-
-const presetParameters = [
-  ...["temperature", "max_tokens", "top_p", "seed", "stop", "frequency_penalty"],
-  ...["presence_penalty", "response_format"],
-] as const;
 
 const reasons: readonly (readonly [RegExp, string])[] = [
   [/(^|\.)cache$/, "there is no cache of answers; prompts are cached by the providers"],
@@ -89,7 +86,8 @@ export class PortkeyImport {
       return record.report("left_out", `names no provider that is known here: ${named}`);
     const entry = { vendor, apiKey: `\${${credentialVariableOf(vendor)}}` };
     this.slugs.set(slug, entry);
-    const { id } = this.plan.provider(entry);
+    const id = this.plan.provider(entry);
+    if (typeof id === "object") return record.report("left_out", `${slug}: ${id.problem}`);
     const limits = record.get("usage_limits");
     const limit = limits?.get("credit_limit")?.number();
     if (limit !== undefined) {
@@ -124,46 +122,41 @@ export class PortkeyImport {
   }
 
   /** Returns targets in the order in which they are tried; nested strategies are flattened. */
-  private targetsOf(node: SourceNode): SourceNode[] {
+  private targetsOf(node: SourceNode, inherited: readonly SourceNode[] = []): Target[] {
+    const own = node.get("override_params");
+    const parameters = own === undefined ? inherited : [...inherited, own];
     const strategy = node.get("strategy");
     const mode = strategy?.get("mode");
     const nested = node.get("targets")?.items() ?? [];
-    if (nested.length === 0) return [node];
+    if (nested.length === 0) return [{ node, parameters }];
     const written = mode?.text();
     if (written === "loadbalance")
       mode?.report("changed", "providers are chosen by price and health, not by weight");
     if (written === "conditional")
       mode?.report("changed", "targets are tried in order, without their conditions");
     for (const target of nested) target.get("name")?.text();
-    return nested.flatMap((target) => this.targetsOf(target));
+    return nested.flatMap((target) => this.targetsOf(target, parameters));
   }
 
-  private presetOf(targets: readonly SourceNode[]): NewRecord {
+  private presetOf(targets: readonly Target[]): NewRecord {
     const models: string[] = [];
     const providers: string[] = [];
-    let parameters: Record<string, unknown> = {};
-    for (const [index, target] of targets.entries()) {
-      const given = target.get("override_params");
-      const written = given?.get("model");
-      const [, slug, wireName] = /^@([^/]+)\/(.+)$/.exec(written?.text() ?? "") ?? [];
-      const upstream = this.upstreamOf(target, slug);
-      if (upstream === undefined) continue;
-      const model = wireName ?? written?.text();
-      if (model === undefined) providers.push(this.plan.provider(upstream).id);
-      else {
-        const id = this.plan.modelId(model, upstream.vendor ?? upstream.name ?? "portkey");
-        const price = this.plan.addModel(upstream, { id, upstreamModel: model, settings: {} });
-        if (!models.includes(id)) models.push(id);
-        if (price === "none")
-          written?.report("changed", `${id}: no price is known, so it is free: write its pricing`);
-      }
-      if (index > 0) continue;
-      parameters = Object.fromEntries(
-        presetParameters.flatMap((key) => {
-          const part = given?.get(key);
-          return part === undefined ? [] : [[key, part.whole()] as const];
-        }),
+    let parameters: Record<string, unknown> | undefined;
+    for (const target of targets) {
+      const isUsed = this.addTarget(target, { models, providers });
+      if (!isUsed && targets.length > 1) continue;
+      const given = Object.assign({}, ...target.parameters.map(presetParametersOf));
+      parameters ??= given;
+      const differing = Object.keys(given).filter(
+        (key) => JSON.stringify(given[key]) !== JSON.stringify(parameters?.[key]),
       );
+      if (differing.length > 0)
+        target.parameters
+          .at(-1)
+          ?.report(
+            "changed",
+            `${differing.join(", ")}: a preset has one value for all its models, that of the first target`,
+          );
     }
     const [model, ...others] = models;
     return {
@@ -174,6 +167,35 @@ export class PortkeyImport {
     };
   }
 
+  /** Adds a target's model, or its provider where it names none; returns whether it could. */
+  private addTarget(
+    { node, parameters }: Target,
+    { models, providers }: { models: string[]; providers: string[] },
+  ): boolean {
+    const written = parameters.findLast((given) => given.get("model") !== undefined)?.get("model");
+    const [, slug, wireName] = /^@([^/]+)\/(.+)$/.exec(written?.text() ?? "") ?? [];
+    if (!namesProvider(node) && slug === undefined && written === undefined) return false;
+    const upstream = this.upstreamOf(node, slug);
+    if (upstream === undefined) return false;
+    const model = wireName ?? written?.text();
+    if (model === undefined) {
+      const id = this.plan.provider(upstream);
+      if (typeof id === "string") providers.push(id);
+      else node.report("left_out", id.problem);
+      return typeof id === "string";
+    }
+    const id = this.plan.modelId(model, upstream.vendor ?? upstream.name ?? "portkey");
+    const added = this.plan.addModel(upstream, { id, upstreamModel: model, settings: {} });
+    if (typeof added === "object") {
+      node.report("left_out", `${model}: ${added.problem}`);
+      return false;
+    }
+    if (!models.includes(id)) models.push(id);
+    if (added === "none")
+      written?.report("changed", `${id}: no price is known, so it is free: write its pricing`);
+    return true;
+  }
+
   private upstreamOf(target: SourceNode, modelSlug: string | undefined): Upstream | undefined {
     const provider = target.get("provider");
     const written = provider?.text();
@@ -182,7 +204,9 @@ export class PortkeyImport {
       virtualKey ?? modelSlug ?? (written?.startsWith("@") ? written.slice(1) : undefined);
     const known = slug === undefined ? undefined : this.slugs.get(slug);
     if (known !== undefined) return known;
-    const host = target.get("custom_host")?.text()?.replace(/\/+$/, "");
+    const address = target.get("custom_host");
+    const given = address?.text()?.replace(/\/+$/, "");
+    const host = given === undefined ? undefined : usableAddress(address, given);
     const named = written?.startsWith("@") ? undefined : written;
     const vendor =
       host === undefined ? (vendorOf(named ?? "") ?? vendorOf(slug ?? "")) : vendorAt(host);
@@ -191,7 +215,7 @@ export class PortkeyImport {
       return undefined;
     }
     const timeout = target.get("request_timeout")?.number();
-    const owner = vendor ?? new URL(host ?? "http://server").hostname;
+    const owner = vendor ?? hostName(host ?? "") ?? named ?? "server";
     return {
       vendor,
       ...(vendor === undefined ? { name: named ?? owner } : {}),
@@ -241,6 +265,15 @@ export class PortkeyImport {
     record.report("imported", `the key ${name}, ${state}with a new secret`);
   }
 }
+
+/** A server of a config, with the parameters that it and the strategies around it set. */
+interface Target {
+  node: SourceNode;
+  parameters: readonly SourceNode[];
+}
+
+const namesProvider = (node: SourceNode): boolean =>
+  ["provider", "virtual_key", "custom_host"].some((key) => node.get(key) !== undefined);
 
 const isVirtualKey = (record: SourceNode): boolean => {
   const object = record.get("object")?.text();

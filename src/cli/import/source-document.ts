@@ -1,5 +1,14 @@
 import { readFileSync } from "node:fs";
-import { isNode, LineCounter, parseDocument, type Document } from "yaml";
+import {
+  isCollection,
+  isMap as isYamlMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+} from "yaml";
 import { CommandError } from "../terminal.ts";
 
 /** The outcome for a part of another gateway's file. */
@@ -63,6 +72,7 @@ export class SourceDocument {
       lineCounter: this.lines,
       prettyErrors: false,
       merge: true,
+      uniqueKeys: false,
     });
     const [problem] = this.document.errors;
     if (problem !== undefined) {
@@ -70,6 +80,27 @@ export class SourceDocument {
       throw new CommandError(`${file}:${line} is neither YAML nor JSON: ${problem.message}`);
     }
     this.data = this.document.toJS({ maxAliasCount: 1_000 });
+    this.reportRepeatedKeys(this.document);
+  }
+
+  /** Reports keys that a map has twice: the last one counts, as in the YAML reader of Python. */
+  private reportRepeatedKeys(document: Document): void {
+    visit(document, {
+      Map: (_, map) => {
+        const seen = new Set<unknown>();
+        for (const { key } of map.items) {
+          if (!isScalar(key) || key.value === "<<") continue;
+          if (seen.has(key.value)) {
+            const start = key.range?.[0] ?? 0;
+            const path = String(key.value);
+            const { line } = this.lines.linePos(start);
+            const text = "is written twice in one place; the last one counts";
+            this.findings.push({ file: this.file, line, path, outcome: "changed", text });
+          }
+          seen.add(key.value);
+        }
+      },
+    });
   }
 
   get root(): SourceNode {
@@ -128,8 +159,16 @@ export class SourceDocument {
   }
 
   private lineOf(path: Path): number | null {
-    const node = this.document?.getIn(path, true);
-    const start = isNode(node) ? node.range?.[0] : undefined;
+    let node: unknown = this.document?.contents;
+    let start: number | undefined;
+    // A part that was merged in or is behind an alias has the line of what refers to it.
+    for (const part of path) {
+      const own = isYamlMap(node)
+        ? node.items.findLast(({ key }) => isScalar(key) && key.value === part)?.value
+        : undefined;
+      node = own ?? (isCollection(node) ? node.get(part, true) : undefined);
+      if (isNode(node)) start = node.range?.[0] ?? start;
+    }
     return start === undefined ? null : this.lines.linePos(start).line;
   }
 }
