@@ -37,11 +37,9 @@ export class LiteLlmUpstreams {
     const isOwnServer = written !== undefined && (prefixed === "openai" || prefixed === undefined);
     const vendor = isOwnServer ? vendorAt(written) : prefixed;
     if (vendor === undefined && !isOwnServer) {
-      const reason =
-        prefix === "os.environ"
-          ? "the model's name is in a variable: write it in the file, then import again"
-          : `there is no provider ${prefix ?? ""} here, and no api_base`;
-      parameters.get("model")?.report("left_out", reason);
+      parameters
+        .get("model")
+        ?.report("left_out", `there is no provider ${prefix ?? ""} here, and no api_base`);
       return undefined;
     }
     const headers = this.headersOf(parameters.get("extra_headers") ?? parameters.get("headers"));

@@ -68,6 +68,11 @@ export class LiteLlmImport {
         "changed",
         `${name}: every provider whose key is set serves the models of the catalog`,
       );
+    if (model.startsWith("os.environ/"))
+      return entry.report(
+        "left_out",
+        `${name}: the model is named by a variable: write its name in the file, then import again`,
+      );
     const { prefix, vendor, wireName } = this.modelOf(model, parameters);
     const isWildcard = wireName.includes("*") || name.includes("*");
     const kind = isWildcard ? "chat" : this.kindOf(entry, wireName, vendor);

@@ -141,7 +141,13 @@ general_settings:
         team_id: "team-1",
         expires: "2030-01-01T00:00:00Z",
       },
-      { token: "0f", key_alias: "everything", max_budget: 5, models: ["all-proxy-models"] },
+      {
+        token: "0f",
+        key_alias: "everything",
+        max_budget: 5,
+        models: ["all-proxy-models"],
+        allowed_routes: ["llm_api_routes"],
+      },
     ],
     total_count: 2,
   };
@@ -186,6 +192,12 @@ general_settings:
         rate_limit: 60,
         tpm: 90_000,
         expires_at: "2030-01-01T00:00:00.000Z",
+      }),
+    );
+    expect(at(await read("/keys"), "data")).toContainEqual(
+      expect.objectContaining({
+        name: "everything",
+        allowed_endpoints: expect.arrayContaining(["/api/v1/messages"]),
       }),
     );
     expect(at(await read("/presets/house-llama"), "config")).toMatchObject({ temperature: 0.2 });
