@@ -287,7 +287,7 @@ const ownServerDialects = {
 export const isSigned = (vendor: string | undefined): boolean =>
   providerDefinitions.some(({ id, signing }) => id === vendor && signing !== undefined);
 
-/** Returns what distinguishes an upstream from others; signed providers are one whatever they wait. */
+/** Returns what distinguishes an upstream from others; a provider with a cloud account is one. */
 const placeOf = (upstream: Upstream): string =>
   JSON.stringify(
     isSigned(upstream.vendor) && upstream.apiKey === undefined

@@ -71,7 +71,7 @@ export function expiryOf(
 
 /**
  * Returns what a key may still spend. A budget for ever is reduced by what was spent of it; one of a
- * period starts anew, and the report says so.
+ * period starts at zero, and the report says so.
  */
 function limitOf(
   key: SourceNode,

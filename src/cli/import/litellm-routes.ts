@@ -36,10 +36,14 @@ export function endpointsOf(list: SourceNode | undefined): readonly string[] | "
   const found = routes.map((route) => endpointsByRoute[route.replace(/^\/v1(?=\/)/, "")]);
   const missing = routes.filter((_, index) => found[index] === undefined);
   const endpoints = [...new Set(found.flatMap((each) => each ?? []))];
+  const isNone = endpoints.length === 0;
+  const outcome = isNone
+    ? ", so the key is made disabled: set allowed_endpoints, then enable it"
+    : "";
   if (missing.length > 0)
     list?.report(
-      endpoints.length > 0 ? "changed" : "left_out",
-      `${missing.join(", ")}: no endpoint here${endpoints.length > 0 ? "" : ", so the key is made disabled: set allowed_endpoints, then enable it"}`,
+      isNone ? "left_out" : "changed",
+      `${missing.join(", ")}: no endpoint here${outcome}`,
     );
-  return endpoints.length > 0 ? endpoints : "none";
+  return isNone ? "none" : endpoints;
 }

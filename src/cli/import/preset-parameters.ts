@@ -34,7 +34,7 @@ function reasoningOf(node: SourceNode | undefined): Record<string, unknown> | un
   if (level !== undefined) return { effort: level };
   const thinking = node?.get("thinking");
   const type = thinking?.get("type")?.text();
-  const budget = thinking?.get("budget_tokens");
+  const budget = thinking?.entries().find(([key]) => key.startsWith("budget_"))?.[1];
   if (type === "disabled") return { enabled: false };
   const tokens = budget === undefined ? undefined : count(budget);
   if (type !== undefined) return tokens === undefined ? { enabled: true } : { max_tokens: tokens };
