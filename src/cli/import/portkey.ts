@@ -145,7 +145,9 @@ export class PortkeyImport {
     for (const target of targets) {
       const isUsed = this.addTarget(target, { models, providers });
       if (!isUsed && targets.length > 1) continue;
-      const given = Object.assign({}, ...target.parameters.map(presetParametersOf));
+      const given: Record<string, unknown> = Object.fromEntries(
+        target.parameters.flatMap((part) => Object.entries(presetParametersOf(part))),
+      );
       parameters ??= given;
       const differing = Object.keys(given).filter(
         (key) => JSON.stringify(given[key]) !== JSON.stringify(parameters?.[key]),
