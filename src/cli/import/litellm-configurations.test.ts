@@ -54,7 +54,7 @@ test.each(names)(
 
     const file = join(mkdtempSync(join(tmpdir(), "litellm-")), "switchyard.yaml");
     writeFileSync(file, configuration.text);
-    const secrets = (variables?.names ?? []).map((variable) => [variable, "a-secret"]);
+    const secrets = (variables?.names ?? []).map((variable) => [variable, "a-secret"] as const);
     const environment = { ...Object.fromEntries(secrets), SWITCHYARD_CONFIG: file };
     await loadConfiguration({
       environment,
