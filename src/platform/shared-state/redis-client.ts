@@ -140,13 +140,25 @@ export async function requireScripts(
       const { name, message } = error as Error;
       if (name !== "ReplyError") throw error;
       if (/^NOSCRIPT\b/.test(message) || passingRefusal.test(message)) continue;
-      throw new SharedStateUnfitError(
-        `the Valkey or Redis at ${place} does not run ${command} (${message}): give its user the rights +@scripting, ` +
-          "and connect without a proxy that does not pass scripts on",
-      );
+      throw scriptsRefused({ place, command, message });
     }
   }
 }
+
+/** Returns the error of a server that refuses to run scripts, by a command and with a message. */
+export const scriptsRefused = ({
+  place,
+  command,
+  message,
+}: {
+  place: string;
+  command: string;
+  message: string;
+}): SharedStateUnfitError =>
+  new SharedStateUnfitError(
+    `the Valkey or Redis at ${place} does not run ${command} (${message}): give its user the rights +@scripting, ` +
+      "and connect without a proxy that does not pass scripts on",
+  );
 
 /**
  * Returns the error that a failed command means: an error of the gateway for a refusal, and

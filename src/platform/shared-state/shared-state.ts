@@ -12,6 +12,7 @@ import {
   requireNoEviction,
   requireScripts,
   runIdIn,
+  scriptsRefused,
   type SharedServer,
 } from "./redis-client.ts";
 import {
@@ -280,6 +281,9 @@ export class SharedState implements SharedPart, SharedParts {
 
   private awayError(): Error {
     const { message = "" } = this.lastFailure instanceof Error ? this.lastFailure : {};
+    const command = /'(evalsha|eval)'/i.exec(message)?.[1]?.toUpperCase();
+    if (refusedLogin.test(message) && command !== undefined)
+      return scriptsRefused({ place: this.place, command, message });
     if (refusedLogin.test(message))
       return new SharedStateUnfitError(`the Valkey or Redis at ${this.place} refuses: ${message}`);
     const reason = message === "" ? "" : ` (${message})`;

@@ -196,7 +196,10 @@ test("every endpoint answers again once the database works", async () => {
   await proxy.become("works");
   const readyz = () => fetch(`${gateway.origin}/readyz`);
   while ((await readyz()).status !== 200);
-  const readers = samples.filter(({ name }) => name.startsWith("GET "));
+  // Readiness is asked above: it may notice a broken connection of the pool once more.
+  const readers = samples.filter(
+    ({ name }) => name.startsWith("GET ") && !name.startsWith("GET /readyz "),
+  );
   const answers = await Promise.all(
     readers.map(async ({ name, send }) => ({ name, status: (await send()).status })),
   );

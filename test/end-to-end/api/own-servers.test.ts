@@ -35,6 +35,23 @@ afterAll(async () => {
   upstream.stop();
 });
 
+const wholeResponse = {
+  id: "resp_1",
+  object: "response",
+  created_at: 1,
+  model: "qwen3",
+  status: "completed",
+  output: [
+    {
+      type: "message",
+      id: "msg_1",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "So.", annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+};
 const messages = [{ role: "user", content: "Hi" }];
 
 test.each([
@@ -57,11 +74,11 @@ test.each([
       20,
       undefined,
     ]);
+    // A provider like OpenAI is asked in the client's own dialect, as OpenAI is.
+    const field = path === "/responses" ? "max_output_tokens" : "max_completion_tokens";
+    upstream.enqueue(path === "/responses" ? json(wholeResponse) : json(chatCompletion({})));
     const proxied = await sentTo("own/proxied");
-    expect([at(proxied, "max_tokens"), at(proxied, "max_completion_tokens")]).toEqual([
-      undefined,
-      20,
-    ]);
+    expect([at(proxied, "max_tokens"), at(proxied, field)]).toEqual([undefined, 20]);
   },
 );
 

@@ -62,13 +62,22 @@ const namesField = ({ path, text }: Outcome): boolean => {
   return (
     param.startsWith(path) ||
     path.startsWith(param) ||
-    param.startsWith(path.replace(/\.(?:type|role)$/, ""))
+    param.startsWith(path.replace(/\.(?:type|role)$/, "")) ||
+    // An item without a type and a readable id is a message that lacks its role.
+    param === path.replace(/\.id$/, ".role")
   );
 };
 
 /** Refusals of what a request asks together, rather than of the type of a field. */
 const refusesMeaning = ({ text }: Outcome): boolean =>
-  text.includes("The provider refused") || text.includes("input is empty");
+  [
+    "The provider refused",
+    "input is empty",
+    "holds no conversations",
+    // Messages may only be empty beside a thread that is continued.
+    "messages is required: send at least one",
+    "no call before it is unanswered",
+  ].some((words) => text.includes(words));
 
 const shown = ({ path, value, status, text }: Outcome): string =>
   `${path} = ${JSON.stringify(value)}: ${status} ${text.slice(0, 200)}`;

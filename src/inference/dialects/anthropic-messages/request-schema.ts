@@ -213,7 +213,10 @@ const messagesProblem =
 /** A conversation that the provider holds, and the answer that a request continues. */
 const thread = z.union(
   [
-    z.looseObject({ type: z.literal("continue"), previous_message_id: z.string() }),
+    z.looseObject({
+      type: z.literal("continue"),
+      previous_message_id: z.string().describe("Id of the answer that is continued."),
+    }),
     otherType(["continue"]),
   ],
   { error: 'must be an object such as {"type": "create"}; leave it out for none.' },
@@ -260,7 +263,15 @@ export const messagesRequestSchema = z.looseObject({
   thread: thread
     .nullish()
     .describe("A conversation that the provider holds; only providers that offer it are used."),
-  diagnostics: z.looseObject({ previous_message_id: z.string().nullish() }).nullish(),
+  diagnostics: z
+    .looseObject({
+      previous_message_id: z
+        .string()
+        .nullish()
+        .describe("Id of the answer with which the provider compares this request's prompt."),
+    })
+    .nullish()
+    .describe("Asks the provider why a prompt was not read from its cache."),
   ...gatewayShape,
 });
 

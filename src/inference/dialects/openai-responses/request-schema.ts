@@ -117,6 +117,9 @@ const otherItem = z.looseObject({
     .meta({ not: { enum: itemTypes }, pattern: "_|^(?:compaction|program)$" }),
 });
 
+/** The schema of an object that has a member, whatever its value. */
+const havingMember = (name: string) => ({ properties: { [name]: {} }, required: [name] });
+
 /** A reference without its type, which only its id tells from a message. */
 const untypedReference = z
   .looseObject({ type: z.null().optional(), id: z.string() })
@@ -124,7 +127,7 @@ const untypedReference = z
     error: "must be one of user, assistant, system, developer.",
     path: ["role"],
   })
-  .meta({ not: { anyOf: [{ required: ["role"] }, { required: ["content"] }] } });
+  .meta({ not: { anyOf: ["role", "content"].map((name) => havingMember(name)) } });
 
 const callShape = {
   id: z.string().nullish(),
