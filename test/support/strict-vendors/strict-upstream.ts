@@ -23,10 +23,7 @@ export interface ReceivedRequest extends VendorRequest {
 }
 
 /** Returns the script that answers a request; `write` writes answers in the request's dialect. */
-export type Answering = (
-  request: ReceivedRequest,
-  write: (answer: ScriptedAnswer) => Script,
-) => Script;
+type Answering = (request: ReceivedRequest, write: (answer: ScriptedAnswer) => Script) => Script;
 
 /**
  * An upstream on one port that answers as each vendor does: it refuses what the vendor refuses, with

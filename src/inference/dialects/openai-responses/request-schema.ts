@@ -117,7 +117,7 @@ const otherItem = z.looseObject({
     .meta({ not: { enum: itemTypes }, pattern: "_|^(?:compaction|program)$" }),
 });
 
-/** The schema of an object that has a member, whatever its value. */
+/** The schema of an object that has a member. */
 const havingMember = (name: string) => ({ properties: { [name]: {} }, required: [name] });
 
 /** A reference without its type, which only its id tells from a message. */

@@ -37,7 +37,7 @@ const pairs = {
 export type PairName = keyof typeof pairs;
 
 /** A request that a provider took, and its tokens. */
-export interface Served {
+interface Served {
   model: PairName;
   /** The provider: the first or the second of its pair. */
   seat: "first" | "second";
