@@ -3,7 +3,7 @@ import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
-import { textAt } from "../api/at.ts";
+import { at, listAt, textAt } from "../api/at.ts";
 import { linkIn, startMailServer, type MailServer } from "../api/receivers.ts";
 
 export const password = "a password of some length";
@@ -29,6 +29,8 @@ export interface PageScene {
   ask(context: BrowserContext, method: string, path: string, body?: object): Promise<unknown>;
   /** Link of an invitation to an organisation of the owner. */
   invitation(email: string): Promise<string>;
+  /** Removes a person from the organisation of the invitations. */
+  removeMember(email: string): Promise<void>;
   /** The link in the newest mail to an address, once it was sent. */
   mailedLink(email: string): Promise<string>;
   stop(): Promise<void>;
@@ -189,6 +191,14 @@ export async function startPageScene(
       );
       await context.close();
       return textAt(invited, "url");
+    },
+    async removeMember(email) {
+      const { context } = await openAs(ownersEmail);
+      const path = `/api/v1/organizations/${organizationId}/members`;
+      const members = listAt(await ask(context, "GET", path), "data");
+      const member = members.find((each) => at(each, "email") === email);
+      await ask(context, "DELETE", `${path}/${textAt(member, "user_id")}`);
+      await context.close();
     },
     async mailedLink(email) {
       await gateway.app.people.recovery.idle();

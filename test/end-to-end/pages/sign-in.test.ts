@@ -151,15 +151,18 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(
         "You are a member of Acme & Sons",
       );
+      await scene.removeMember(email);
       const elsewhere = await scene.open();
       await elsewhere.page.goto(await scene.invitation(email));
       await elsewhere.page.getByLabel("Password of your account").fill(password);
       await elsewhere.page.getByRole("button", { name: "Sign in and join" }).click();
       await elsewhere.page.waitForURL(/joined=/);
+      await scene.removeMember(email);
       await page.goto(await scene.invitation(email));
       expect(await page.getByRole("button").count()).toBe(1);
       await page.getByRole("button", { name: "Join" }).click();
       await page.waitForURL(/joined=/);
+      await scene.removeMember(email);
       const owner = await scene.openAs(ownersEmail);
       await owner.page.goto(await scene.invitation(email));
       await owner.page.getByRole("link", { name: "Use another account" }).click();
