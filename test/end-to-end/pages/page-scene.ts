@@ -111,6 +111,35 @@ async function startGateways(
   };
 }
 
+/** Invites people to the organisation of the scene, which the first invitation creates. */
+function membersOf({
+  ask,
+  openAs,
+}: Pick<PageScene, "ask" | "openAs">): Pick<PageScene, "invitation" | "removeMember"> {
+  let organizationId: string | undefined;
+  return {
+    async invitation(email) {
+      const { context } = await openAs(ownersEmail);
+      organizationId ??= textAt(
+        await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }),
+        "id",
+      );
+      const path = `/api/v1/organizations/${organizationId}/invitations`;
+      const invited = await ask(context, "POST", path, { email });
+      await context.close();
+      return textAt(invited, "url");
+    },
+    async removeMember(email) {
+      const { context } = await openAs(ownersEmail);
+      const path = `/api/v1/organizations/${organizationId}/members`;
+      const members = listAt(await ask(context, "GET", path), "data");
+      const member = members.find((each) => at(each, "email") === email);
+      await ask(context, "DELETE", `${path}/${textAt(member, "user_id")}`);
+      await context.close();
+    },
+  };
+}
+
 /**
  * Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there
  * are two gateways behind a balancer.
@@ -168,7 +197,6 @@ export async function startPageScene(
     await page.waitForURL(`${origin}/`);
     await context.close();
   }
-  let organizationId: string | undefined;
   return {
     gateway,
     origin,
@@ -177,29 +205,7 @@ export async function startPageScene(
     open,
     openAs,
     ask,
-    async invitation(email) {
-      const { context } = await openAs(ownersEmail);
-      organizationId ??= textAt(
-        await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }),
-        "id",
-      );
-      const invited = await ask(
-        context,
-        "POST",
-        `/api/v1/organizations/${organizationId}/invitations`,
-        { email },
-      );
-      await context.close();
-      return textAt(invited, "url");
-    },
-    async removeMember(email) {
-      const { context } = await openAs(ownersEmail);
-      const path = `/api/v1/organizations/${organizationId}/members`;
-      const members = listAt(await ask(context, "GET", path), "data");
-      const member = members.find((each) => at(each, "email") === email);
-      await ask(context, "DELETE", `${path}/${textAt(member, "user_id")}`);
-      await context.close();
-    },
+    ...membersOf({ ask, openAs }),
     async mailedLink(email) {
       await gateway.app.people.recovery.idle();
       const found = mail.mails.findLast(({ to }) => to === email);
