@@ -56,8 +56,13 @@ const empty: readonly (readonly [name: string, streamed: boolean, script: Script
   ["whole with null content", false, json(chatCompletion({ text: null }))],
   ["whole with empty content", false, json(chatCompletion({ text: "" }))],
   ["whole without choices", false, json({ ...chatCompletion(), choices: [] })],
-  ["whole with only reasoning", false, json(chatCompletion({ text: null, reasoning: "hm" }))],
 ];
+
+test("a whole answer of reasoning alone is an answer, as in a stream", async () => {
+  const only = json(chatCompletion({ text: null, reasoning: "hm" }));
+  const reply = await ask(only, { stream: false });
+  expect([reply.status, saidIn(reply), errorsIn(reply)]).toEqual([200, "", []]);
+});
 
 describe("an answer without content counts as a provider failure: the next provider serves and is charged", () => {
   for (const [name, streamed, script] of empty) {
