@@ -23,8 +23,8 @@ function daysOfMonthLeft(nowMs: number): number {
 }
 
 /**
- * How long the balance lasts at the mean of the last days. Monthly credits last no longer than the
- * month, whatever is left of them.
+ * How long the balance lasts at the mean of the last days. Monthly credits expire with the
+ * month, however many are left.
  */
 export function lifeOf(
   { monthly_balance: monthly, topup_balance: toppedUp }: Balance,

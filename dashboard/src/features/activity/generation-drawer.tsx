@@ -69,8 +69,6 @@ export function GenerationDrawer({
   );
 }
 
-const pathOf: Readonly<Record<string, string>> = { completions: "chat/completions" };
-
 /** Records have nothing of what was sent, so the repeat has the request's settings and an empty message. */
 function repeatsOf({
   requested_model: model,
@@ -162,7 +160,7 @@ function GenerationShown({
                   : []),
                 ["JSON", <Code key="j" text={JSON.stringify(explanation, null, 2)} />],
                 // Other surfaces have another path and other fields.
-                ...(generation.api_type !== null && generation.api_type in pathOf
+                ...(generation.api_type === "completions"
                   ? [["Repeat", <Repeat key="r" {...{ generation, mayAsk }} />] as const]
                   : []),
               ]}
