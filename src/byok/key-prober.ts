@@ -7,8 +7,14 @@ import type { ProviderKey, ProviderKeyDirectory, ProviderKeys } from "./provider
  */
 export type ProbeOutcome = "accepted" | "refused" | "unknown";
 
+/** What a probe found out: its outcome, and the provider's words, or why it was not reached. */
+export interface Probe {
+  outcome: ProbeOutcome;
+  reason: string | null;
+}
+
 /** Sends a provider a request that costs nothing, with a key. */
-export type ProbeKey = (probe: { providerId: string; secret: string }) => Promise<ProbeOutcome>;
+export type ProbeKey = (probe: { providerId: string; secret: string }) => Promise<Probe>;
 
 /** Milliseconds until a refused key is probed again, doubled each time up to six hours. */
 const firstWaitMs = 5 * minuteMs;
@@ -64,25 +70,25 @@ export class KeyProber {
   }
 
   /** Probes one key now. The outcome is in force when this resolves. */
-  async probe(key: ProviderKey): Promise<ProbeOutcome> {
+  async probe(key: ProviderKey): Promise<Probe> {
     const { keys, probe, onError } = this.parts;
     try {
-      const outcome = await probe({ providerId: key.providerId, secret: keys.secretOf(key) });
-      if (outcome !== "unknown") await keys.noteProbe(key, outcome === "accepted");
-      return outcome;
+      const found = await probe({ providerId: key.providerId, secret: keys.secretOf(key) });
+      if (found.outcome !== "unknown") await keys.noteProbe(key, found);
+      return found;
     } catch (error) {
       onError(error);
-      return "unknown";
+      return { outcome: "unknown", reason: null };
     }
   }
 
   /** Probes a key that is not stored. */
-  async probeSecret(probed: { providerId: string; secret: string }): Promise<ProbeOutcome> {
+  async probeSecret(probed: { providerId: string; secret: string }): Promise<Probe> {
     try {
       return await this.parts.probe(probed);
     } catch (error) {
       this.parts.onError(error);
-      return "unknown";
+      return { outcome: "unknown", reason: null };
     }
   }
 

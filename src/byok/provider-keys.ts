@@ -157,8 +157,8 @@ function removeFrom(keys: KeysByProvider, { id, providerId }: ProviderKey): void
 /** A provider's response to a key. */
 export type KeyVerdict =
   | { kind: "served" }
-  /** The key is invalid, or its account at the provider has no funds. */
-  | { kind: "refused" }
+  /** The key is invalid, or its account at the provider has no funds; with the provider's words. */
+  | { kind: "refused"; reason: string | null }
   /** Too many requests; the provider may have named a time. */
   | { kind: "limited"; retryAfterSeconds: number | undefined };
 
@@ -180,6 +180,8 @@ type ProviderKeyStatus =
 const refusedRestMs = 60_000;
 const limitedRestMs = 10_000;
 const restMsMax = 60_000;
+/** The most characters of a provider's words about a key that are kept. */
+const reasonLengthMax = 300;
 
 /**
  * A provider's complaints about a key: whether it refused the key, and until when the key rests.
@@ -187,6 +189,8 @@ const restMsMax = 60_000;
 interface Trouble {
   sealed: string;
   refused: boolean;
+  /** The provider's words about a refusal; null where it gave none. */
+  reason: string | null;
   restsUntilMs: number;
 }
 
@@ -307,6 +311,7 @@ export class ProviderKeys {
       this.troubles.set(key.id, {
         sealed: key.sealed,
         refused: verdict.kind === "refused",
+        reason: verdict.kind === "refused" ? this.shownReason(key, verdict.reason) : null,
         restsUntilMs: this.restsUntil(verdict),
       });
     if (verdict.kind !== "limited")
@@ -314,14 +319,19 @@ export class ProviderKeys {
   }
 
   /** Records from a probe whether a key is accepted; resolves when that is in force. */
-  async noteProbe(key: ProviderKey, accepted: boolean): Promise<void> {
+  async noteProbe(
+    key: ProviderKey,
+    { outcome, reason }: { outcome: "accepted" | "refused" | "unknown"; reason: string | null },
+  ): Promise<void> {
+    const accepted = outcome === "accepted";
     if (accepted) this.troubles.delete(key.id);
     // A donated key is paused instead.
     else if (key.donation === null) {
       this.troubles.set(key.id, {
         sealed: key.sealed,
         refused: true,
-        restsUntilMs: this.restsUntil({ kind: "refused" }),
+        reason: this.shownReason(key, reason),
+        restsUntilMs: this.restsUntil({ kind: "refused", reason: null }),
       });
     }
     await this.parts.editor.noteCredential(key, accepted);
@@ -332,6 +342,18 @@ export class ProviderKeys {
     if (this.troubleOf(key)?.refused) return "refused";
     if (!this.isLeft({ key, source: "own_byok" })) return "exhausted";
     return key.donation !== null && key.donation.paused !== null ? "paused" : "active";
+  }
+
+  /** Returns why the provider refused a key the last time, in its words; null where unknown. */
+  refusalReasonOf(key: ProviderKey): string | null {
+    return this.troubleOf(key)?.reason ?? null;
+  }
+
+  /** Shortens a provider's words, and removes the key itself from them. */
+  private shownReason(key: ProviderKey, reason: string | null): string | null {
+    return reason === null
+      ? null
+      : reason.replaceAll(this.secretOf(key), key.preview).slice(0, reasonLengthMax);
   }
 
   private restsUntil(verdict: KeyVerdict): number {

@@ -55,6 +55,10 @@ export type CurrentSession = {
   "user": User;
   "workspace": Workspace;
   "scopes": readonly (string)[];
+  "features": {
+    "card_payments": boolean;
+    "referrals": boolean;
+  };
 };
 export type EntryVersion = {
   "object": "version";

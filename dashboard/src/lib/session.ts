@@ -7,6 +7,8 @@ export interface Session {
   user: { id: string; name: string; email: string; operator: boolean };
   workspace: { id: string; name: string; role: string; organization_id: string | null };
   scopes: readonly string[];
+  /** Which optional parts the operator has set up. */
+  features: { card_payments: boolean; referrals: boolean };
 }
 
 /** A workspace that the person may enter. */

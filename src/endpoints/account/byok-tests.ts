@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ProbeOutcome } from "../../byok/key-prober.ts";
+import type { Probe, ProbeOutcome } from "../../byok/key-prober.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -13,12 +13,19 @@ const words: Record<ProbeOutcome, string> = {
   unknown: "The provider could not be asked, or its answer says nothing about the key.",
 };
 
+/** The most characters of a provider's words that are returned. */
+const reasonLengthMax = 300;
+
 const testSchema = lazily(() =>
   z.object({
     object: z.literal("provider_key_test"),
     provider_id: z.string(),
     outcome: z.enum(["accepted", "refused", "unknown"]),
     message: z.string(),
+    reason: z
+      .string()
+      .nullable()
+      .describe("The provider's words, or why it could not be asked; null where there are none."),
     latency_ms: z.int(),
   }),
 );
@@ -36,15 +43,16 @@ const shared = {
 async function tested(
   { clock }: Dependencies,
   providerId: string,
-  ask: () => Promise<ProbeOutcome>,
+  ask: () => Promise<Probe>,
 ): Promise<AnswerOf<typeof testSchema>> {
   const startedMs = clock.monotonicMs();
-  const outcome = await ask();
+  const { outcome, reason } = await ask();
   return {
     object: "provider_key_test",
     provider_id: providerId,
     outcome,
     message: words[outcome],
+    reason: reason?.slice(0, reasonLengthMax) ?? null,
     latency_ms: Math.round(clock.monotonicMs() - startedMs),
   };
 }

@@ -104,6 +104,10 @@ const providerKeyObjectSchema = lazily(() =>
       kind: z.enum(["byok", "donated"]),
       source: z.enum(keySources),
       status: z.enum(["active", "disabled", "refused", "exhausted", "paused"]),
+      status_reason: z
+        .string()
+        .nullable()
+        .describe("The provider's words when it last refused the key; null where there are none."),
       quota: z
         .object({
           limit: z.number(),
@@ -143,6 +147,7 @@ function providerKeyObject(
     kind: donation === null ? "byok" : "donated",
     source: key.source,
     status: providerKeys.statusOf(key),
+    status_reason: providerKeys.refusalReasonOf(key),
     quota: quota && {
       limit: usdFromNano(quota.limitNano),
       used: usdFromNano(usage.usedOf(key)),
@@ -286,7 +291,7 @@ export const changeProviderKey = defineEndpoint({
     const isAsked =
       secret !== undefined &&
       key.donation?.paused === "credential" &&
-      (await deps.keyProber.probe(key)) === "accepted";
+      (await deps.keyProber.probe(key)).outcome === "accepted";
     return context.json(
       providerKeyObject(isAsked ? deps.providerKeyEditor.find(reference) : key, deps),
     );
@@ -367,7 +372,8 @@ export const donateProviderKey = defineEndpoint({
  * is still refused.
  */
 async function assertNotRefused(key: ProviderKey, { keyProber }: Dependencies): Promise<void> {
-  if (key.donation?.paused !== "credential" || (await keyProber.probe(key)) !== "refused") return;
+  if (key.donation?.paused !== "credential") return;
+  if ((await keyProber.probe(key)).outcome !== "refused") return;
   throw new GatewayError(
     "conflict",
     "The provider still refuses this key. PATCH /auth/byok/keys/{key_id} with a new api_key rotates it.",

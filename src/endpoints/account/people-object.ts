@@ -78,24 +78,28 @@ export const currentSessionSchema = lazily(() =>
       user: userObjectSchema(),
       workspace: workspaceObjectSchema(),
       scopes: z.array(z.string()),
+      features: z
+        .object({
+          card_payments: z.boolean(),
+          referrals: z.boolean(),
+        })
+        .describe("Which optional parts the operator has set up."),
     })
     .meta({ id: "CurrentSession" }),
 );
 
-/** Returns the record of a request's session. */
-export const currentSession = ({
-  session,
-  user,
-  workspace,
-  role,
-  scopes,
-}: SessionCaller): AnswerOf<typeof currentSessionSchema> => ({
+/** Returns the record of a request's session, and which optional parts the installation has. */
+export const currentSession = (
+  { session, user, workspace, role, scopes }: SessionCaller,
+  features: AnswerOf<typeof currentSessionSchema>["features"],
+): AnswerOf<typeof currentSessionSchema> => ({
   object: "session",
   id: session.id,
   expires_at: new Date(session.expiresAtMs).toISOString(),
   user: userObject(user),
   workspace: workspaceObject(workspace, role),
   scopes: [...scopes],
+  features,
 });
 
 /** A session of a user. */

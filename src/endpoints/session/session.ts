@@ -37,7 +37,10 @@ export const getSession = defineEndpoint({
     return answerWith(
       context,
       { cookies, location: null, status: 200, body: null },
-      currentSession(sessionOf(context)),
+      currentSession(sessionOf(context), {
+        card_payments: deps.payments !== undefined,
+        referrals: deps.referrals !== undefined,
+      }),
     );
   },
 });

@@ -38,8 +38,8 @@ const probe = (providerId: string) => {
 
 test("a probe lists the provider's models with the key", async () => {
   upstream.script(json({ object: "list", data: [] }));
-  expect(await probe("acme")).toBe("accepted");
-  expect(await probe("claude")).toBe("accepted");
+  expect(await probe("acme")).toEqual({ outcome: "accepted", reason: null });
+  expect(await probe("claude")).toEqual({ outcome: "accepted", reason: null });
   const [first, second] = upstream.requests.slice(-2);
   expect([first?.method, first?.path, first?.body]).toEqual(["GET", "/v1/models", ""]);
   expect(first?.headers.get("authorization")).toBe("Bearer sk-of-somebody");
@@ -55,10 +55,10 @@ test.each([
   [500, "down", "unknown"],
 ])("a provider that responds with %p %s: %s", async (status, message, outcome) => {
   upstream.script(json(chatError(message), { status }));
-  expect(await probe("acme")).toBe(outcome as "unknown");
+  expect(await probe("acme")).toEqual({ outcome: outcome as "unknown", reason: message });
 });
 
 test("a probe of an unreachable or unknown provider is unknown", async () => {
-  expect(await probe("gone")).toBe("unknown");
-  expect(await probe("nobody")).toBe("unknown");
+  expect(await probe("gone")).toEqual({ outcome: "unknown", reason: expect.any(String) });
+  expect(await probe("nobody")).toEqual({ outcome: "unknown", reason: expect.any(String) });
 });

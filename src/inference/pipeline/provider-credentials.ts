@@ -291,7 +291,7 @@ export function refusalOf({
 
 /** Returns what a failure says about the key that was sent; undefined where it says nothing. */
 export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
-  if (refusalOf(failure) !== undefined) return { kind: "refused" };
+  if (refusalOf(failure) !== undefined) return { kind: "refused", reason: failure.upstreamMessage };
   return failure.reason === "rate_limited"
     ? { kind: "limited", retryAfterSeconds: failure.retryAfterSeconds }
     : undefined;

@@ -13,7 +13,7 @@ import { chatDialectOf, adapt } from "./adapt.ts";
 import { planCall } from "./plan-call.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
-import type { ProbeKey, ProbeOutcome } from "../../byok/key-prober.ts";
+import type { Probe, ProbeKey } from "../../byok/key-prober.ts";
 import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { verdictOf } from "./provider-credentials.ts";
 import {
@@ -105,11 +105,12 @@ export const probeKeyThrough =
   ({ catalog, upstream }: { catalog(): CatalogSnapshot; upstream: UpstreamClient }): ProbeKey =>
   async ({ providerId, secret }) => {
     const provider = catalog().providers.get(providerId);
-    if (provider?.baseUrl === undefined) return "unknown";
+    if (provider?.baseUrl === undefined)
+      return { outcome: "unknown", reason: "The provider has no base URL." };
     try {
       return await probe(provider, { baseUrl: provider.baseUrl, secret, upstream });
     } catch (error) {
-      if (error instanceof UpstreamFailure) return "unknown";
+      if (error instanceof UpstreamFailure) return { outcome: "unknown", reason: error.message };
       throw error;
     }
   };
@@ -117,7 +118,7 @@ export const probeKeyThrough =
 async function probe(
   { credentialHeader: { name, prefix }, headers, proxy }: Provider,
   { baseUrl, secret, upstream }: { baseUrl: string; secret: string; upstream: UpstreamClient },
-): Promise<ProbeOutcome> {
+): Promise<Probe> {
   const target = upstreamTarget(
     `${baseUrl}/models`,
     {
@@ -139,12 +140,15 @@ async function probe(
     response.abort();
     return "";
   });
-  if (response.status >= 200 && response.status < 300) return "accepted";
+  if (response.status >= 200 && response.status < 300) return { outcome: "accepted", reason: null };
   const failure = classifyStatus({
     status: response.status,
     ...errorDetails(text),
   });
-  return verdictOf(failure)?.kind === "refused" ? "refused" : "unknown";
+  return {
+    outcome: verdictOf(failure)?.kind === "refused" ? "refused" : "unknown",
+    reason: failure.upstreamMessage ?? `The provider answered ${response.status}.`,
+  };
 }
 
 interface SmokeRoute {

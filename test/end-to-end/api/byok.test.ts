@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ProbeOutcome } from "../../../src/byok/key-prober.ts";
+import type { Probe, ProbeOutcome } from "../../../src/byok/key-prober.ts";
 import { provider } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -21,9 +21,9 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   let probed: ProbeOutcome = "accepted";
   const probedSecrets: string[] = [];
   beforeAll(async () => {
-    const probeKey = ({ secret }: { secret: string }): Promise<ProbeOutcome> => {
+    const probeKey = ({ secret }: { secret: string }): Promise<Probe> => {
       probedSecrets.push(secret);
-      return Promise.resolve(probed);
+      return Promise.resolve({ outcome: probed, reason: null });
     };
     workspaces = await startTwoWorkspaces(freshUrl, { providers }, { probeKey });
   }, 60_000);
@@ -69,6 +69,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
       kind: "byok",
       source: "cli",
       status: "active",
+      status_reason: null,
       quota: null,
       donation: null,
       created_at: iso,

@@ -4,6 +4,12 @@ import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
+/** The provider's words by outcome; a provider that is not reached says none. */
+const reasons: Record<string, unknown> = {
+  accepted: null,
+  refused: "Incorrect API key provided.",
+  unknown: expect.any(String),
+};
 const goodKey = "sk-of-acme-that-works";
 
 /** A provider whose list of models asks for the one good key. */
@@ -62,6 +68,7 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
       provider_id: id.toLowerCase(),
       outcome,
       message: expect.any(String),
+      reason: reasons[outcome],
       latency_ms: expect.any(Number),
     });
     expect(listAt(await (await workspaces.own("GET", "/auth/byok")).json(), "data")).toEqual([]);
@@ -97,7 +104,10 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
       expect.stringContaining("refused the key"),
     ]);
     const [group] = listAt(await (await workspaces.own("GET", "/auth/byok")).json(), "data");
-    expect(at(group, "keys.0.status")).toBe("refused");
+    expect(at(group, "keys.0")).toMatchObject({
+      status: "refused",
+      status_reason: "Incorrect API key provided.",
+    });
     expect((await workspaces.stranger("POST", path)).status).toBe(404);
   });
 });

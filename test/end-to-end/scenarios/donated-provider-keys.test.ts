@@ -149,7 +149,10 @@ test.each([
         clock,
         probeKey: ({ secret }) => {
           probes.push(secret);
-          return Promise.resolve(outcomes[probes.length - 1] ?? "accepted");
+          return Promise.resolve({
+            outcome: outcomes[probes.length - 1] ?? "accepted",
+            reason: null,
+          });
         },
       },
     });

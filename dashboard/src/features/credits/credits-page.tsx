@@ -1,8 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope } from "../../lib/session.ts";
+import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { ApiError } from "../../lib/api.ts";
 import { count, shortDay, usd } from "../../lib/format.ts";
 import {
   Awaiting,
@@ -68,10 +67,9 @@ function Program({ program }: { program: ReferralProgram }) {
   );
 }
 
-/** The link that brings credits to both, where the operator gives any. */
+/** The link that brings credits to both. */
 function Referrals() {
   const referrals = useQuery(referralsQuery);
-  if (referrals.error instanceof ApiError && referrals.error.status === 501) return null;
   return (
     <Card title="Referrals">
       <Loaded query={referrals} height={160}>
@@ -192,13 +190,6 @@ const states = { open: undefined, paid: "good", failed: "bad", expired: "warning
 function CardPayments({ mayChange }: { mayChange: boolean }) {
   const topUps = useInfiniteQuery(topUpsQuery);
   const invoices = useInfiniteQuery(invoicesQuery);
-  if (topUps.error instanceof ApiError && topUps.error.status === 501) {
-    return (
-      <Card title="Top up">
-        <Empty>This installation takes no card payments. Its operator can grant credits.</Empty>
-      </Card>
-    );
-  }
   if (topUps.isLoading) return <Skeleton height={320} />;
   return (
     <>
@@ -287,9 +278,17 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
   );
 }
 
+/** How to get credits where cards are not taken. */
+const NoCardPayments = () => (
+  <Card title="Top up">
+    <Empty>This installation takes no card payments. Its operator can grant credits.</Empty>
+  </Card>
+);
+
 /** What is left, where it came from, what took it, and how to add to it. */
 export function CreditsPage() {
   const mayChange = useScope("write:management-keys");
+  const { data: session } = useSession();
   const credits = useQuery(creditsQuery);
   return (
     <>
@@ -314,9 +313,15 @@ export function CreditsPage() {
           </Stats>
         )}
       </Loaded>
-      <CardPayments mayChange={mayChange} />
+      {session === undefined ? (
+        <Skeleton height={96} />
+      ) : session.features.card_payments ? (
+        <CardPayments mayChange={mayChange} />
+      ) : (
+        <NoCardPayments />
+      )}
       <Statement />
-      <Referrals />
+      {session?.features.referrals ? <Referrals /> : null}
     </>
   );
 }

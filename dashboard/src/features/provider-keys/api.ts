@@ -10,6 +10,8 @@ export interface ProviderKey {
   key_preview: string;
   enabled: boolean;
   status: "active" | "disabled" | "refused" | "exhausted" | "paused";
+  /** The provider's words when it last refused the key. */
+  status_reason: string | null;
   quota: { limit: number; used: number; reset: "daily" | "weekly" | "monthly" | null } | null;
   donation: {
     daily_limit: number | null;
@@ -31,6 +33,8 @@ export interface ProviderGroup {
 export interface KeyTest {
   outcome: "accepted" | "refused" | "unknown";
   message: string;
+  /** The provider's words, or why it could not be asked. */
+  reason: string | null;
   latency_ms: number;
 }
 

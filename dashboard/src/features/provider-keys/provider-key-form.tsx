@@ -22,13 +22,14 @@ const outcomes = { accepted: "good", refused: "bad", unknown: "warning" } as con
 
 /** What a provider said to a key. */
 export function TestResult({
-  result: { outcome, message, latency_ms: latency },
+  result: { outcome, message, reason, latency_ms: latency },
 }: {
   result: KeyTest;
 }) {
   return (
     <p role="status">
-      <Status kind={outcomes[outcome]}>{outcome}</Status> {message} {duration(latency)}
+      <Status kind={outcomes[outcome]}>{outcome}</Status> {message}{" "}
+      {reason === null ? "" : `It said: “${reason}” `}({duration(latency)})
     </p>
   );
 }

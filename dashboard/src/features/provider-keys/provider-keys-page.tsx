@@ -8,6 +8,7 @@ import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import {
   type ProviderKey,
   changeProviderKey,
@@ -26,6 +27,26 @@ const kinds = {
   paused: "warning",
 } as const;
 type Act = "edit" | "donate" | "delete";
+
+/** The state of a key, with what the provider said where it refused the key. */
+function State({
+  stored: { status, status_reason: reason, last_used_at: used },
+}: {
+  stored: ProviderKey;
+}) {
+  if (status === "active" && used === null) return <Status>not used yet</Status>;
+  return (
+    <>
+      <Status kind={kinds[status]}>{status}</Status>
+      {status === "refused" ? (
+        <div className={style.hint}>
+          {reason ?? "The provider gave no reason."} Replace the key under Edit, or add funds at the
+          provider, and test it.
+        </div>
+      ) : null}
+    </>
+  );
+}
 
 function Quota({ stored: { label, quota } }: { stored: ProviderKey }) {
   if (quota === null) return <>no bound</>;
@@ -112,12 +133,7 @@ export function ProviderKeysPage() {
                     },
                     {
                       head: "State",
-                      cell: ({ status, last_used_at: used }) =>
-                        status === "active" && used === null ? (
-                          <Status>not used yet</Status>
-                        ) : (
-                          <Status kind={kinds[status]}>{status}</Status>
-                        ),
+                      cell: (key) => <State stored={key} />,
                     },
                     { head: "Quota", cell: (key) => <Quota stored={key} /> },
                     {
