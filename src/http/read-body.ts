@@ -325,6 +325,45 @@ async function readPieces(
   }
 }
 
+/**
+ * Reads a body as it arrives, for bodies that are stored and not held in memory. Each piece is
+ * awaited in time; the time in which the reader works on a piece does not count. A body that is
+ * refused is drained, so that its client gets the answer. Throws `GatewayError`.
+ */
+export async function* bodyPieces(
+  request: HttpRequest,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  const declared = declaredLengthOf(request);
+  if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
+  if (decompressorOf(request) !== undefined)
+    throw new GatewayError("bad_request", "Send this body without content-encoding.");
+  const reader = request.body?.getReader();
+  if (reader === undefined) return;
+  const pace = new BodyPace(systemClock.livedMs());
+  let size = 0;
+  let isWhole = false;
+  try {
+    for (;;) {
+      const { done, value } = await inTime(request, reader.read(), pace);
+      if (done) break;
+      size += value.byteLength;
+      if (size > limitBytes) throw tooLarge(limitBytes);
+      const nowMs = systemClock.livedMs();
+      pace.came(value.byteLength, nowMs);
+      yield value;
+      if (value.byteLength < smallPieceBytes) await nextTurn();
+      pace.dueMs += systemClock.livedMs() - nowMs;
+    }
+    isWhole = true;
+  } finally {
+    if (!isWhole) {
+      leaveUnread(request);
+      await drain(reader, request.signal.aborted ? 0 : drainMs);
+    }
+  }
+}
+
 /** Errors of a body that does not arrive, or whose client has left. */
 const unanswerable: ReadonlySet<string> = new Set(["request_timeout", "client_closed_request"]);
 
