@@ -1,4 +1,5 @@
 import { lowestId } from "../platform/kernel/ids.ts";
+import type { PictureKind } from "../platform/kernel/usage.ts";
 import { recordInsert, type CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Kysely } from "kysely";
 
@@ -58,6 +59,8 @@ export interface GenerationDetail {
   usage: Record<string, number | undefined>;
   usageEstimated?: true;
   usageClamped?: true;
+  /** The size and quality of the pictures that were made. */
+  picture?: PictureKind;
   upstreamCostUsd?: number;
   priceVersion: string | null;
   price: Record<string, string> | null;

@@ -7,11 +7,19 @@ import {
   type Levels,
 } from "../../platform/kernel/charged-extras.ts";
 import type { PicoUsd } from "../../platform/kernel/money.ts";
-import { inputParts, outputParts, type Usage } from "../../platform/kernel/usage.ts";
+import {
+  inputParts,
+  mediaParts,
+  outputParts,
+  type PictureKind,
+  type Usage,
+} from "../../platform/kernel/usage.ts";
+import { priceOfMedia } from "./media-price.ts";
 import {
   chargeFor,
   unitPrice,
   type Factor,
+  type PicturePrices,
   type PriceRow,
   type PriceTier,
   type PriceVector,
@@ -61,6 +69,7 @@ function computed(
     ...row,
     version: `${row.version}${key}`,
     base: scaled(base, factor),
+    ...(row.pictures !== undefined && { pictures: scaledPictures(row.pictures, factor) }),
     ...(tiers !== undefined && {
       tiers: tiers.map(({ aboveInputTokens, price }) => ({
         aboveInputTokens,
@@ -72,12 +81,17 @@ function computed(
 
 const whole: Factor = 10_000n;
 
+const feeParts = ["request", "searches", "toolCalls", ...mediaParts] as const;
+
 /** Returns the prices of a vector that are not per token. */
-const feesOf = ({ request, searches, toolCalls }: PriceVector): Partial<PriceVector> => ({
-  ...(request !== undefined && { request }),
-  ...(searches !== undefined && { searches }),
-  ...(toolCalls !== undefined && { toolCalls }),
-});
+function feesOf(vector: PriceVector): Partial<PriceVector> {
+  const fees: Partial<PriceVector> = {};
+  for (const part of feeParts) {
+    const price = vector[part];
+    if (price !== undefined) fees[part] = price;
+  }
+  return fees;
+}
 
 /**
  * Returns the tiers of a level. Where it names none, a long request costs at least its ordinary
@@ -93,17 +107,30 @@ const tiersOf = (
     price: highest(own.base, price),
   }));
 
-const tokenParts = [...inputParts, ...outputParts];
+/** The parts whose prices a factor changes: all but the fees of requests, searches and calls. */
+const scaledParts = [...inputParts, ...outputParts, ...mediaParts];
 
 function scaled(vector: PriceVector, factor: Factor): PriceVector {
   if (factor === whole) return vector;
   const result = { ...vector };
-  for (const part of tokenParts) {
+  for (const part of scaledParts) {
     const price = vector[part];
-    if (price !== undefined) result[part] = (price * factor + whole / 2n) / whole;
+    if (price !== undefined) result[part] = times(price, factor);
   }
   return result;
 }
+
+const times = (price: PicoUsd, factor: Factor): PicoUsd => (price * factor + whole / 2n) / whole;
+
+const scaledPictures = (pictures: PicturePrices, factor: Factor): PicturePrices =>
+  Object.fromEntries(
+    Object.entries(pictures).map(([size, byQuality]) => [
+      size,
+      Object.fromEntries(
+        Object.entries(byQuality).map(([quality, price]) => [quality, times(price, factor)]),
+      ),
+    ]),
+  );
 
 /** Returns the higher price of every part of two vectors. */
 export function highest(one: PriceVector, other: PriceVector): PriceVector {
@@ -167,18 +194,26 @@ function withTools(row: PriceRow, names: readonly string[]): PriceRow {
   };
 }
 
+/** An answer as its price depends on it. */
+interface PricedAnswer {
+  /** What the request asked for beside tokens at the ordinary price. */
+  asked: ChargedExtras | undefined;
+  /** The levels that the answer says it was served at. */
+  told: Levels | undefined;
+  usage: Usage;
+  /** The size and quality of the pictures that were made. */
+  picture?: PictureKind | undefined;
+}
+
 /**
- * Returns the price that an answer is charged at: that of the levels that it says it was served at.
- * Where it does not say so for a level that was asked for, the more expensive of the two applies.
+ * Returns the price that an answer is charged at: that of the levels that it says it was served at,
+ * and of the size and quality of its pictures. Where it does not say so for a level that was asked
+ * for, the more expensive of the two applies.
  */
-export function chargedPrice(
-  row: PriceRow,
-  {
-    asked,
-    told,
-    usage,
-  }: { asked: ChargedExtras | undefined; told: Levels | undefined; usage: Usage },
-): PriceRow {
+export const chargedPrice = (row: PriceRow, answer: PricedAnswer): PriceRow =>
+  priceOfMedia(levelPrice(row, answer), { usage: answer.usage, picture: answer.picture });
+
+function levelPrice(row: PriceRow, { asked, told, usage }: PricedAnswer): PriceRow {
   if (row.levels === undefined && row.tools === undefined) return row;
   const stated = pricedLevels(row, told);
   const base = priceAt(row, stated) ?? row;
@@ -204,7 +239,8 @@ const pick = (asked: ChargedExtras | undefined, fields: readonly LevelField[]): 
 
 /**
  * Returns the usage as it is charged: with one search or call where a request offered them and its
- * answer counts none, and with one search where the provider charges those of a request together.
+ * answer counts none, with one search where the provider charges those of a request together, and
+ * with the least sound that its provider bills.
  */
 export function chargedUsage(
   row: PriceRow,
@@ -213,10 +249,19 @@ export function chargedUsage(
   const searches = usage.searches ?? asked?.uncounted.searches;
   const toolCalls = usage.toolCalls ?? asked?.uncounted.toolCalls;
   const charged = row.searchesOnce === true && (searches ?? 0) > 1 ? 1 : searches;
-  if (charged === usage.searches && toolCalls === usage.toolCalls) return usage;
+  const { inputAudioMs } = usage;
+  const leastMs = inputAudioMs === undefined ? 0 : (row.minimumMs ?? 0);
+  const billedMs = (inputAudioMs ?? 0) < leastMs ? leastMs : inputAudioMs;
+  if (
+    charged === usage.searches &&
+    toolCalls === usage.toolCalls &&
+    billedMs === usage.inputAudioMs
+  )
+    return usage;
   return {
     ...usage,
     ...(charged !== undefined && { searches: charged }),
     ...(toolCalls !== undefined && { toolCalls }),
+    ...(billedMs !== undefined && { inputAudioMs: billedMs }),
   };
 }

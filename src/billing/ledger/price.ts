@@ -10,8 +10,8 @@ import type { LevelField } from "../../platform/kernel/charged-extras.ts";
 import { nanoFromPico, type NanoUsd, type PicoUsd } from "../../platform/kernel/money.ts";
 
 /**
- * Prices in pico-USD per token, search or call. A part without a price of its own takes that of
- * `fallbackParts`.
+ * Prices in pico-USD per token, search, call, picture, millisecond or character. A part without a
+ * price of its own takes that of `fallbackParts`.
  */
 export interface PriceVector extends Partial<Record<UsagePart, PicoUsd>> {
   inputTokens: PicoUsd;
@@ -36,7 +36,16 @@ export interface PriceRow {
   tools?: Readonly<Record<string, PicoUsd>>;
   /** Whether searches cost the same however many of them one request makes. */
   searchesOnce?: true;
+  /**
+   * Pico-USD per picture by size and quality; `outputImages` of the vector is the dearest of them.
+   */
+  pictures?: PicturePrices;
+  /** Milliseconds of sound that every request is billed for at least. */
+  minimumMs?: number;
 }
+
+/** Prices of pictures by size, and for each size by quality; `default` matches any other name. */
+export type PicturePrices = Readonly<Record<string, Readonly<Record<string, PicoUsd>>>>;
 
 /** The prices of a whole request whose total input exceeds a size. */
 export interface PriceTier {
@@ -54,6 +63,8 @@ export type PriceLevels = Partial<Record<LevelField, Readonly<Record<string, Pri
 /** The part whose price applies where a part has none of its own. */
 const fallbackParts = {
   cacheReadTokens: "inputTokens",
+  cacheReadAudioTokens: "inputAudioTokens",
+  cacheReadImageTokens: "inputImageTokens",
   cacheWriteTokens: "inputTokens",
   cacheWriteOneHourTokens: "cacheWriteTokens",
   inputAudioTokens: "inputTokens",

@@ -34,6 +34,8 @@ const usd = (nano: bigint): string => {
 const partNames: Readonly<Record<string, string>> = {
   inputTokens: "input tokens",
   cacheReadTokens: "tokens read from the cache",
+  cacheReadAudioTokens: "tokens of audio read from the cache",
+  cacheReadImageTokens: "tokens of images read from the cache",
   cacheWriteTokens: "tokens written to the cache",
   cacheWriteOneHourTokens: "tokens written to the cache for an hour",
   inputAudioTokens: "tokens of audio sent",
@@ -42,6 +44,13 @@ const partNames: Readonly<Record<string, string>> = {
   reasoningTokens: "reasoning tokens",
   outputAudioTokens: "tokens of audio made",
   outputImageTokens: "tokens of images made",
+  searches: "searches",
+  toolCalls: "tool calls",
+  outputImages: "images made",
+  inputAudioMs: "milliseconds of audio sent",
+  outputAudioMs: "milliseconds of audio made",
+  characters: "characters spoken",
+  outputVideoMs: "milliseconds of video made",
   request: "request",
 };
 

@@ -2,7 +2,7 @@ import type { Extensions } from "./dialect-id.ts";
 import type { AssistantPart, Annotation, ImagePart, OpaquePart } from "./message.ts";
 import type { JsonObject } from "./json.ts";
 import type { ReasoningPart, Provenance } from "./reasoning.ts";
-import { totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
+import { totalOutputTokens, type PictureKind, type Usage } from "../../platform/kernel/usage.ts";
 import type { ToolKind } from "./request.ts";
 
 /** An answer, of which `n` may ask for several. */
@@ -223,6 +223,8 @@ export interface MeteredUsage {
   extensions?: Extensions;
   /** The levels that the provider says it served the request at, as it names them. */
   levels?: { service_tier?: string; speed?: string; inference_geo?: string };
+  /** The size and quality of the pictures that were made. */
+  picture?: PictureKind;
 }
 
 const charactersPerToken = 4;

@@ -20,8 +20,24 @@ const factPricesSchema = z.lazy(() =>
     reasoning: usdPerMillion.optional(),
     input_audio: usdPerMillion.optional(),
     output_audio: usdPerMillion.optional(),
+    cache_read_audio: usdPerMillion.optional(),
+    input_image: usdPerMillion.optional(),
+    output_image: usdPerMillion.optional(),
+    cache_read_image: usdPerMillion.optional(),
     /** USD per million requests, in addition to the tokens. */
     request: usdPerMillion.optional(),
+  }),
+);
+
+/** Prices of pictures in USD by size and quality, of a minute of sound, and of a million characters. */
+const factMediaSchema = z.lazy(() =>
+  z.strictObject({
+    pictures: z.record(z.string(), z.record(z.string(), usdPerMillion)).optional(),
+    audio_input_minute: usdPerMillion.optional(),
+    audio_output_minute: usdPerMillion.optional(),
+    characters: usdPerMillion.optional(),
+    /** Milliseconds of sound that every request is billed for at least. */
+    minimum_ms: z.int().positive().optional(),
   }),
 );
 
@@ -35,12 +51,24 @@ const factRowSchema = z.lazy(() =>
     provider: z.string(),
     upstream: z.string(),
     name: z.string(),
-    surface: z.enum(["chat", "embeddings", "rerank", "moderations", "decisions", "documents"]),
+    surface: z.enum([
+      "chat",
+      "embeddings",
+      "rerank",
+      "moderations",
+      "decisions",
+      "documents",
+      "images",
+      "transcriptions",
+      "speech",
+    ]),
     /** Tokens; absent where the source names none. */
     context: z.int().positive().optional(),
     max_output: z.int().positive().optional(),
     quantization: z.string().optional(),
     prices: factPricesSchema.optional(),
+    /** Prices of pictures and sound, beside those of tokens. */
+    media: factMediaSchema.optional(),
     /** Prices of the whole request above a total input, largest first. */
     tiers: z
       .array(z.strictObject({ above: z.int().positive(), prices: factPricesSchema }))
@@ -80,6 +108,8 @@ export const catalogFactsSchema = z.lazy(() =>
 export type CatalogFacts = z.infer<typeof catalogFactsSchema>;
 /** A model at one provider, as the facts have it. */
 export type FactRow = z.infer<typeof factRowSchema>;
+/** The prices of pictures and sound of such a row, in USD. */
+export type FactMedia = z.infer<typeof factMediaSchema>;
 /** The prices of such a row, in USD per million tokens. */
 export type FactPrices = z.infer<typeof factPricesSchema>;
 

@@ -1,12 +1,19 @@
 import { createHash } from "node:crypto";
 import { levelFields, searchTool } from "../../platform/kernel/charged-extras.ts";
-import type { PriceLevel, PriceLevels, PriceRow, PriceVector } from "../../billing/ledger/price.ts";
+import { dearestPicture } from "../../billing/ledger/media-price.ts";
+import type {
+  PicturePrices,
+  PriceLevel,
+  PriceLevels,
+  PriceRow,
+  PriceVector,
+} from "../../billing/ledger/price.ts";
 import {
   parseDecimal,
   picoPerTokenFromUsdPerMillion,
   type PicoUsd,
 } from "../../platform/kernel/money.ts";
-import type { FactRow, FactPrices } from "./catalog-facts.ts";
+import type { FactMedia, FactPrices, FactRow } from "./catalog-facts.ts";
 import type { ConfiguredPricing } from "./configured/configured-provider.ts";
 import { definitionOf, deviatingDialect, rulesFor } from "./model-rules.ts";
 import {
@@ -60,7 +67,14 @@ export const ownerOf = (modelId: string): string => modelId.slice(0, modelId.ind
 
 /** Returns the kind of output of a surface, in the contract's words. */
 export const categoryOf = (surface: Surface): CatalogModel["category"] =>
-  surface === "embeddings" ? "embedding" : "text";
+  categories[surface] ?? "text";
+
+const categories: Partial<Record<Surface, CatalogModel["category"]>> = {
+  embeddings: "embedding",
+  images: "image",
+  transcriptions: "audio",
+  speech: "audio",
+};
 
 /**
  * Returns the row of the source that knows a model best: its maker, then the marketplaces whose
@@ -160,9 +174,12 @@ export function factPriceReader(snapshot: string): FactPriceReader {
     const { id, provider, prices, tiers } = row;
     if (prices === undefined) return undefined;
     const searches = callPrice(row.tools?.[searchTool]);
+    const { media } = row;
     return present({
       version: priceVersion(provider, id, snapshot),
-      base: present({ ...factVector(prices, picoOf), searches }),
+      base: present({ ...factVector(prices, picoOf), searches, ...(media && mediaVector(media)) }),
+      pictures: picturePrices(media?.pictures),
+      minimumMs: media?.minimum_ms,
       tiers: tiers?.map((tier) => ({
         aboveInputTokens: tier.above,
         price: present({ ...factVector(tier.prices, picoOf), searches }),
@@ -218,6 +235,17 @@ function callPrices(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
+/** Returns the prices of pictures and sound; pictures at the dearest size and quality. */
+function mediaVector(media: FactMedia) {
+  const pictures = picturePrices(media.pictures);
+  return present({
+    outputImages: pictures && dearestPicture(pictures),
+    inputAudioMs: timePrice(media.audio_input_minute, 60_000),
+    outputAudioMs: timePrice(media.audio_output_minute, 60_000),
+    characters: pico(media.characters),
+  });
+}
+
 type PicoReader = (usdPerMillion: string | undefined) => PicoUsd | undefined;
 
 const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
@@ -230,34 +258,100 @@ const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
     reasoningTokens: picoOf(prices.reasoning),
     inputAudioTokens: picoOf(prices.input_audio),
     outputAudioTokens: picoOf(prices.output_audio),
+    cacheReadAudioTokens: picoOf(prices.cache_read_audio),
+    inputImageTokens: picoOf(prices.input_image),
+    outputImageTokens: picoOf(prices.output_image),
+    cacheReadImageTokens: picoOf(prices.cache_read_image),
     request: picoOf(prices.request),
   });
 
-/** Returns the price that an operator wrote into the configuration. */
-export const configuredPriceRow = (version: string, pricing: ConfiguredPricing): PriceRow =>
-  present({
+/** Returns the price that an operator wrote into the configuration, of a model of a surface. */
+export const configuredPriceRow = (
+  version: string,
+  pricing: ConfiguredPricing,
+  surface: Surface = "chat",
+): PriceRow => {
+  const { image } = pricing;
+  // A number has always been the price of pictures that a chat model reads, by token.
+  const ofTokens = surface === "chat" && typeof image !== "object" ? image : undefined;
+  const pictures = ofTokens === undefined ? picturePrices(image) : undefined;
+  return present({
     version,
     base: present({
-      ...configuredVector(pricing),
+      ...configuredVector({ ...pricing, image: ofTokens }),
       request: callPrice(pricing.request),
       searches: callPrice(pricing.search),
+      outputImages: pictures && dearestPicture(pictures),
+      inputAudioMs: timePrice(pricing.audio_input_minute, 60_000),
+      outputAudioMs: timePrice(pricing.audio_output_minute, 60_000),
+      outputVideoMs: timePrice(pricing.video_second, 1_000),
+      characters: pico(pricing.characters),
     }),
     levels: levelsOf(pricing, configuredVector),
     tools: callPrices(pricing.tools),
+    pictures,
+    minimumMs: pricing.minimum_ms,
   });
+};
 
-const configuredVector = (
-  pricing: Pick<ConfiguredPricing, "prompt" | "completion"> & Partial<ConfiguredPricing>,
-): PriceVector =>
+/** Converts USD for so many milliseconds to pico-USD per millisecond, rounded half up. */
+function timePrice(usd: string | number | undefined, milliseconds: number): PicoUsd | undefined {
+  const whole = callPrice(usd);
+  if (whole === undefined) return undefined;
+  const length = BigInt(milliseconds);
+  return (whole + length / 2n) / length;
+}
+
+/** Returns the pico-USD of pictures by size and quality. */
+function picturePrices(written: ConfiguredPricing["image"]): PicturePrices | undefined {
+  if (written === undefined) return undefined;
+  if (typeof written !== "object") return { default: { default: callPrice(written) ?? 0n } };
+  return Object.fromEntries(
+    Object.entries(written).map(([size, row]) => [
+      size,
+      typeof row === "object"
+        ? Object.fromEntries(
+            Object.entries(row).map(([quality, usd]) => [quality, callPrice(usd) ?? 0n]),
+          )
+        : { default: callPrice(row) ?? 0n },
+    ]),
+  );
+}
+
+/** Token prices as they are written; `image` is that of pictures which a chat model is sent. */
+type WrittenTokens = Partial<Record<(typeof writtenTokens)[number], string | number | undefined>>;
+
+const writtenTokens = [
+  "prompt",
+  "completion",
+  "cache_read",
+  "cache_write",
+  "cache_write_1h",
+  "reasoning",
+  "image",
+  "audio",
+  "image_input",
+  "image_output",
+  "image_cache_read",
+  "audio_input",
+  "audio_output",
+  "audio_cache_read",
+] as const;
+
+const configuredVector = (pricing: WrittenTokens): PriceVector =>
   present({
     inputTokens: pico(pricing.prompt) ?? 0n,
     outputTokens: pico(pricing.completion) ?? 0n,
     cacheReadTokens: pico(pricing.cache_read),
+    cacheReadAudioTokens: pico(pricing.audio_cache_read),
+    cacheReadImageTokens: pico(pricing.image_cache_read),
     cacheWriteTokens: pico(pricing.cache_write),
     cacheWriteOneHourTokens: pico(pricing.cache_write_1h),
     reasoningTokens: pico(pricing.reasoning),
-    inputImageTokens: pico(pricing.image),
-    inputAudioTokens: pico(pricing.audio),
+    inputImageTokens: pico(pricing.image_input ?? pricing.image),
+    inputAudioTokens: pico(pricing.audio_input ?? pricing.audio),
+    outputAudioTokens: pico(pricing.audio_output),
+    outputImageTokens: pico(pricing.image_output),
   });
 
 /** Returns the price of something free. */

@@ -1,5 +1,6 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
+import type { MediaUse } from "../../billing/ledger/media-price.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import { Affinity } from "../routing/affinity.ts";
@@ -95,6 +96,11 @@ export interface RequestRequirements {
    * price; undefined for nothing. Absent on surfaces without such fields.
    */
   extrasAt?(route: UpstreamRoute): SentExtras | undefined;
+  /**
+   * Returns the most pictures and sound that a route may charge for, which is held whole; absent on
+   * surfaces without them. It must not depend on `this`.
+   */
+  mediaAt?: (route: UpstreamRoute) => MediaUse;
 }
 
 /** The name of a conversation, and the field or header that it came from. */

@@ -85,7 +85,12 @@ function pricedOf({ call, candidate: { route }, metered }: Settlement): Priced {
   const asked = sent && extrasOf(sent);
   const charged = chargedUsage(row, { usage, asked });
   return {
-    price: chargedPrice(row, { asked, told: metered.levels, usage: charged }),
+    price: chargedPrice(row, {
+      asked,
+      told: metered.levels,
+      usage: charged,
+      picture: metered.picture,
+    }),
     usage: charged,
   };
 }
@@ -324,6 +329,7 @@ function detailOf(
   if (credential === undefined && price !== undefined) notePastCap(detail, settlement, price);
   if (metered.estimated) detail.usageEstimated = true;
   if (metered.clamped) detail.usageClamped = true;
+  if (metered.picture !== undefined) detail.picture = metered.picture;
   if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;
   if (credential !== undefined) {
     // Nothing else is recorded of donated keys.

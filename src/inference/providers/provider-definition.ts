@@ -4,7 +4,16 @@ import type { DialectDeviations, RefusedParameters } from "../dialects/dialect.t
 export type { RefusedParameters };
 
 /** Inference surfaces that a model is served on. */
-export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
+export type Surface =
+  | "chat"
+  | "embeddings"
+  | "rerank"
+  | "moderations"
+  | "decisions"
+  | "documents"
+  | "images"
+  | "transcriptions"
+  | "speech";
 
 /** Wire formats of upstreams. */
 export type UpstreamDialect =
@@ -21,7 +30,13 @@ export type UpstreamDialect =
   | "guard-chat"
   | "decisions"
   | "chat-logprobs"
-  | "documents-parse";
+  | "documents-parse"
+  | "openai-images"
+  | "google-images"
+  | "openai-audio"
+  | "google-audio"
+  | "deepgram"
+  | "elevenlabs";
 
 /** A provider's use of the data that it receives; an absent member is unknown. */
 export interface DataPolicy {

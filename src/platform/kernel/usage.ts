@@ -5,11 +5,17 @@
 export interface Usage {
   /** Text input tokens that were neither read from nor written to a cache. */
   inputTokens?: number;
+  /** Text input tokens that were read from a cache. */
   cacheReadTokens?: number;
+  /** Tokens of sound that were read from a cache. */
+  cacheReadAudioTokens?: number;
+  /** Tokens of pictures that were read from a cache. */
+  cacheReadImageTokens?: number;
   /** Cache writes whose lifetime is five minutes or not stated. */
   cacheWriteTokens?: number;
   /** Cache writes that live for an hour. */
   cacheWriteOneHourTokens?: number;
+  /** Tokens of sound and of pictures that were sent, and not read from a cache. */
   inputAudioTokens?: number;
   inputImageTokens?: number;
   /** Visible output tokens, without reasoning, audio and images. */
@@ -21,6 +27,24 @@ export interface Usage {
   searches?: number;
   /** Calls of the provider's other tools that it charges one by one. */
   toolCalls?: number;
+  /** Pictures that were made, all of one size and quality (`PictureKind`). */
+  outputImages?: number;
+  /** Milliseconds of sound that were sent. */
+  inputAudioMs?: number;
+  /** Milliseconds of sound that were made. */
+  outputAudioMs?: number;
+  /** Characters of text that were spoken. */
+  characters?: number;
+  /** Milliseconds of video that were made. */
+  outputVideoMs?: number;
+}
+
+/** The size and quality of pictures that were made, as far as they are known. */
+export interface PictureKind {
+  /** Such as `1024x1536`; absent where it is not known. */
+  size?: string;
+  /** Such as `high`; absent where it is not known. */
+  quality?: string;
 }
 
 /** A count of a usage vector. */
@@ -42,6 +66,8 @@ export const totalCacheWrites = ({
 export const inputParts = [
   "inputTokens",
   "cacheReadTokens",
+  "cacheReadAudioTokens",
+  "cacheReadImageTokens",
   "cacheWriteTokens",
   "cacheWriteOneHourTokens",
   "inputAudioTokens",
@@ -54,8 +80,20 @@ export const outputParts = [
   "outputAudioTokens",
   "outputImageTokens",
 ] as const;
+/** The parts that count pictures, time and characters in place of tokens. */
+export const mediaParts = [
+  "outputImages",
+  "inputAudioMs",
+  "outputAudioMs",
+  "characters",
+  "outputVideoMs",
+] as const;
 /** The parts that are no tokens. */
-export const countedParts = ["searches", "toolCalls"] as const;
+export const countedParts = ["searches", "toolCalls", ...mediaParts] as const;
+
+/** Returns whether a request was metered by pictures, time or characters. */
+export const isMedia = (usage: Usage): boolean =>
+  mediaParts.some((part) => usage[part] !== undefined);
 
 /** Returns all input tokens, including cached ones: what chat calls `prompt_tokens`. */
 export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);

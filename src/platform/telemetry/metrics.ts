@@ -202,6 +202,8 @@ type TokenPart = keyof typeof tokenKinds;
 const tokenKinds = {
   inputTokens: "input",
   cacheReadTokens: "cache_read",
+  cacheReadAudioTokens: "cache_read_audio",
+  cacheReadImageTokens: "cache_read_image",
   cacheWriteTokens: "cache_write",
   cacheWriteOneHourTokens: "cache_write_one_hour",
   inputAudioTokens: "input_audio",

@@ -97,9 +97,9 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
   const reasoningFeature =
     entry.reasoning !== undefined ||
     (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature);
-  const isChat = (entry.surface ?? known?.surface ?? "chat") === "chat";
+  const surface = entry.surface ?? known?.surface ?? "chat";
   const rules =
-    isChat && !redirected
+    surface === "chat" && !redirected
       ? rulesFor(vendorId, {
           upstreamModel,
           reasons: reasoningFeature === true || (old?.reasoning ?? known?.reasoning) !== undefined,
@@ -115,7 +115,7 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
     provider,
     upstreamModel,
     dialect,
-    price: priceOf(entry, { provider, old: old?.price }),
+    price: priceOf(entry, { provider, surface, old: old?.price }),
     contextLength: entry.context_length ?? old?.contextLength,
     maxCompletionTokens: entry.max_completion_tokens ?? old?.maxCompletionTokens,
     quantization: entry.quantization ?? old?.quantization,
@@ -134,10 +134,10 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
  */
 function priceOf(
   { id, pricing }: ConfiguredModel,
-  { provider, old }: { provider: Provider; old: PriceRow | undefined },
+  { provider, surface, old }: { provider: Provider; surface: Surface; old: PriceRow | undefined },
 ): PriceRow | undefined {
   const version = priceVersion(provider.id, id, configurationVersion(pricing));
-  if (pricing !== undefined) return configuredPriceRow(version, pricing);
+  if (pricing !== undefined) return configuredPriceRow(version, pricing, surface);
   if (old !== undefined) return old;
   return id.endsWith(":free") || provider.local ? freePriceRow(version) : undefined;
 }
@@ -166,6 +166,9 @@ const capabilities: Readonly<Record<Surface, string>> = {
   moderations: "moderation",
   decisions: "decisions",
   documents: "documents",
+  images: "image-generation",
+  transcriptions: "transcription",
+  speech: "speech",
 };
 
 const capabilityOf = (surface: Surface): string => capabilities[surface];

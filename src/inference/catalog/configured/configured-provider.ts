@@ -22,6 +22,9 @@ const surfaceSchema = z.enum([
   "moderations",
   "decisions",
   "documents",
+  "images",
+  "transcriptions",
+  "speech",
 ]);
 
 /** A dialect for a provider, or one for each surface that it offers. */
@@ -41,6 +44,9 @@ const dialectSchema = z.union([
       moderations: z.enum(["openai-moderations", "guard-chat"]),
       decisions: z.enum(["decisions", "chat-logprobs"]),
       documents: z.enum(["documents-parse"]),
+      images: z.enum(["openai-images", "google-images"]),
+      transcriptions: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
+      speech: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
     })
     .partial(),
 ]);
@@ -54,28 +60,64 @@ const priceSchema = z
   );
 
 /** USD per million tokens. */
-const tokenPricing = {
-  prompt: priceSchema,
-  completion: priceSchema,
+const textPricing = { prompt: priceSchema, completion: priceSchema };
+
+/** USD per million tokens of other kinds. */
+const otherTokenPricing = {
   cache_read: priceSchema.optional(),
   cache_write: priceSchema.optional(),
   cache_write_1h: priceSchema.optional(),
   reasoning: priceSchema.optional(),
-  image: priceSchema.optional(),
   audio: priceSchema.optional(),
+  image_input: priceSchema.optional(),
+  image_output: priceSchema.optional(),
+  image_cache_read: priceSchema.optional(),
+  audio_input: priceSchema.optional(),
+  audio_output: priceSchema.optional(),
+  audio_cache_read: priceSchema.optional(),
 };
+
+/**
+ * The price of a picture in USD: a number, or one by size, or one by size and quality, where
+ * `default` stands for any other. For a model of chat, a number is USD per million tokens of
+ * pictures that are sent to it.
+ */
+const pictureSchema = z.union([
+  priceSchema,
+  z.record(
+    z.string().min(1).toLowerCase(),
+    z.union([priceSchema, z.record(z.string().min(1).toLowerCase(), priceSchema)]),
+  ),
+]);
 
 /**
  * The prices at a level, by the value of the request field that asks for it: a factor of the
  * ordinary token prices, or prices of their own.
  */
 const levelsSchema = z
-  .record(z.string().min(1), z.union([priceSchema, z.strictObject(tokenPricing)]))
+  .record(
+    z.string().min(1),
+    z.union([
+      priceSchema,
+      z.strictObject({ ...textPricing, ...otherTokenPricing, image: priceSchema.optional() }),
+    ]),
+  )
   .optional();
 
-/** Token prices, and in USD those of each request, search and call of the provider's tools. */
+/**
+ * Token prices; in USD those of each picture, request, search and call of the provider's tools; in
+ * USD per minute those of sound, per second that of video, and per million that of characters.
+ */
 const pricingSchema = z.strictObject({
-  ...tokenPricing,
+  prompt: priceSchema.optional(),
+  completion: priceSchema.optional(),
+  ...otherTokenPricing,
+  image: pictureSchema.optional(),
+  audio_input_minute: priceSchema.optional(),
+  audio_output_minute: priceSchema.optional(),
+  characters: priceSchema.optional(),
+  video_second: priceSchema.optional(),
+  minimum_ms: z.int().positive().optional(),
   request: priceSchema.optional(),
   search: priceSchema.optional(),
   tools: z.record(z.string().min(1), priceSchema).optional(),
@@ -102,7 +144,7 @@ const dataPolicySchema = z
   })
   .partial();
 
-const modelSchema = z.strictObject({
+const modelFields = z.strictObject({
   /** Catalog ids are matched in lower case. */
   id: z
     .string()
@@ -122,6 +164,31 @@ const modelSchema = z.strictObject({
   data_policy: dataPolicySchema.optional(),
   /** Whether the model is announced: listed with a marker, and not served yet. */
   coming_soon: z.boolean().optional(),
+});
+
+/** The prices of which a surface needs one at least; others need those of text. */
+const pricesBySurface: Partial<
+  Record<z.infer<typeof surfaceSchema>, readonly (keyof z.infer<typeof pricingSchema>)[]>
+> = {
+  images: ["image", "image_output", "completion", "request"],
+  transcriptions: ["audio_input_minute", "audio_input", "prompt", "request"],
+  speech: ["characters", "audio_output", "audio_output_minute", "completion", "request"],
+};
+
+const modelSchema = modelFields.superRefine(({ surface = "chat", pricing }, context) => {
+  if (pricing === undefined) return;
+  const wanted = pricesBySurface[surface];
+  const missing =
+    wanted === undefined
+      ? (["prompt", "completion"] as const).filter((part) => pricing[part] === undefined)
+      : wanted.some((part) => pricing[part] !== undefined)
+        ? []
+        : [wanted[0]];
+  for (const part of missing) {
+    const message =
+      wanted === undefined ? "is required" : `is required, or one of ${wanted.join(", ")}`;
+    context.addIssue({ code: "custom", path: ["pricing", part ?? ""], message });
+  }
 });
 
 const proxySchema = z.string().superRefine((text, context) => {

@@ -3,6 +3,7 @@ import type { Loss } from "../../canonical/request.ts";
 import type { ReasoningLevels } from "../../canonical/reasoning.ts";
 import {
   inputParts,
+  isMedia,
   outputParts,
   totalInputTokens,
   totalOutputTokens,
@@ -296,7 +297,11 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
   if (totalInputTokens(usage) <= most && totalOutputTokens(usage) <= most) return metered;
   return {
     ...metered,
-    usage: { ...cut(usage, inputParts, windowTokens), ...cut(usage, outputParts, windowTokens) },
+    usage: {
+      ...usage,
+      ...cut(usage, inputParts, windowTokens),
+      ...cut(usage, outputParts, windowTokens),
+    },
     clamped: true,
   };
 }
@@ -320,6 +325,8 @@ export function boundOrEstimated(reported: MeteredUsage | undefined, said: Said)
   if (reported === undefined)
     return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters });
   const bound = boundUsage(reported, windowTokens);
+  // Pictures and sound are not metered by the characters of their texts.
+  if (isMedia(bound.usage)) return bound;
   const lacks = (parts: readonly UsagePart[]): boolean =>
     parts.every((part) => bound.usage[part] === undefined);
   const lacksOutput = outputCharacters > 0 && lacks(outputParts);

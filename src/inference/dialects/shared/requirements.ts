@@ -136,6 +136,8 @@ export function mayUsePart({ body, text }: { body: Body; text: string }, part: s
       return text.includes('"cache_control"') && text.includes('"1h"');
     case "inputAudioTokens":
     case "inputImageTokens":
+    case "cacheReadAudioTokens":
+    case "cacheReadImageTokens":
       return richInput.test(text);
     default:
       return (

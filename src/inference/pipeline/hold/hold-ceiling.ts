@@ -1,4 +1,5 @@
 import type { TightHold } from "../../../billing/ledger/hold-rule.ts";
+import { heldMedia, type MediaUse } from "../../../billing/ledger/media-price.ts";
 import { highest, priceAt, toolPrice } from "../../../billing/ledger/price-levels.ts";
 import {
   effectivePrice,
@@ -63,6 +64,8 @@ export interface ExpectedUse {
    * absent where nothing is.
    */
   extrasAt?(route: UpstreamRoute): SentExtras | undefined;
+  /** Returns the pictures and sound of a request at a route; absent on surfaces without them. */
+  mediaAt?(route: UpstreamRoute): MediaUse;
 }
 
 /**
@@ -80,6 +83,8 @@ const rareInputParts = [
   "cacheWriteOneHourTokens",
   "inputAudioTokens",
   "inputImageTokens",
+  "cacheReadAudioTokens",
+  "cacheReadImageTokens",
 ] as const;
 const rareOutputParts = ["outputAudioTokens", "outputImageTokens"] as const;
 
@@ -110,12 +115,14 @@ function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCost
   const vector = heldVector(price, { extras, inputTokens: expected.inputTokens });
   const textPrice = highestPrice(vector, { part: "outputTokens", rare: rareOutputParts, expected });
   const thoughtPrice = vector.reasoningTokens ?? 0n;
+  const use = expected.mediaAt?.(route);
   const inputPrice = highestPrice(vector, { part: "inputTokens", rare: rareInputParts, expected });
   return {
     fixed:
       (vector.request ?? 0n) +
       BigInt(expected.inputTokens) * inputPrice +
-      (extras === undefined ? 0n : callsPrice(price, extras)),
+      (extras === undefined ? 0n : callsPrice(price, extras)) +
+      (use === undefined ? 0n : heldMedia(price, { vector, use })),
     perToken: (thoughtPrice > textPrice ? thoughtPrice : textPrice) * BigInt(expected.choices),
   };
 }

@@ -77,6 +77,7 @@ export function expectedUse({
     ...(requirements.extrasAt !== undefined && {
       extrasAt: (route) => requirements.extrasAt?.(route),
     }),
+    ...(requirements.mediaAt !== undefined && { mediaAt: requirements.mediaAt }),
   };
 }
 
