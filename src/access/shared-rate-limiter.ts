@@ -335,12 +335,14 @@ for position, key in ipairs(KEYS) do
     else
       local slot = at < 0 and newest or math.min(at, newest)
       local counted = read(slot)
-      if not counted.held then redis.call('PEXPIRE', key, window + 2 * slot_ms) end
+      local isNewSlot = not counted.held
       counted.last = math.max(at < 0 and now or math.min(at * slot_ms, now), counted.last or 0)
       counted.held = (counted.held or 0) + amount
       first = total == 0 and slot or math.min(first, slot)
       total = total + amount
       redis.call('HSET', key, slot, counted.held, 'l' .. slot, counted.last, 't', total, 'f', first, 'n', newest)
+      -- After the write: a key that does not exist yet cannot be given an expiry.
+      if isNewSlot then redis.call('PEXPIRE', key, window + 2 * slot_ms) end
       changed = false
       if limit >= 0 then ahead = math.min(ahead, math.floor((math.floor(limit / 2) - total) / each)) end
       if slot ~= current then ahead = 0 end
