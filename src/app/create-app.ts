@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { RateCounters } from "../access/count-request.ts";
 import { Guard } from "../access/guard.ts";
 import { RateTiers } from "../access/rate-limiter.ts";
@@ -21,6 +23,7 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { Spool } from "../platform/spool/spool.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount, buildPayments } from "./parts/build-account.ts";
@@ -213,6 +216,12 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
   return { ...core, ...operations, stored, hubParts, documents, payments };
 }
 
+/** Returns a place for uploads outside of a data directory. */
+const spoolElsewhere = () => ({
+  directory: join(tmpdir(), "switchyard-spool"),
+  bytesMax: 4 * 1024 ** 3,
+});
+
 /** Returns the dependencies of the endpoints' handlers. */
 const dependenciesOf = (
   settings: AppSettings,
@@ -239,6 +248,8 @@ const dependenciesOf = (
   embeddingCache: openEmbeddingCache(shared, clock),
   mcp: buildMcp(settings, tools),
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
+  spool: new Spool(settings.spool ?? spoolElsewhere()),
+  audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,
   ...buildDocuments(settings, catalog.snapshot),
 });
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { MasterSecrets } from "../byok/open-byok.ts";
 import type { ConfiguredProvider } from "../inference/catalog/configured/configured-provider.ts";
 import type { Configuration, EffectiveSetting } from "../platform/config/configuration.ts";
@@ -111,6 +112,10 @@ export interface AppSettings extends CatalogSources {
   disconnect: DisconnectPolicy;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
+  /** Where uploads are kept while their requests are served; absent uses the system's own place. */
+  spool?: { directory: string; bytesMax: number } | undefined;
+  /** The most bytes of a file of sound; absent means 200 MiB. */
+  audioBytesMax?: number | undefined;
   /**
    * The configuration as it was read, and how to read it again; absent, a reload changes nothing.
    */
@@ -176,6 +181,7 @@ const alikeSections = [
   "disconnect",
   "sandbox",
   "ocr",
+  "audio",
   "plans",
   "dashboard",
   "auth",
@@ -313,6 +319,11 @@ export function appSettings(
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
     ocrModel: configuration.ocr.model,
+    spool: {
+      directory: join(configuration.dataDirectory, "spool"),
+      bytesMax: server.spoolBytes,
+    },
+    audioBytesMax: configuration.audio.bytesMax,
     effective: configuration.effective,
     metricsElsewhere: configuration.metricsPort !== undefined,
   };

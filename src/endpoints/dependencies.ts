@@ -35,6 +35,7 @@ import type { ResponseStore } from "../inference/responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-record.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
+import type { Spool } from "../platform/spool/spool.ts";
 
 /** A file of the dashboard, in memory. */
 export interface DashboardFile {
@@ -142,6 +143,10 @@ export interface Dependencies {
    * is configured.
    */
   ocrModel: string | undefined;
+  /** Where uploads are kept while their requests are served. */
+  spool: Spool;
+  /** The most bytes of a file of sound. */
+  audioBytesMax: number;
   embeddingCache: AnswerCache;
   security: Security;
   budgets: Budgets;

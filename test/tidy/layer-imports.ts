@@ -124,6 +124,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "platform/rate-windows": ["platform/kernel"],
   "platform/vault": ["platform/config", "platform/kernel"],
   "platform/notify": ["platform/kernel"],
+  "platform/spool": ["platform/kernel"],
   "platform/telemetry": ["platform/kernel"],
   "platform/kernel": [],
 };

@@ -1,4 +1,5 @@
 import type { Socket, TLSOptions } from "bun";
+import type { StoredContent } from "../../platform/kernel/stored-content.ts";
 import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
 import { ConnectDeadline, type ConnectLimit } from "./connect-deadline.ts";
 import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
@@ -24,8 +25,20 @@ export interface Place {
   trusted: readonly string[] | undefined;
 }
 
-/** A part of a request in wire form. Text is ASCII: one byte per character. */
-type WirePart = string | Uint8Array;
+/**
+ * A part of a request in wire form. Text is ASCII: one byte per character. A stored content is read
+ * as the socket takes it, from its byte `start` on.
+ */
+export type WirePart = string | Uint8Array | StoredPart;
+
+/** The rest of a stored content. */
+interface StoredPart {
+  stored: StoredContent;
+  start: number;
+}
+
+/** Bytes of a stored content that are read at once. */
+const storedPieceBytes = 128 * 1024;
 
 /** A request in wire form: parts that are sent one after the other. */
 export type WireRequest = readonly WirePart[];
@@ -85,6 +98,7 @@ export class Connection {
   private readonly parser: ResponseParser;
   private listener: ExchangeListener | undefined;
   private unsent: WireRequest = [];
+  private pulling: StoredPart | undefined;
   private written = false;
   private closed = false;
   private paused = false;
@@ -203,6 +217,10 @@ export class Connection {
   private flush(): void {
     while (this.unsent.length > 0) {
       const [part = "", ...later] = this.unsent;
+      if (typeof part === "object" && "stored" in part) {
+        this.pull(part, later);
+        return;
+      }
       const taken = Math.max(0, this.socket?.write(part) ?? 0);
       this.written ||= taken > 0;
       if (taken < part.length) {
@@ -212,6 +230,33 @@ export class Connection {
       }
       this.unsent = later;
     }
+  }
+
+  /** Reads the next bytes of a stored content, and goes on to send once they are there. */
+  private pull(part: StoredPart, later: WireRequest): void {
+    const { stored, start } = part;
+    if (start >= stored.size) {
+      this.unsent = later;
+      this.flush();
+      return;
+    }
+    // A drained socket must not read the same bytes again.
+    if (this.pulling === part) return;
+    this.pulling = part;
+    const { listener } = this;
+    stored.read(start, storedPieceBytes).then(
+      (bytes) => {
+        if (this.listener !== listener || this.unsent[0] !== part) return;
+        if (bytes.byteLength === 0) this.fail(unreadable(undefined));
+        else {
+          this.unsent = [bytes, { stored, start: start + bytes.byteLength }, ...later];
+          this.flush();
+        }
+      },
+      (error: unknown) => {
+        if (this.listener === listener) this.fail(unreadable(error));
+      },
+    );
   }
 
   /**
@@ -353,6 +398,13 @@ export class Connection {
     listener?.onFailure(failure);
   }
 }
+
+/** Builds the failure of a request whose stored body is gone. */
+const unreadable = (cause: unknown): UpstreamFailure =>
+  new UpstreamFailure("aborted", "the body of the request could not be read", {
+    sent: true,
+    cause,
+  });
 
 /** The most bytes of a proxy's answer to CONNECT. */
 const answerBytesMax = 16 * 1024;

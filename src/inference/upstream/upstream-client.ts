@@ -1,6 +1,13 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { parseProxy, type Proxy, ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
-import { Connection, type Origin, type Place, type WireRequest } from "./connection.ts";
+import type { StoredContent } from "../../platform/kernel/stored-content.ts";
+import {
+  Connection,
+  type Origin,
+  type Place,
+  type WirePart,
+  type WireRequest,
+} from "./connection.ts";
 import {
   DeadlineWatch,
   Exchange,
@@ -38,11 +45,14 @@ export interface TargetSigning {
 /** Milliseconds for which an idle connection is written to without checking its socket first. */
 const freshForMs = 1_000;
 
+/** A part of a request's body. */
+export type BodyPart = string | Uint8Array | StoredContent;
+
 /** A request to a provider, ready to be sent. */
 export interface UpstreamRequest {
   target: UpstreamTarget;
-  /** JSON text, or its parts. */
-  body: string | readonly string[];
+  /** Text, or its parts: text, bytes, and contents that are read while they are sent. */
+  body: string | readonly BodyPart[];
   /**
    * The headers of this request alone. Their values are checked here, since clients may influence
    * them.
@@ -247,23 +257,33 @@ function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): W
   let bytes = 0;
   let characters = 0;
   for (const part of bodyParts) {
-    bytes += Buffer.byteLength(part);
-    characters += part.length;
+    const length = typeof part === "string" ? Buffer.byteLength(part) : lengthOf(part);
+    bytes += length;
+    characters += typeof part === "string" ? part.length : length;
   }
   const more = headers === undefined ? "" : headerLines(headers);
-  const wire: string[] = [];
+  const wire: WirePart[] = [];
   let short = `${headPrefix}${more}content-length: ${bytes}\r\n\r\n`;
   for (const part of bodyParts) {
-    if (part.length < apartCharactersMin) short += part;
+    if (typeof part === "string" && part.length < apartCharactersMin) short += part;
     else {
-      wire.push(short, part);
+      if (short !== "") wire.push(short);
+      wire.push(isStored(part) ? { stored: part, start: 0 } : part);
       short = "";
     }
   }
   if (short !== "") wire.push(short);
   // A head is ASCII. Other text is encoded here, so that it is encoded only once.
-  return bytes === characters ? wire : wire.map((part) => Buffer.from(part));
+  return bytes === characters
+    ? wire
+    : wire.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
 }
+
+const isStored = (part: BodyPart): part is StoredContent =>
+  typeof part === "object" && "read" in part;
+
+const lengthOf = (part: Uint8Array | StoredContent): number =>
+  isStored(part) ? part.size : part.byteLength;
 
 const idleDefaultMs = 30_000;
 const idleConnectionsPerPlaceMax = 1_024;

@@ -36,6 +36,8 @@ export interface Configuration<Provider> {
     readonly tls?: { readonly certPath: string; readonly keyPath: string };
     /** The most bytes of memory for all request bodies at once. */
     readonly bodyMemoryBytes: number;
+    /** The most bytes of uploads that are kept on disk at once while their requests are served. */
+    readonly spoolBytes: number;
     /**
      * Milliseconds that an ending gateway continues to serve while it reports that it is not ready,
      * and then the milliseconds that requests in progress may take.
@@ -108,6 +110,8 @@ export interface Configuration<Provider> {
   };
   /** The model that reads pages of files; undefined means the converter of this process. */
   readonly ocr: { readonly model: string | undefined };
+  /** The most bytes of a file of sound. */
+  readonly audio: { readonly bytesMax: number };
   /** Pools of the first-party routing presets, by preset id. */
   readonly routers: Readonly<
     Record<
@@ -262,6 +266,7 @@ const rows: readonly Row[] = [
   ["server.tls", [], ({ server }) => isSet(server.tls)],
   ["server.processes", [], ({ server }) => server.processes],
   ["server.body_memory_mb", [], ({ server }) => server.bodyMemoryBytes / 1024 ** 2],
+  ["server.spool_mb", [], ({ server }) => server.spoolBytes / 1024 ** 2],
   ["storage.url", ["DATABASE_URL"], ({ storage }) => withoutCredentials(storage.url)],
   [
     "storage.replica_url",
@@ -287,6 +292,7 @@ const rows: readonly Row[] = [
   ["providers", [], ({ providers }) => `${providers.length} of your own`],
   ["sandbox.enabled", [], ({ sandbox }) => sandbox.enabled],
   ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],
+  ["audio.max_mb", [], ({ audio }) => audio.bytesMax / 1024 ** 2],
   ["ocr.model", [], ({ ocr }) => ocr.model ?? "the converter of this process"],
   ["routers", [], ({ routers }) => listed(Object.keys(routers))],
   ["plans", [], ({ plans }) => listed(Object.keys(plans))],

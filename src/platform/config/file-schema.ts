@@ -38,6 +38,7 @@ const serverSchema = z
     trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
     tls: z.strictObject({ cert: name, key: name }),
     body_memory_mb: integer(32, 1_000_000),
+    spool_mb: integer(16, 100_000_000),
     processes: z.union(
       [z.literal("auto"), integer(1, 256)],
       "expected auto or an integer from 1 to 256",
@@ -196,6 +197,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       tls: z.strictObject({ ca_files: z.array(certificateFileSchema(directory)) }).partial(),
       catalog: catalogSchema,
       ocr: z.strictObject({ model: modelId }).partial(),
+      audio: z.strictObject({ max_mb: integer(1, 100_000) }).partial(),
       routers: z.partialRecord(z.enum(routerIds), routerSchema),
       plans: z.partialRecord(z.enum(planIds), planSchema),
       auth: authSchema,

@@ -220,6 +220,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
     catalog: catalogSettings({ workingDirectory, file }),
     ocr: { model: file.ocr?.model },
+    audio: { bytesMax: (file.audio?.max_mb ?? 200) * 1024 ** 2 },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
       members,
       quality: quality ?? [],
@@ -323,6 +324,7 @@ function serverSettings({
           },
         }),
     bodyMemoryBytes: bodyMemoryMib * 1024 ** 2,
+    spoolBytes: (server.spool_mb ?? 4_096) * 1024 ** 2,
     drainDelayMs: server.drain_delay_ms ?? 250,
     drainGraceMs: server.drain_grace_ms ?? 30_000,
     processes,

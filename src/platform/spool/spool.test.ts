@@ -1,0 +1,83 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AbortScope } from "../../inference/upstream/abort-scope.ts";
+import { UpstreamClient, upstreamTarget } from "../../inference/upstream/upstream-client.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { storedPieces } from "../kernel/stored-content.ts";
+import { Spool } from "./spool.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "spool-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const mib = 1024 * 1024;
+const bytesOf = (size: number): Uint8Array =>
+  Uint8Array.from({ length: size }, (_, index) => (index * 31 + (index >> 8)) % 256);
+
+async function* inPieces(bytes: Uint8Array, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < bytes.byteLength; start += pieceBytes)
+    yield bytes.subarray(start, start + pieceBytes);
+}
+
+test.each([0, 1, 1000, mib, mib + 1, 3 * mib + 17])(
+  "reads %d bytes as they were written",
+  async (size) => {
+    const spool = new Spool({ directory, bytesMax: 8 * mib });
+    const bytes = bytesOf(size);
+    const content = await spool.store(inPieces(bytes, 65_537));
+    const read = await Array.fromAsync(storedPieces(content));
+    expect(Buffer.concat(read).equals(bytes)).toBe(true);
+    expect(await content.read(size - 1, 10)).toHaveLength(Math.min(size, 1));
+    expect(spool.usedBytes).toBe(size);
+    expect(readdirSync(directory)).toEqual([]);
+    await content.close();
+    expect(spool.usedBytes).toBe(0);
+  },
+);
+
+test("refuses what does not fit, and frees it", async () => {
+  const spool = new Spool({ directory, bytesMax: 2 * mib });
+  const first = await spool.store(inPieces(bytesOf(mib), 65_536));
+  const second = spool.store(inPieces(bytesOf(2 * mib), 65_536));
+  await expect(second).rejects.toMatchObject({ code: "service_unavailable" });
+  expect(spool.usedBytes).toBe(mib);
+  await first.close();
+});
+
+test("frees what its sender did not finish", async () => {
+  const spool = new Spool({ directory, bytesMax: 8 * mib });
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield bytesOf(2 * mib);
+    throw new Error("the client left");
+  }
+  await expect(spool.store(broken())).rejects.toThrow("the client left");
+  expect(spool.usedBytes).toBe(0);
+});
+
+test("a stored content is sent to a provider between parts of text", async () => {
+  const received = Promise.withResolvers<Uint8Array>();
+  const server = Bun.serve({
+    port: 0,
+    fetch: async (request) => {
+      received.resolve(new Uint8Array(await request.arrayBuffer()));
+      return new Response("{}");
+    },
+  });
+  const client = new UpstreamClient({ clock: systemClock });
+  const bytes = bytesOf(6 * mib + 5);
+  const content = await new Spool({ directory, bytesMax: 8 * mib }).store(inPieces(bytes, mib));
+  const response = await client.send({
+    target: upstreamTarget(`http://127.0.0.1:${server.port}/`, {}),
+    body: ["begin ü", content, "end"],
+    connectTimeoutMs: 2_000,
+    timeouts: { firstTokenMs: 10_000, idleMs: 10_000, totalMs: 10_000 },
+    abortScope: new AbortScope(undefined, { aborts: false }),
+  });
+  await response.readText(1_000);
+  const expected = Buffer.concat([Buffer.from("begin ü"), bytes, Buffer.from("end")]);
+  expect(expected.equals(await received.promise)).toBe(true);
+  await content.close();
+  client.close();
+  await server.stop(true);
+});
