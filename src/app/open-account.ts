@@ -8,7 +8,7 @@ import {
 import { openSecurity, type Security, type SecurityTables } from "../access/open-security.ts";
 import type { SpentBy } from "../billing/budgets/budget-watch.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
-import { ClosedMonths } from "../billing/ledger/closed-months.ts";
+import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
 import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Client } from "pg";
-import { checkClosedMonths } from "../billing/ledger/closed-check.ts";
+import { checkClosedMonths } from "../billing/ledger/closed/closed-check.ts";
 import { checkLedger } from "../billing/ledger/ledger-check.ts";
 import { checkUsage } from "../insights/usage-rollup.ts";
 import { checkAuditLog, type Query } from "../access/audit-chain.ts";

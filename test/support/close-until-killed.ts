@@ -4,7 +4,7 @@
  * statement.
  */
 import type { KyselyPlugin } from "kysely";
-import { ClosedMonths } from "../../src/billing/ledger/closed-months.ts";
+import { ClosedMonths } from "../../src/billing/ledger/closed/closed-months.ts";
 import { closingKey, openClosedLedger } from "./closed-ledger.ts";
 
 const [url = "", nowMs, statement] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import { checkClosedMonths } from "../../src/billing/ledger/closed-check.ts";
+import { checkClosedMonths } from "../../src/billing/ledger/closed/closed-check.ts";
 import { checkLedger } from "../../src/billing/ledger/ledger-check.ts";
 import type { LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {

@@ -47,6 +47,7 @@ const bans: readonly Ban[] = [
     name: "Bun.connect",
     except: {
       "src/inference/upstream/connection.ts": "is the one place that opens upstream sockets",
+      "src/inference/upstream/proxy-tunnel.ts": "opens them through a proxy, for the file above",
     },
     instead: "send through UpstreamClient",
   },

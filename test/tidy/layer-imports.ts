@@ -102,6 +102,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "inference/canonical",
     "identity",
     "platform/kernel",
+    "platform/spool",
   ],
   "inference/routing": [
     "inference/catalog",
@@ -114,7 +115,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "inference/providers": ["inference/dialects", "inference/canonical", "platform/kernel"],
   "inference/dialects": ["inference/canonical", "platform/kernel"],
   "inference/canonical": ["platform/kernel"],
-  "inference/upstream": ["platform/kernel"],
+  "inference/upstream": ["platform/kernel", "platform/spool"],
   "inference/sandbox": ["inference/dialects", "inference/canonical", "platform/kernel"],
   "inference/responses": ["inference/canonical", "inference/dialects", "identity", "platform/*"],
   insights: ["platform/*"],

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-import { transferColumns } from "../ledger/closed-books.ts";
+import { transferColumns } from "../ledger/closed/closed-books.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { bucketAccount, type Bucket, type TransferKind } from "../ledger/transfer.ts";
 

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
-import { type ClosedTables, transferColumns, type TransferRow } from "./closed-books.ts";
+import { type ClosedTables, transferColumns, type TransferRow } from "./closed/closed-books.ts";
 import type { GrantTables } from "../credits/grants.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { bucketAccount, chargeTransferIds, type Bucket } from "./transfer.ts";

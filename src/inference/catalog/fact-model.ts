@@ -258,10 +258,10 @@ const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
     reasoningTokens: picoOf(prices.reasoning),
     inputAudioTokens: picoOf(prices.input_audio),
     outputAudioTokens: picoOf(prices.output_audio),
-    cacheReadAudioTokens: picoOf(prices.cache_read_audio),
-    inputImageTokens: picoOf(prices.input_image),
-    outputImageTokens: picoOf(prices.output_image),
-    cacheReadImageTokens: picoOf(prices.cache_read_image),
+    cacheReadAudioTokens: picoOf(prices.audio_cache_read),
+    inputImageTokens: picoOf(prices.image_input),
+    outputImageTokens: picoOf(prices.image_output),
+    cacheReadImageTokens: picoOf(prices.image_cache_read),
     request: picoOf(prices.request),
   });
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { parseProxy, type Proxy, ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
-import type { StoredContent } from "../../platform/kernel/stored-content.ts";
+import type { StoredContent } from "../../platform/spool/spool.ts";
 import {
   Connection,
   type Origin,

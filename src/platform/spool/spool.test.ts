@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { AbortScope } from "../../inference/upstream/abort-scope.ts";
 import { UpstreamClient, upstreamTarget } from "../../inference/upstream/upstream-client.ts";
 import { systemClock } from "../kernel/clock.ts";
-import { storedPieces } from "../kernel/stored-content.ts";
-import { Spool } from "./spool.ts";
+import { Spool, storedPieces } from "./spool.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "spool-"));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError } from "../kernel/errors.ts";
-import type { StoredContent } from "../kernel/stored-content.ts";
 
 /** Bytes of one content that are kept in memory; all of a longer one is in a file. */
 const memoryBytesMax = 1024 * 1024;
@@ -137,4 +136,20 @@ async function writeAt(handle: FileHandle, bytes: Uint8Array, start: number): Pr
     );
     written += bytesWritten;
   }
+}
+
+/** Bytes that can be read any number of times, such as those of an upload. */
+export interface StoredContent {
+  readonly size: number;
+  /** Reads up to `length` bytes from a position; fewer only at the end. */
+  read(start: number, length: number): Promise<Uint8Array>;
+}
+
+/** Bytes that are read at once. */
+const pieceBytes = 256 * 1024;
+
+/** Yields the bytes of a stored content in pieces. */
+export async function* storedPieces(content: StoredContent): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < content.size; start += pieceBytes)
+    yield await content.read(start, pieceBytes);
 }

@@ -79,7 +79,7 @@ const otherTokenPricing = {
 
 /**
  * The price of a picture in USD: a number, or one by size, or one by size and quality, where
- * `default` stands for any other. For a model of chat, a number is USD per million tokens of
+ * `default` is the row of any other. For a model of chat, a number is USD per million tokens of
  * pictures that are sent to it.
  */
 const pictureSchema = z.union([

@@ -1,5 +1,5 @@
 import { hkdfSync } from "node:crypto";
-import type { Month } from "./month.ts";
+import type { Month } from "../month.ts";
 
 /** A row of the table `transfers`. */
 export interface TransferRow {

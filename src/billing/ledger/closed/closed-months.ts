@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
-import { assert } from "../../platform/kernel/assert.ts";
-import { dayMs } from "../../platform/kernel/clock.ts";
-import { lowestId } from "../../platform/kernel/ids.ts";
-import { closedMonths } from "../../platform/storage/migrations/2026-11-26-closed-months.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import { dayMs } from "../../../platform/kernel/clock.ts";
+import { lowestId } from "../../../platform/kernel/ids.ts";
+import { closedMonths } from "../../../platform/storage/migrations/2026-11-26-closed-months.ts";
 import {
   type ClosedTables,
   type ClosingHasher,
@@ -10,8 +10,8 @@ import {
   transferColumns,
   type TransferRow,
 } from "./closed-books.ts";
-import type { LedgerTables } from "./ledger-store.ts";
-import { monthAfter, type Month, monthOf, startOfMonthMs } from "./month.ts";
+import type { LedgerTables } from "../ledger-store.ts";
+import { monthAfter, type Month, monthOf, startOfMonthMs } from "../month.ts";
 
 type StatementRow = ClosedTables["account_statements"];
 type Movement = Pick<StatementRow, "transfers"> & { debitNano: bigint; creditNano: bigint };

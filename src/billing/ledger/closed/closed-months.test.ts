@@ -10,14 +10,14 @@ import {
   openClosedLedger,
   problemsOf,
   topUpUnit,
-} from "../../../test/support/closed-ledger.ts";
-import { freshDatabase, migratedDatabase } from "../../../test/support/postgres.ts";
-import { dayMs, systemClock } from "../../platform/kernel/clock.ts";
-import { newId } from "../../platform/kernel/ids.ts";
-import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import { Statements } from "../credits/statement.ts";
+} from "../../../../test/support/closed-ledger.ts";
+import { freshDatabase, migratedDatabase } from "../../../../test/support/postgres.ts";
+import { dayMs, systemClock } from "../../../platform/kernel/clock.ts";
+import { newId } from "../../../platform/kernel/ids.ts";
+import { isUniqueViolation } from "../../../platform/storage/storage-error.ts";
+import { Statements } from "../../credits/statement.ts";
 import { ClosedMonths } from "./closed-months.ts";
-import { LedgerStore } from "./ledger-store.ts";
+import { LedgerStore } from "../ledger-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-closed-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -185,7 +185,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
     await fill(storage);
     const before = await balancesOf(storage);
     await storage.close();
-    const script = join(import.meta.dir, "../../../test/support/close-until-killed.ts");
+    const script = join(import.meta.dir, "../../../../test/support/close-until-killed.ts");
     // The process is killed before each statement of the first batch, and before some of later
     // ones.
     for (const statement of [4, 5, 6, 7, 8, 9, 10, 33, 90]) {

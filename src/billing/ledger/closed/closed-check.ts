@@ -1,4 +1,4 @@
-import { hasClosedMonths } from "../../platform/storage/migrations/2026-11-26-closed-months.ts";
+import { hasClosedMonths } from "../../../platform/storage/migrations/2026-11-26-closed-months.ts";
 import { type ClosedTables, createClosingHasher, type ClosingHasher } from "./closed-books.ts";
 
 /** Reads rows from a database of either engine. */
