@@ -84,6 +84,8 @@ export function observeInference({
         { err: error, response },
         "a response could not be stored; its client received it",
       ),
+    earlyStreamFailed: (error, generationId) =>
+      logger.error({ err: error, generation: generationId }, "the gateway failed on a stream"),
     streamOpened: () => metrics.openStreams.inc(),
     streamClosed: () => metrics.openStreams.dec(),
   };

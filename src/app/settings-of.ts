@@ -110,6 +110,8 @@ export interface AppSettings extends CatalogSources {
   responseDays: number;
   trustProxy: TrustedProxies;
   disconnect: DisconnectPolicy;
+  /** Milliseconds after which a stream without content begins with a ping; absent means never. */
+  keepaliveBeforeContentMs?: number | undefined;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
   /** Where uploads are kept while their requests are served; absent uses the system's own place. */
@@ -179,6 +181,7 @@ const catalogSources = ({
 const alikeSections = [
   "retention",
   "disconnect",
+  "stream",
   "sandbox",
   "ocr",
   "audio",
@@ -318,6 +321,7 @@ export function appSettings(
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
+    keepaliveBeforeContentMs: millisecondsOf(configuration.stream.keepaliveBeforeContentSeconds),
     ocrModel: configuration.ocr.model,
     spool: {
       directory: join(configuration.dataDirectory, "spool"),
@@ -328,3 +332,6 @@ export function appSettings(
     metricsElsewhere: configuration.metricsPort !== undefined,
   };
 }
+
+const millisecondsOf = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : seconds * 1_000;

@@ -81,6 +81,7 @@ export function buildInference(
     contents: contentPort(parts),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
+    keepaliveBeforeContentMs: settings.keepaliveBeforeContentMs,
     scopedId: endUserHasher(settings.encryptionKey),
     errorAddress: (code) => errorAddress(settings.publicUrl(), code),
     targetOf: createTargetLookup({ clock, upstream }),

@@ -7,6 +7,7 @@ import {
 import { reshapeChat } from "../../inference/surfaces/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { withEarlyStream } from "./early-stream.ts";
 import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
@@ -40,7 +41,11 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     return withCall(context, { reader: chatReader, services: dependencies }, (call) =>
-      answerCall(context, call, dependencies),
+      withEarlyStream(
+        context,
+        { call, dialect: openaiChat, inference: dependencies.inference },
+        () => answerCall(context, call, dependencies),
+      ),
     );
   },
 });

@@ -20,6 +20,7 @@ import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { withEarlyStream } from "./early-stream.ts";
 import {
   inferenceBodyBytesMax,
   readCall,
@@ -70,15 +71,18 @@ export const messages = defineEndpoint<Dependencies>({
   async handle(context, dependencies) {
     return withCall(context, { reader: messagesReader, services: dependencies }, async (call) => {
       await linkPreviousAnswers(call, dependencies);
-      return inMessagesWords(call, dependencies, () =>
-        tellingCaps(
-          {
-            caller: call.caller,
-            isAgent: context.request.headers.has(agentSessionHeader),
-            answerHeaders: context.headers,
-            deps: dependencies,
-          },
-          () => answerCall(context, call, dependencies),
+      const { inference } = dependencies;
+      return withEarlyStream(context, { call, dialect: anthropicMessages, inference }, () =>
+        inMessagesWords(call, dependencies, () =>
+          tellingCaps(
+            {
+              caller: call.caller,
+              isAgent: context.request.headers.has(agentSessionHeader),
+              answerHeaders: context.headers,
+              deps: dependencies,
+            },
+            () => answerCall(context, call, dependencies),
+          ),
         ),
       );
     });

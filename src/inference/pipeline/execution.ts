@@ -420,6 +420,8 @@ export interface InferenceDependencies {
    */
   holdsBonus: ((workspaceId: string) => Promise<boolean>) | undefined;
   disconnect: DisconnectPolicy;
+  /** Milliseconds after which a stream without content begins with a ping; absent means never. */
+  keepaliveBeforeContentMs?: number | undefined;
   /** Returns the keyed hash of an id of a caller's user, as providers are sent it. */
   scopedId(id: string): string;
   /** Returns the address where an error code is explained. */
@@ -454,6 +456,8 @@ export interface InferenceObserver {
   settlementFailed(error: unknown, generationId: string): void;
   /** Called when an answer was given and charged, but could not be stored. */
   responseNotKept(error: unknown, responseId: string): void;
+  /** Called when the gateway itself failed on a request whose stream had begun before its content. */
+  earlyStreamFailed(error: unknown, generationId: string): void;
   streamOpened(): void;
   streamClosed(): void;
 }

@@ -88,6 +88,10 @@ export interface Configuration<Provider> {
   };
   /** The fate of the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
+  readonly stream: {
+    /** Seconds after which a stream without content begins with a ping; undefined means never. */
+    readonly keepaliveBeforeContentSeconds: number | undefined;
+  };
   readonly providers: readonly Provider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   readonly sandbox: { readonly enabled: boolean | "auto" };
@@ -289,6 +293,11 @@ const rows: readonly Row[] = [
   ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],
   ["disconnect", [], ({ disconnect }) => disconnect],
+  [
+    "stream.keepalive_before_content_s",
+    [],
+    ({ stream }) => stream.keepaliveBeforeContentSeconds ?? "off",
+  ],
   ["providers", [], ({ providers }) => `${providers.length} of your own`],
   ["sandbox.enabled", [], ({ sandbox }) => sandbox.enabled],
   ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],

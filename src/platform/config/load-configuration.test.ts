@@ -74,6 +74,7 @@ describe("defaults", () => {
       archive: { url: "none", reads: "older", keepDays: undefined, contentDays: 7 },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
+      stream: { keepaliveBeforeContentSeconds: undefined },
       providers: [],
       sandbox: { enabled: "auto" },
       catalog: { factsPath: undefined, unknownModelPricing: undefined },

@@ -216,6 +216,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
       logBudgetGb: file.retention?.log_budget_gb ?? 10,
     },
     disconnect: file.disconnect ?? "abort",
+    stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
     catalog: catalogSettings({ workingDirectory, file }),

@@ -26,6 +26,7 @@ import {
 import type { ResponseRecord, ResponseItem } from "../../../inference/responses/stored-response.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import { withEarlyStream } from "../early-stream.ts";
 import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "../answer-call.ts";
 import {
   inferenceBodyBytesMax,
@@ -116,7 +117,11 @@ export const responses = defineEndpoint<Dependencies>({
         counted: sent.admission?.counted,
       });
       const call = request.expanded ? withConversation(sent, request.conversation) : sent;
-      if (!request.background) return answerStored(context, { call, request, dependencies });
+      const { inference } = dependencies;
+      if (!request.background)
+        return withEarlyStream(context, { call, dialect: openaiResponses, inference }, () =>
+          answerStored(context, { call, request, dependencies }),
+        );
       const origin = originOf(call, dependencies.clock.nowMs());
       return queueResponse(context, { sent, call, request, origin, dependencies });
     });
