@@ -28,6 +28,7 @@ import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount, buildPayments } from "./parts/build-account.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";
+import { type McpGateway, openMcpGateway } from "../mcp/gateway/open-gateway.ts";
 import {
   buildInference,
   endInference,
@@ -88,6 +89,7 @@ interface Core extends Ground {
 interface Parts extends Core, JoinedOperations {
   stored: StoredResponses;
   hubParts: HubParts;
+  gateway: McpGateway;
   documents: Documents;
   payments: Payments | undefined;
 }
@@ -212,8 +214,17 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     onRetention: (ok) =>
       insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
+  const gateway = openMcpGateway(settings.mcp ?? { servers: [], allowedNetworks: [] }, {
+    ...account,
+    database: storage.database.withTables(),
+    vault: account.providerKeyVault,
+    clock,
+    version: settings.version,
+    certificates: settings.extraCertificates,
+    onError: (error) => tools.logger.error({ err: error }, "an upstream MCP server failed"),
+  });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
-  return { ...core, ...operations, stored, hubParts, documents, payments };
+  return { ...core, ...operations, stored, hubParts, gateway, documents, payments };
 }
 
 /** Returns a place for uploads outside of a data directory. */
@@ -247,6 +258,7 @@ const dependenciesOf = (
   ...openHistories(storage, { catalog: catalog.snapshot, clock }),
   embeddingCache: openEmbeddingCache(shared, clock),
   mcp: buildMcp(settings, tools),
+  ...parts.gateway,
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
   spool: new Spool(settings.spool ?? spoolElsewhere()),
   audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,
@@ -308,6 +320,7 @@ async function closeParts({
   ]);
   await Promise.all([account.referrals?.stop(), parts.keyProber.stop()]);
   await Promise.all([parts.documents.stop(), parts.mcp.close(), parts.hubParts.stopHub()]);
+  await parts.gateway.stopGateway();
   await endInference(parts.inference);
   await parts.catalog.stop();
   await parts.nodes.stop();

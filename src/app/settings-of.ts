@@ -17,6 +17,7 @@ import type { ReadConfiguration } from "./reload.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
 import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
+import type { ConfiguredMcp } from "../platform/config/mcp-settings.ts";
 import type { MailSettings } from "../platform/notify/mailer.ts";
 import type { ArchiveSettings } from "../insights/archive/open-archive.ts";
 import type { PeopleSettings } from "../identity/people/open-people.ts";
@@ -91,6 +92,8 @@ export interface AppSettings extends CatalogSources {
   extraCertificates?: readonly string[];
   /** Ranges of the operator's own networks that callers' webhooks may reach. */
   webhookNetworks?: readonly string[];
+  /** Upstream MCP servers; absent means that the operator configured none. */
+  mcp?: ConfiguredMcp | undefined;
   /** The operator's settings for Claude Code. */
   claudeCode?: {
     loginNotice?: string | undefined;
@@ -190,6 +193,7 @@ const alikeSections = [
   "auth",
   "mail",
   "webhooks",
+  "mcp",
   "claudeCode",
   "hub",
   "payments",
@@ -309,6 +313,7 @@ export function appSettings(
     mail: configuration.mail,
     proxies: configuration.proxies,
     extraCertificates: configuration.extraCertificates,
+    mcp: configuration.mcp,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
     claudeCode: configuration.claudeCode,

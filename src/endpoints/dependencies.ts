@@ -25,6 +25,7 @@ import type { Documents } from "../documents/open-documents.ts";
 import type { RateCounters } from "../access/count-request.ts";
 import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
+import type { McpGateway } from "../mcp/gateway/open-gateway.ts";
 import type { Conversations } from "../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../mcp/hub/open-hub.ts";
 import type { PriceHistory, RouteHistory } from "../inference/catalog/catalog-history.ts";
@@ -152,6 +153,9 @@ export interface Dependencies {
   budgets: Budgets;
   consent: Consent;
   mcp: McpService;
+  upstreamServers: McpGateway["upstreamServers"];
+  toolCalls: McpGateway["toolCalls"];
+  agentServer: McpGateway["agentServer"];
   hub: HubLibrary;
   /** The built dashboard. */
   dashboard: Dashboard;

@@ -173,6 +173,15 @@ import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-code.ts";
 import { mcp } from "./mcp/mcp.ts";
+import { mcpGateway } from "./mcp/mcp-gateway.ts";
+import {
+  changeMcpServer,
+  createMcpServer,
+  deleteMcpServer,
+  getMcpServer,
+  listMcpServers,
+  refreshMcpServer,
+} from "./mcp/mcp-servers.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses/responses.ts";
@@ -406,6 +415,13 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   endAnyConnection,
   // Tools for agents, and hubs
   mcp,
+  mcpGateway,
+  listMcpServers,
+  createMcpServer,
+  getMcpServer,
+  changeMcpServer,
+  deleteMcpServer,
+  refreshMcpServer,
   ...hubEndpoints,
   // Payments
   quoteTopUp,

@@ -1,7 +1,7 @@
-import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
-import type { ToolEndpoint, McpSdk, Tool, ToolContext } from "./tool.ts";
+import { ProtocolServer, type BuildServer } from "./protocol-server.ts";
+import type { ToolEndpoint, Tool, ToolContext } from "./tool.ts";
 import { isOperatorsKey, type Caller } from "../identity/keys/caller.ts";
 import type { SessionCaller } from "../identity/people/sessions.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
@@ -74,21 +74,12 @@ export interface McpRequest {
 }
 
 /** Builds the server that answers one request. */
-export type BuildMcpServer = (sdk: McpSdk, request: McpRequest) => Server | McpServer;
+export type BuildMcpServer = BuildServer<McpRequest>;
 
 /** The tools, and the function that builds the server that offers them. */
 interface ServedTools {
   tools: readonly Tool[];
   build: BuildMcpServer;
-}
-
-/** The parts that the first request loads. */
-interface Loaded {
-  sdk: McpSdk;
-  modern: McpHttpHandler;
-  build: BuildMcpServer;
-  /** The names of the tools that are not restricted to operators. */
-  openTools: ReadonlySet<string>;
 }
 
 /**
@@ -97,10 +88,10 @@ interface Loaded {
  */
 export class McpService {
   readonly endpoints: readonly ToolEndpoint[];
-  private readonly loaded: () => Promise<Loaded>;
-  /** The requests being served, by the object that the SDK passes through. */
-  private readonly served = new WeakMap<object, McpRequest>();
-  private modern: McpHttpHandler | undefined;
+  private readonly tools: () => Promise<ServedTools>;
+  /** The names of the tools that are not restricted to operators. */
+  private readonly openTools: () => Promise<ReadonlySet<string>>;
+  private readonly protocol: ProtocolServer<McpRequest>;
 
   /** `loadTools` is called by the first request. */
   constructor({
@@ -111,58 +102,31 @@ export class McpService {
     loadTools: () => Promise<ServedTools>;
   }) {
     this.endpoints = endpoints;
-    this.loaded = lazily(() => this.load(loadTools));
+    this.tools = lazily(loadTools);
+    this.openTools = lazily(async () => {
+      const { tools } = await this.tools();
+      return new Set(tools.filter(({ operators }) => !operators).map(({ name }) => name));
+    });
+    this.protocol = new ProtocolServer({ load: async () => (await this.tools()).build });
   }
 
   /** Returns whether the answer to a message depends on whether its caller is an operator. */
   async concernsOperators(message: unknown): Promise<boolean> {
-    const { openTools } = await this.loaded();
     const call = toolCallSchema.safeParse(message);
-    return !call.success || !openTools.has(call.data.params.name);
+    return !call.success || !(await this.openTools()).has(call.data.params.name);
   }
 
   /** Answers one HTTP request, whose body was read and parsed. */
-  async answer(
+  answer(
     request: Request,
     { parsedBody, known, tools }: McpRequest & { parsedBody: unknown },
   ): Promise<Response> {
-    const { sdk, modern, build } = await this.loaded();
-    const authInfo = { token: "", clientId: known.caller.key.id, scopes: [] };
-    this.served.set(authInfo, { known, tools });
-    if (!(await sdk.isLegacyRequest(request, parsedBody)))
-      return modern.fetch(request, { authInfo, parsedBody });
-    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
-      enableJsonResponse: true,
-    });
-    await build(sdk, this.requestOf(authInfo)).connect(transport);
-    return transport.handleRequest(request, { authInfo, parsedBody });
+    const clientId = known.caller.key.id;
+    return this.protocol.answer(request, { parsedBody, clientId, served: { known, tools } });
   }
 
   /** Ends open streams. */
-  async close(): Promise<void> {
-    await this.modern?.close();
-  }
-
-  private async load(loadTools: () => Promise<ServedTools>): Promise<Loaded> {
-    const [sdk, { tools, build }] = await Promise.all([
-      import("@modelcontextprotocol/server"),
-      loadTools(),
-    ]);
-    const modern = sdk.createMcpHandler(({ authInfo }) => build(sdk, this.requestOf(authInfo)), {
-      legacy: "reject",
-    });
-    this.modern = modern;
-    return {
-      sdk,
-      modern,
-      build,
-      openTools: new Set(tools.filter(({ operators }) => !operators).map(({ name }) => name)),
-    };
-  }
-
-  private requestOf(authInfo: object | undefined): McpRequest {
-    const request = authInfo && this.served.get(authInfo);
-    if (request === undefined) throw new Error("a request to the MCP server has no caller");
-    return request;
+  close(): Promise<void> {
+    return this.protocol.close();
   }
 }

@@ -71,7 +71,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "platform/*",
   ],
   consent: ["access", "identity", "billing", "platform/*"],
-  mcp: ["http", "access", "inference/catalog", "identity", "billing", "platform/*"],
+  mcp: ["http", "access", "inference/catalog", "identity", "billing", "insights", "platform/*"],
   pages: ["platform/kernel"],
   documents: ["inference/pipeline", "inference/catalog", "inference/upstream", "platform/*"],
   http: ["platform/*"],

@@ -145,6 +145,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "include_usage"],
     why: "the contract's PresetConfig has the names of chat",
   },
+  "src/endpoints/mcp/mcp-servers.ts": {
+    names: ["input_schema"],
+    why: "records show the schema of a tool under this name",
+  },
   "src/identity/presets/preset.ts": {
     names: declaredParameters,
     why: "the contract's PresetConfig has the names of chat",

@@ -25,6 +25,7 @@ import type { InsightTables } from "../../insights/open-insights.ts";
 import { refusedHourAdd } from "../../insights/service-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
+import type { UpstreamServerTables } from "../../mcp/gateway/server-store.ts";
 import type { HubTables } from "../../mcp/hub/entry.ts";
 import { ConfigurationError } from "../../platform/config/configuration-error.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
@@ -55,6 +56,7 @@ export type AppTables = AccountTables &
   NodeTables &
   ConsentTables &
   HubTables &
+  UpstreamServerTables &
   ConversationTables;
 
 /** Every statement that commits may contain. */

@@ -4,6 +4,7 @@ import type { LogLevel } from "../telemetry/logger.ts";
 import type { OtlpSettings } from "../telemetry/tracing.ts";
 import type { Environment } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
+import type { ConfiguredMcp } from "./mcp-settings.ts";
 import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
@@ -191,6 +192,8 @@ export interface Configuration<Provider> {
   readonly extraCertificates: readonly string[];
   /** The server that mail is sent through; absent where none is sent. */
   readonly mail: ConfiguredMail | undefined;
+  /** Upstream MCP servers. Their headers may contain credentials. */
+  readonly mcp: ConfiguredMcp;
   /** Ranges of the operator's own networks that callers' webhooks may reach. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Ranges of the operator's own networks that skills may be imported from. */
@@ -314,6 +317,9 @@ const rows: readonly Row[] = [
   ["payments", ["STRIPE_SECRET_KEY"], ({ payments }) => isSet(payments.stripe?.secretKey)],
   ["referrals", [], ({ referrals }) => isSet(referrals)],
   ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
+  ["mcp_servers", [], ({ mcp }) => listed(mcp.servers.map(({ id }) => id))],
+  ["mcp.allowed_networks", [], ({ mcp }) => listed(mcp.allowedNetworks)],
+  ["mcp.max_rounds", [], ({ mcp }) => mcp.maxRounds],
   ["hub.import_networks", [], ({ hub }) => listed(hub.importNetworks)],
   [
     "encryption key",

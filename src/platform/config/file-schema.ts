@@ -5,6 +5,7 @@ import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
 import { planIds } from "./configuration.ts";
+import { mcpSchema, mcpServersSchema } from "./mcp-settings.ts";
 import {
   addressRangeSchema,
   archiveUrlSchema,
@@ -205,6 +206,8 @@ export const createFileSchema = <Provider extends z.ZodType>(
       mail: mailSchema,
       webhooks: webhooksSchema,
       hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
+      mcp: mcpSchema,
+      mcp_servers: mcpServersSchema,
       claude_code: z
         .strictObject({
           login_notice: z.string().trim().min(1).max(500),

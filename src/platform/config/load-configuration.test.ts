@@ -93,6 +93,7 @@ describe("defaults", () => {
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
       mail: undefined,
+      mcp: { servers: [], allowedNetworks: [], maxRounds: 16 },
       webhooks: { allowedNetworks: [] },
       claudeCode: { loginNotice: undefined, managedSettings: undefined },
       hub: { importNetworks: [] },

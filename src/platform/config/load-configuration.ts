@@ -18,6 +18,7 @@ import {
   readEnvironment,
 } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
+import { assembleMcp } from "./mcp-settings.ts";
 import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
 
 /** The sources of the configuration. */
@@ -243,6 +244,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
       managedSettings: file.claude_code?.managed_settings,
     },
     hub: { importNetworks: file.hub?.import_networks ?? [] },
+    mcp: assembleMcp(file.mcp, file.mcp_servers),
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
     referrals: assembleReferrals(file.referrals),

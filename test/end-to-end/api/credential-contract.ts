@@ -1,4 +1,5 @@
 import { claudeCode } from "./claude-code-contract.ts";
+import { mcpRows } from "./mcp-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
 /** Who may call an endpoint, as the contract has it. */
@@ -193,6 +194,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/device_authorization": { without: "open" },
   ...claudeCode,
+  ...mcpRows,
   "POST /mcp/oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/revoke": { without: "open", accepted: 400 },
   "POST /mcp/oauth/revoke": { without: "open", accepted: 400 },
@@ -587,7 +589,6 @@ export const contract: Record<string, ContractRow> = {
     accepted: 404,
   },
   "POST /invitations/accept": { session: true, accepted: 400 },
-  "POST /mcp": { llm: true, mcp: true, accepted: 400 },
   "GET /openapi.json": { without: "open" },
   "GET /docs": { without: "open", base: "root" },
   "GET /llms.txt": { without: "open", base: "root" },

@@ -1,0 +1,159 @@
+import { z } from "zod";
+import { countActions } from "../../access/count-request.ts";
+import { actorOf } from "../../access/audit-log.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { parseJson, readJsonText } from "../../http/read-body.ts";
+import type { Answer } from "../../http/request-context.ts";
+import type { AgentRequest } from "../../mcp/gateway/agent-server.ts";
+import type { ExposedTool, ToolLimits } from "../../mcp/gateway/exposed-tools.ts";
+import { coversScope } from "../../identity/keys/scopes.ts";
+import { ownerOf } from "../../mcp/gateway/tool-calls.ts";
+import { allServers, type UpstreamServer } from "../../mcp/gateway/upstream-server.ts";
+import type { ToolCaller } from "../../mcp/mcp-service.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  addressTier,
+  bodyBytesMax,
+  callsIn,
+  callTier,
+  checkTransport,
+  encodeMcpError,
+  messageSchema,
+  protocolAnswer,
+  sdkRequest,
+} from "./mcp-transport.ts";
+
+/** The header that narrows a request to some servers or tools. */
+const toolsHeader = brandHeader("MCP-Tools");
+
+/** The same header as other gateways name it; it takes servers alone. */
+const serversHeader = "x-mcp-servers";
+
+/** Returns what the request's headers narrow its tools to; null where they name nothing. */
+function requestedTools({ request }: RequestContext): readonly string[] | null {
+  const value = request.headers.get(toolsHeader) ?? request.headers.get(serversHeader);
+  return value === null
+    ? null
+    : value
+        .split(",")
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== "");
+}
+
+/** Returns what limits the tools of a caller in this request. */
+const limitsOf = (context: RequestContext): ToolLimits => ({
+  key: null,
+  request: requestedTools(context),
+});
+
+/** Returns the servers that a path names. Throws `not_found`. */
+async function serversAt(
+  id: string,
+  { caller, deps }: { caller: ToolCaller; deps: Dependencies },
+): Promise<UpstreamServer[]> {
+  const visible = await deps.upstreamServers.visibleTo(caller.workspace.id);
+  if (id === allServers) return visible;
+  const found = visible.filter((server) => server.id === id);
+  if (found.length > 0) return found;
+  throw new GatewayError(
+    "not_found",
+    `There is no MCP server ${JSON.stringify(id)}. GET /mcp-servers lists them.`,
+  );
+}
+
+/** Throws for a management key or a connected app without the right to spend on calls. */
+function assertInference(caller: ToolCaller): void {
+  if (caller.kind === "llm-key") return;
+  const { scopes } = caller.kind === "connection" ? caller.connection : caller.key;
+  if (coversScope(scopes, "inference")) return;
+  throw new GatewayError(
+    "insufficient_scope",
+    "Permission denied: tools of upstream servers need the scope inference.",
+    { metadata: { required_scope: "inference" } },
+  );
+}
+
+/** Writes the call of a tool that may change something to the audit log, before it is called. */
+const auditer =
+  (context: RequestContext, deps: Dependencies): AgentRequest["audit"] =>
+  async (tool: ExposedTool) => {
+    const actor = actorOf(context.caller);
+    if (actor === undefined || context.caller.kind === "anonymous") return;
+    await deps.security.auditLog.tell(
+      {
+        workspaceId: context.caller.workspace.id,
+        actor,
+        address: context.clientAddress(),
+        action: "POST /mcp/:server",
+        target: `${tool.server.id}/${tool.definition.name}`,
+        fields: [],
+      },
+      { status: 200, target: null },
+    );
+  };
+
+async function handle(
+  context: RequestContext<unknown, ToolCaller>,
+  deps: Dependencies,
+): Promise<Answer> {
+  checkTransport(context, deps.publicUrl());
+  const { caller } = context;
+  const parsedBody = parseJson(await readJsonText(context.request, bodyBytesMax));
+  assertInference(caller);
+  const id = context.param("server");
+  const servers = await serversAt(id, { caller, deps });
+  await countActions(deps.counters, {
+    keyId: caller.key.id,
+    tier: callTier,
+    actions: callsIn(parsedBody),
+    headers: context.answerHeaders,
+  });
+  const response = await deps.agentServer.answer(sdkRequest(context), {
+    parsedBody,
+    clientId: caller.key.id,
+    served: {
+      caller,
+      servers: await deps.upstreamServers.withTools(servers, ownerOf(caller)),
+      joined: id === allServers,
+      limits: limitsOf(context),
+      userAgent: context.request.headers.get("user-agent") ?? undefined,
+      audit: auditer(context, deps),
+    },
+  });
+  return protocolAnswer(context, response);
+}
+
+/** Serves the tools of upstream MCP servers to agents: those of one server, or of all. */
+export const mcpGateway = defineEndpoint({
+  method: "POST",
+  path: "/mcp/:server",
+  base: "api",
+  alsoAtRoot: true,
+  access: { llmKey: true, anyScope: true },
+  counting: { perAddress: addressTier },
+  protectedResource: true,
+  bodyBytesMax,
+  summary: "Call tools of upstream MCP servers.",
+  description:
+    "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
+    "/mcp/{server} below the root. The server all joins every server of the caller, with tools named server__tool. The gateway " +
+    "authenticates to the servers itself and never passes the caller's credential on. Each call costs its server's price_per_call.",
+  tag: "MCP",
+  headers: z.object({
+    [toolsHeader]: z
+      .string()
+      .optional()
+      .describe(
+        "Servers and tools (`server` or `server/tool`, separated by commas) that the request is narrowed to; empty means none.",
+      ),
+    [serversHeader]: z.string().optional().describe("Servers that the request is narrowed to."),
+  }),
+  rawBody: messageSchema,
+  response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
+  otherResponseTypes: ["text/event-stream"],
+  streamEvents: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
+  encodeError: encodeMcpError,
+  handle,
+});

@@ -1,0 +1,83 @@
+import type { Kysely } from "kysely";
+import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
+import type { ConfiguredMcp, ConfiguredMcpServer } from "../../platform/config/mcp-settings.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { parseRange } from "../../platform/kernel/network/address-range.ts";
+import type { KeyVault } from "../../platform/vault/key-vault.ts";
+import type { ProtocolServer } from "../protocol-server.ts";
+import { type AgentRequest, agentServer } from "./agent-server.ts";
+import { ServerConnections } from "./server-connections.ts";
+import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
+import { ToolCalls } from "./tool-calls.ts";
+import { defaultResultBytes, defaultTimeoutMs, type UpstreamServer } from "./upstream-server.ts";
+import { UpstreamServers } from "./upstream-servers.ts";
+
+/** The gateway to upstream MCP servers. */
+export interface McpGateway {
+  upstreamServers: UpstreamServers;
+  toolCalls: ToolCalls;
+  /** Serves the tools to agents. */
+  agentServer: ProtocolServer<AgentRequest>;
+  /** Closes every connection. */
+  stopGateway(): Promise<void>;
+}
+
+/** Opens the gateway. Nothing is connected and no SDK is loaded before the first call. */
+export function openMcpGateway(
+  { servers, allowedNetworks }: Pick<ConfiguredMcp, "servers" | "allowedNetworks">,
+  {
+    database,
+    vault,
+    ledger,
+    clock,
+    version,
+    certificates,
+    onError,
+  }: {
+    database: Kysely<UpstreamServerTables>;
+    vault: KeyVault;
+    ledger: LedgerPort;
+    clock: Clock;
+    version: string;
+    /** All certificates that are trusted, in PEM; absent means the platform's own list. */
+    certificates: readonly string[] | undefined;
+    onError(error: unknown): void;
+  },
+): McpGateway {
+  const guard = {
+    allowed: allowedNetworks.flatMap((range) => parseRange(range) ?? []),
+    ...(certificates !== undefined && { trusted: certificates }),
+  };
+  const connections = new ServerConnections({ guard, clock, version });
+  const toolCalls = new ToolCalls({ connections, ledger, clock, onError });
+  const served = agentServer(toolCalls, version);
+  return {
+    upstreamServers: new UpstreamServers({
+      operators: servers.map(operatorsServer),
+      store: new UpstreamServerStore({ database, vault }),
+      connections,
+      guard,
+      clock,
+      onError,
+    }),
+    toolCalls,
+    agentServer: served,
+    async stopGateway() {
+      await served.close();
+      await connections.close();
+    },
+  };
+}
+
+const operatorsServer = ({
+  timeoutMs = defaultTimeoutMs,
+  resultBytesMax = defaultResultBytes,
+  ...server
+}: ConfiguredMcpServer): UpstreamServer => ({
+  ...server,
+  workspaceId: null,
+  timeoutMs,
+  resultBytesMax,
+  createdAtMs: null,
+  updatedAtMs: null,
+});

@@ -1,0 +1,237 @@
+import type { Client, FetchLike, Transport } from "@modelcontextprotocol/client";
+import { brand } from "../../platform/kernel/brand.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { type AddressGuard, guardedFetch } from "../../platform/notify/public-address.ts";
+import { storageKeyOf, type UpstreamServer } from "./upstream-server.ts";
+
+/** The SDK of the protocol's client, which is loaded when the first server is called. */
+type ClientSdk = typeof import("@modelcontextprotocol/client");
+
+/** Milliseconds that a server may take to accept a connection and to name its version. */
+const connectMs = 10_000;
+
+/** Milliseconds after its last call at which a connection is closed. */
+const idleMs = 60_000;
+
+/** The most connections; beyond it the one that has been idle longest is closed. */
+const connectionsMax = 500;
+
+/** The most bytes of one HTTP answer, whether JSON or events. */
+const answerBytesMax = 16 * 1024 * 1024;
+
+/** Thrown where a server sends more than any result may have. */
+class AnswerTooLargeError extends Error {
+  constructor() {
+    super(`The server sent more than ${answerBytesMax / 1024 ** 2} MiB in one answer.`);
+  }
+}
+
+interface Connection {
+  client: Promise<Client>;
+  usedAtMs: number;
+  /** The calls in progress. */
+  uses: number;
+}
+
+/**
+ * Connections to upstream servers. Each belongs to one owner, since a server may keep state in its
+ * session, and another caller must not see it.
+ */
+export class ServerConnections {
+  private readonly guard: AddressGuard;
+  private readonly clock: Clock;
+  private readonly version: string;
+  private readonly open = new Map<string, Connection>();
+  private readonly sweeping: ReturnType<typeof setInterval>;
+
+  constructor(options: { guard: AddressGuard; clock: Clock; version: string }) {
+    this.guard = options.guard;
+    this.clock = options.clock;
+    this.version = options.version;
+    this.sweeping = setInterval(() => this.closeIdle(), idleMs / 2);
+    this.sweeping.unref();
+  }
+
+  /**
+   * Runs work with a connected client. `owner` names the caller whose session it is. Work is run
+   * again on a new connection only where the server has forgotten the session, so that it cannot
+   * have begun.
+   */
+  async use<Result>(
+    server: UpstreamServer,
+    owner: string,
+    work: (client: Client) => Promise<Result>,
+  ): Promise<Result> {
+    const key = JSON.stringify([storageKeyOf(server), server.updatedAtMs, owner]);
+    const isReused = this.open.has(key);
+    try {
+      return await this.run(key, server, work);
+    } catch (error) {
+      if (isConnectionLost(error)) this.drop(key);
+      if (!isReused || !isSessionLost(error)) throw error;
+      this.drop(key);
+      return await this.run(key, server, work);
+    }
+  }
+
+  /** Closes every connection. */
+  async close(): Promise<void> {
+    clearInterval(this.sweeping);
+    const closing = [...this.open.values()].map(closeConnection);
+    this.open.clear();
+    await Promise.all(closing);
+  }
+
+  private async run<Result>(
+    key: string,
+    server: UpstreamServer,
+    work: (client: Client) => Promise<Result>,
+  ): Promise<Result> {
+    const connection = this.open.get(key) ?? this.connect(key, server);
+    connection.uses += 1;
+    try {
+      return await work(await connection.client);
+    } finally {
+      connection.uses -= 1;
+      connection.usedAtMs = this.clock.monotonicMs();
+    }
+  }
+
+  private connect(key: string, server: UpstreamServer): Connection {
+    this.makeRoom();
+    const client = this.connected(server);
+    const connection = { client, usedAtMs: this.clock.monotonicMs(), uses: 0 };
+    this.open.set(key, connection);
+    client.catch(() => this.drop(key, connection));
+    return connection;
+  }
+
+  private async connected(server: UpstreamServer): Promise<Client> {
+    const sdk = await import("@modelcontextprotocol/client");
+    const client = new sdk.Client(
+      { name: brand.productName.toLowerCase(), version: this.version },
+      { versionNegotiation: { mode: "auto", probe: { timeoutMs: connectMs } } },
+    );
+    await client.connect(await this.transportTo(server, sdk), { timeout: connectMs });
+    return client;
+  }
+
+  private async transportTo({ target, auth, workspaceId }: UpstreamServer, sdk: ClientSdk) {
+    if (target.transport === "stdio") {
+      const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+      const { command, args, env } = target;
+      return new StdioClientTransport({
+        command,
+        args: [...args],
+        env: { ...env },
+        stderr: "ignore",
+      });
+    }
+    const headers = auth.type === "headers" ? auth.headers : {};
+    const transport = new sdk.StreamableHTTPClientTransport(new URL(target.url), {
+      fetch: this.fetchFor({ headers, guarded: workspaceId !== null }),
+    });
+    return transport as Transport;
+  }
+
+  /**
+   * Returns the function that sends requests to one server. Servers of workspaces are reached at
+   * public addresses alone. Redirects are never followed, and answers are bounded.
+   */
+  private fetchFor({
+    headers,
+    guarded,
+  }: {
+    headers: Readonly<Record<string, string>>;
+    guarded: boolean;
+  }): FetchLike {
+    return async (url, init = {}) => {
+      // Streams that no request belongs to would stay open for as long as the connection.
+      if (init.method === "GET") return new Response(null, { status: 405 });
+      const request = {
+        ...init,
+        headers: { ...Object.fromEntries(new Headers(init.headers)), ...headers },
+        signal: init.signal ?? AbortSignal.timeout(connectMs),
+      };
+      const response = guarded
+        ? await guardedFetch(String(url), request, this.guard)
+        : await fetch(url, { ...request, redirect: "manual" });
+      if (response.status >= 300 && response.status < 400)
+        throw new Error("The server redirects to another address, which is not followed.");
+      return boundedResponse(response);
+    };
+  }
+
+  private drop(key: string, only?: Connection): void {
+    const connection = this.open.get(key);
+    if (connection === undefined || (only !== undefined && connection !== only)) return;
+    this.open.delete(key);
+    void closeConnection(connection);
+  }
+
+  private closeIdle(): void {
+    const beforeMs = this.clock.monotonicMs() - idleMs;
+    for (const [key, { uses, usedAtMs }] of this.open)
+      if (uses === 0 && usedAtMs < beforeMs) this.drop(key);
+  }
+
+  private makeRoom(): void {
+    if (this.open.size < connectionsMax) return;
+    const idle = [...this.open].filter(([, { uses }]) => uses === 0);
+    const [oldest] = idle.sort(([, left], [, right]) => left.usedAtMs - right.usedAtMs);
+    if (oldest !== undefined) this.drop(oldest[0]);
+  }
+}
+
+/** Ends a session at its server where the server keeps one, and closes the connection. */
+async function closeConnection({ client }: Connection): Promise<void> {
+  try {
+    const connected = await client;
+    const { transport } = connected;
+    if (transport !== undefined && "terminateSession" in transport)
+      await Promise.race([
+        (transport as { terminateSession(): Promise<void> }).terminateSession(),
+        Bun.sleep(1_000),
+      ]);
+    await connected.close();
+  } catch {
+    // A connection that cannot be closed is gone already.
+  }
+}
+
+/** Returns an answer whose body fails once it is longer than any result may be. */
+function boundedResponse(response: Response): Response {
+  if (response.body === null) return response;
+  const reader = response.body.getReader();
+  let bytes = 0;
+  const counted = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      bytes += value.byteLength;
+      if (bytes > answerBytesMax) {
+        void reader.cancel();
+        throw new AnswerTooLargeError();
+      }
+      controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(counted, { status: response.status, headers: response.headers });
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+
+const statusOf = (error: unknown): unknown => {
+  if (typeof error !== "object" || error === null) return undefined;
+  if ("status" in error) return error.status;
+  const data = "data" in error ? error.data : undefined;
+  return typeof data === "object" && data !== null && "status" in data ? data.status : undefined;
+};
+
+/** Returns whether a server has forgotten the session (MCP, "Session Management": 404). */
+const isSessionLost = (error: unknown): boolean => statusOf(error) === 404;
+
+/** Returns whether a connection is of no more use: anything but an answer in the protocol. */
+const isConnectionLost = (error: unknown): boolean => typeof codeOf(error) !== "number";

@@ -1,0 +1,303 @@
+import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
+import { budgetTags } from "../../billing/budgets/budget.ts";
+import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
+import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
+import { spendingKeyOf, unlimitedKey } from "../../identity/keys/caller.ts";
+import {
+  generationRow,
+  type GenerationRecord,
+  timeOfId,
+} from "../../insights/generation-record.ts";
+import { usageAdds } from "../../insights/usage-rollup.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { timeOrderedHex } from "../../platform/kernel/ids.ts";
+import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
+import type { ToolCaller } from "../mcp-service.ts";
+import type { ServerConnections } from "./server-connections.ts";
+import { cappedResult } from "./tool-result.ts";
+import type { ToolDefinition, UpstreamServer } from "./upstream-server.ts";
+import { failureText } from "./upstream-servers.ts";
+
+/** A call of a tool of an upstream server, for a caller that may call it. */
+export interface ToolCall {
+  caller: ToolCaller;
+  server: UpstreamServer;
+  definition: ToolDefinition;
+  given: Readonly<Record<string, unknown>>;
+  signal: AbortSignal;
+  onProgress?: ((progress: Progress) => void) | undefined;
+  /** The `gen_` id of the request whose model calls; absent where an agent calls. */
+  calledBy?: string | undefined;
+  userAgent?: string | undefined;
+}
+
+/** Why a call has no result: its server answered with an error, or did not answer. */
+export interface ToolFailure {
+  type: "protocol_error" | "http_error";
+  code: number;
+  message: string;
+}
+
+/** The outcome of a call, and what was charged for it. */
+export type ToolOutcome = { chargedNano: bigint; generationId: string } & (
+  | { ok: true; result: CallToolResult }
+  | { ok: false; failure: ToolFailure }
+);
+
+/** The options of calls. */
+interface ToolCallsOptions {
+  connections: ServerConnections;
+  ledger: LedgerPort;
+  clock: Clock;
+  /** Receives charges that the database refused. */
+  onError(error: unknown): void;
+}
+
+/** The surface of records of tool calls. */
+const surface = "mcp";
+
+/** Returns the name under which analytics count the calls of a tool. */
+const recordedTool = ({ server, definition }: ToolCall): string =>
+  `${server.id}/${definition.name}`;
+
+/** Returns the name under which analytics count a server. No provider has such an id. */
+const recordedServer = ({ server }: ToolCall): string => `mcp/${server.id}`;
+
+/**
+ * Calls tools of upstream servers: holds the price of the call, calls, charges, and leaves a record.
+ * A call without a result costs nothing, unless its caller left before it.
+ */
+export class ToolCalls {
+  private readonly options: ToolCallsOptions;
+
+  constructor(options: ToolCallsOptions) {
+    this.options = options;
+  }
+
+  /** Calls a tool. Throws `insufficient_balance` where the caller cannot pay for it. */
+  async call(call: ToolCall): Promise<ToolOutcome> {
+    const { clock } = this.options;
+    const generationId = `gen_${timeOrderedHex(clock.nowMs())}`;
+    const startedMs = clock.monotonicMs();
+    await this.hold(call, generationId);
+    try {
+      const result = await this.ask(call);
+      const { chargedNano } = await this.settle(call, {
+        generationId,
+        startedMs,
+        status: "completed",
+      });
+      return { ok: true, result, chargedNano, generationId };
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      const isLeft = call.signal.aborted;
+      const { chargedNano } = await this.settle(call, {
+        generationId,
+        startedMs,
+        status: isLeft ? "cancelled" : "failed",
+      });
+      return { ok: false, failure: failureOf(error), chargedNano, generationId };
+    }
+  }
+
+  private async ask({ caller, server, definition, given, signal, onProgress }: ToolCall) {
+    const { outputSchema: _, ...known } = definition;
+    const result = await this.options.connections.use(server, ownerOf(caller), (client) =>
+      client.callTool(
+        { name: definition.name, arguments: { ...given } },
+        {
+          signal,
+          timeout: server.timeoutMs,
+          resetTimeoutOnProgress: true,
+          maxTotalTimeout: server.timeoutMs * 10,
+          // The hints of the protocol's headers come from the pinned definition.
+          toolDefinition: known as never,
+          ...(onProgress && { onprogress: onProgress }),
+        },
+      ),
+    );
+    return cappedResult(result as CallToolResult, server.resultBytesMax);
+  }
+
+  private async hold(call: ToolCall, generationId: string): Promise<void> {
+    const {
+      caller,
+      server: { priceNanoUsd },
+    } = call;
+    const parent = caller.kind === "llm-key" ? caller.parent : undefined;
+    const outcome = await this.options.ledger.reserve({
+      holdId: generationId,
+      workspaceId: caller.workspace.id,
+      ceilingNano: priceNanoUsd,
+      // A call is paid whole or not made.
+      tight: () => ({ beginNano: priceNanoUsd, leastNano: priceNanoUsd, takesShare: false }),
+      ...spendingKeyOf(spendingKey(caller)),
+      parent: parent && spendingKeyOf(parent),
+      tags: () => tagsOf(call),
+    });
+    if (!outcome.ok) throw unpaid(call, outcome);
+  }
+
+  private async settle(
+    call: ToolCall,
+    {
+      generationId,
+      startedMs,
+      status,
+    }: { generationId: string; startedMs: number; status: GenerationRecord["status"] },
+  ): Promise<Pick<PostedCharge, "chargedNano">> {
+    const { ledger, clock } = this.options;
+    const amountNano = status === "failed" ? 0n : call.server.priceNanoUsd;
+    const latencyMs = Math.round(clock.monotonicMs() - startedMs);
+    const posting = ledger.post({
+      holdId: generationId,
+      amountNano,
+      tags: () => tagsOf(call),
+      alongside: (posted) => {
+        const record = recordOf(call, { generationId, latencyMs, status, posted });
+        return { inserts: [generationRow(record)], adds: usageAdds(record) };
+      },
+    });
+    if (amountNano === 0n) {
+      posting.catch(this.options.onError);
+      return { chargedNano: 0n };
+    }
+    try {
+      const posted = await posting;
+      return { chargedNano: posted.ok ? posted.chargedNano : 0n };
+    } catch (error) {
+      this.options.onError(error);
+      throw new GatewayError(
+        "service_unavailable",
+        "The charge could not be recorded, so nothing was charged. Try again.",
+        { retryAfterSeconds: 1, cause: error },
+      );
+    }
+  }
+}
+
+/** Returns the name of the caller whose sessions at servers these are. */
+export const ownerOf = ({ workspace, key }: ToolCaller): string => `${workspace.id} ${key.id}`;
+
+/** Returns the key that pays. A management key has no limit of its own. */
+const spendingKey = (caller: ToolCaller) =>
+  caller.kind === "management-key"
+    ? unlimitedKey({
+        id: caller.key.id,
+        workspaceId: caller.workspace.id,
+        creatorUserId: caller.key.id,
+      })
+    : caller.key;
+
+const tagsOf = (call: ToolCall): string[] => {
+  const { caller } = call;
+  const key = spendingKey(caller);
+  return budgetTags({
+    keyId: key.id,
+    parentId: caller.kind === "llm-key" ? caller.parent?.id : undefined,
+    userId: key.creatorUserId,
+    models: [recordedTool(call)],
+    providers: [recordedServer(call)],
+  });
+};
+
+function unpaid(call: ToolCall, refused: NotReserved): GatewayError {
+  const { reason, freeNano, heldNano } = refused;
+  if (reason === "away" || reason === "mismatch" || reason === "exists")
+    return new GatewayError(
+      "service_unavailable",
+      "The gateway cannot hold the price of this call at the moment. Try again in a few seconds.",
+      { retryAfterSeconds: 2 },
+    );
+  const { priceNanoUsd } = call.server;
+  const left = freeNano < 0n ? 0n : freeNano;
+  return new GatewayError(
+    "insufficient_balance",
+    `A call of ${recordedTool(call)} costs ${usdText(priceNanoUsd)} USD, and ${usdText(left)} USD is left. ` +
+      "Add credits, or raise the limit.",
+    {
+      metadata: {
+        reason:
+          { key_limit: "key_limit_reached", budget: "budget_reached" }[reason as string] ??
+          "balance_too_low",
+        worst_case_usd: usdFromNano(priceNanoUsd),
+        available_usd: usdFromNano(left),
+        held_usd: usdFromNano(heldNano),
+      },
+    },
+  );
+}
+
+function recordOf(
+  call: ToolCall,
+  {
+    generationId,
+    latencyMs,
+    status,
+    posted,
+  }: {
+    generationId: string;
+    latencyMs: number;
+    status: GenerationRecord["status"];
+    posted: PostedCharge;
+  },
+): GenerationRecord {
+  const { caller, server, calledBy, userAgent } = call;
+  const model = recordedTool(call);
+  const provider = recordedServer(call);
+  return {
+    id: generationId,
+    createdAtMs: timeOfId(generationId),
+    workspaceId: caller.workspace.id,
+    keyId: caller.key.id,
+    surface,
+    requestedModel: model,
+    model,
+    provider,
+    upstreamModel: call.definition.name,
+    upstreamId: null,
+    status,
+    finishReason: null,
+    streamed: false,
+    promptTokens: 0,
+    completionTokens: 0,
+    costNanoUsd: posted.chargedNano,
+    latencyMs,
+    firstTokenMs: null,
+    attempts: [
+      {
+        provider,
+        model,
+        upstreamModel: call.definition.name,
+        status: status === "completed" ? 200 : null,
+        outcome:
+          status === "completed" ? "served" : status === "cancelled" ? "cancelled" : "failed",
+        reason: status === "failed" ? "upstream_error" : null,
+        durationMs: latencyMs,
+      },
+    ],
+    detail: {
+      usage: { toolCalls: 1 },
+      priceVersion: null,
+      price: { toolCalls: usdPerMillionText(server.priceNanoUsd * 1_000n) },
+      holdNanoUsd: String(posted.heldNano),
+      ...(calledBy !== undefined && { calledBy }),
+      ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
+      ...(posted.chargeId !== undefined && { chargeId: posted.chargeId }),
+    },
+  };
+}
+
+/** Returns how a call failed: with an error of the protocol, or on the way. */
+function failureOf(error: unknown): ToolFailure {
+  const message = failureText(error);
+  if (typeof error !== "object" || error === null)
+    return { type: "http_error", code: 502, message };
+  if ("code" in error && typeof error.code === "number")
+    return { type: "protocol_error", code: error.code, message };
+  const data = "data" in error ? (Object(error.data) as { status?: unknown }) : {};
+  const isTimeout = "code" in error && String(error.code).toLowerCase().includes("timeout");
+  const status = typeof data.status === "number" ? data.status : isTimeout ? 504 : 502;
+  return { type: "http_error", code: status, message };
+}

@@ -1,0 +1,25 @@
+import type { ContractRow } from "./credential-contract.ts";
+
+/** Rows of the MCP server, and of the gateway to upstream ones. */
+export const mcpRows: Record<string, ContractRow> = {
+  "POST /mcp": { llm: true, mcp: true, accepted: 400 },
+  "POST /mcp/:server": { llm: true, mcp: true, path: "/mcp/none", accepted: 404 },
+  "GET /mcp-servers": { scope: "read:connections" },
+  "POST /mcp-servers": { scope: "write:connections", accepted: 400 },
+  "GET /mcp-servers/:id": { scope: "read:connections", path: "/mcp-servers/none", accepted: 404 },
+  "PATCH /mcp-servers/:id": {
+    scope: "write:connections",
+    path: "/mcp-servers/none",
+    accepted: 404,
+  },
+  "DELETE /mcp-servers/:id": {
+    scope: "write:connections",
+    path: "/mcp-servers/none",
+    accepted: 404,
+  },
+  "POST /mcp-servers/:id/refresh": {
+    scope: "write:connections",
+    path: "/mcp-servers/none/refresh",
+    accepted: 404,
+  },
+};
