@@ -7,7 +7,9 @@ import { ApiError, isWorthRetrying } from "../lib/api.ts";
 import { router } from "./router.tsx";
 import "./tokens.css";
 // Styles of pages that are loaded later: the bundler loads no style sheet with them.
+import "../features/models/model-picker.module.css";
 import "../features/playground/playground.module.css";
+import "../ui/markdown.module.css";
 import "./palette.module.css";
 
 /** How long figures that could not be read again stand before another try. */

@@ -1,38 +1,50 @@
-import { Menu } from "@base-ui/react/menu";
+import { Suspense, lazy, useState } from "react";
 import style from "./ui.module.css";
 
-/** What can be done with a row, behind one button, so that it covers no column. */
-export function RowMenu({
-  label,
-  actions,
-}: {
+const load = () => import("./row-menu-popup.tsx");
+// Loaded when a person comes near the first menu: most rows are only read.
+const Popup = lazy(async () => ({ default: (await load()).RowMenuPopup }));
+
+/** The name of a row, and what can be done with it. */
+export interface RowMenuProps {
   /** Names the row: `Actions of Night watch`. */
   label: string;
   actions: readonly (readonly [name: string, act: () => void])[];
-}) {
-  return (
-    <Menu.Root>
-      <Menu.Trigger className={style.close} aria-label={label}>
-        <svg viewBox="0 0 24 24" aria-hidden="true">
-          <path
-            d="M5 12h.01M12 12h.01M19 12h.01"
-            stroke="currentColor"
-            strokeWidth="3"
-            strokeLinecap="round"
-          />
-        </svg>
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner className={style.menuPlace ?? ""} align="end" sideOffset={4}>
-          <Menu.Popup className={style.menu ?? ""}>
-            {actions.map(([name, act]) => (
-              <Menu.Item key={name} className={style.menuItem ?? ""} onClick={act}>
-                {name}
-              </Menu.Item>
-            ))}
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
+}
+
+/** The sign of a menu. */
+export const ThreeDots = () => (
+  <svg viewBox="0 0 24 24" aria-hidden="true">
+    <path
+      d="M5 12h.01M12 12h.01M19 12h.01"
+      stroke="currentColor"
+      strokeWidth="3"
+      strokeLinecap="round"
+    />
+  </svg>
+);
+
+/** What can be done with a row, behind one button, so that it covers no column. */
+export function RowMenu({ label, actions }: RowMenuProps) {
+  const [isOpened, setOpened] = useState(false);
+  const closed = (
+    <button
+      type="button"
+      className={style.close}
+      aria-label={label}
+      aria-haspopup="menu"
+      onPointerEnter={() => void load()}
+      onFocus={() => void load()}
+      onClick={() => setOpened(true)}
+    >
+      <ThreeDots />
+    </button>
+  );
+  return isOpened ? (
+    <Suspense fallback={closed}>
+      <Popup label={label} actions={actions} />
+    </Suspense>
+  ) : (
+    closed
   );
 }

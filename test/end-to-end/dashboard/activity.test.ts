@@ -260,7 +260,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/playground\?model=/);
     await page.getByRole("heading", { name: "Playground" }).waitFor();
-    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("acme/large");
+    await page.getByRole("combobox", { name: "Model: acme/large", exact: true }).waitFor();
     await screen.close();
   });
 

@@ -3,6 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { Actions, Button, Code, Empty, Loaded } from "../../ui/parts.tsx";
+import { fragmentOf } from "../playground/draft.ts";
+import { sharedOfRequest } from "../playground/request-draft.ts";
 import { privacyQuery } from "../security/api.ts";
 import { type Content, contentQuery } from "./api.ts";
 
@@ -13,9 +15,18 @@ const promptText = ({ input, input_cut: isCut }: Content): string =>
 /** Texts of strangers: every one is a text node, which no browser runs. */
 function Texts({ content }: { content: Content }) {
   const { completion, reasoning, raw } = content.output;
+  const mayAsk = useScope("inference");
   return (
     <>
       <h2>Prompt</h2>
+      {mayAsk && !content.input_cut && Array.isArray(content.input["messages"]) ? (
+        <p>
+          <Link to="/playground" hash={fragmentOf(sharedOfRequest(content.input)).slice(1)}>
+            Open in the playground
+          </Link>{" "}
+          with these messages and settings.
+        </p>
+      ) : null}
       {content.input_cut ? <p>Only its beginning is kept.</p> : null}
       <Code text={promptText(content)} label="Copy prompt" />
       {reasoning === null ? null : (

@@ -1,5 +1,6 @@
 import { type Sending, sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { count, localTime } from "../../lib/format.ts";
@@ -16,6 +17,7 @@ import {
   useMayChange,
   versionsQuery,
 } from "./api.ts";
+import { columnOf, fragmentOf } from "../playground/draft.ts";
 import { EntryForm } from "./entry-form.tsx";
 
 /** What makes an older version the newest again. */
@@ -87,6 +89,7 @@ function EntryActions({
   onGone: () => void;
 }) {
   const mayWrite = useScope("write:hub");
+  const mayAsk = useScope("inference");
   const changing = useChange();
   const [isDoomed, setDoomed] = useState(false);
   const path = pathOf(entry);
@@ -118,6 +121,14 @@ function EntryActions({
               Copy into this workspace
             </Button>
           </>
+        ) : null}
+        {mayAsk && entry.body ? (
+          <Link
+            to="/playground"
+            hash={fragmentOf({ columns: [columnOf({ system: entry.body })], prompt: "" }).slice(1)}
+          >
+            Open in the playground
+          </Link>
         ) : null}
         {entry.object === "skill" ? (
           <Button look="plain" onClick={() => void download(`${path}/export`, "skill.zip")}>

@@ -11,7 +11,7 @@ export interface Conversation {
 }
 
 /** A message of one. */
-export interface KeptMessage {
+interface KeptMessage {
   role: string;
   content: string;
   model?: string | null;
@@ -31,10 +31,13 @@ export const openConversation = (id: string) =>
     `/conversations/${encodeURIComponent(id)}`,
   );
 
+/** A message to keep. */
+export type NewMessage = Bodies["POST /conversations"]["messages"][number];
+
 /** Keeps messages: in a new conversation, or at the end of one. Gives its id. */
 export async function keepMessages(
   id: string | undefined,
-  messages: Bodies["POST /conversations"]["messages"],
+  messages: readonly NewMessage[],
 ): Promise<string> {
   if (id === undefined)
     return (

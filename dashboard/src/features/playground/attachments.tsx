@@ -1,6 +1,7 @@
-import { useRef, useState } from "react";
-import { Actions, Button } from "../../ui/parts.tsx";
+import { useRef } from "react";
+import { Button } from "../../ui/parts.tsx";
 import type { Attachment } from "./draft.ts";
+import own from "./playground.module.css";
 
 const bytesMax = 8 * 1024 * 1024;
 const accepted =
@@ -14,34 +15,19 @@ const readFile = (file: File): Promise<Attachment> =>
     reader.readAsDataURL(file);
   });
 
-/**
- * Pictures and documents that go along with the message; they stay in the page until it is sent.
- */
-export function Attachments({
-  files,
-  onChange,
-}: {
-  files: readonly Attachment[];
-  onChange: (files: readonly Attachment[]) => void;
-}) {
+/** Reads files that a person chose, pasted or dropped. Rejects for one that is too large. */
+export function readFiles(files: readonly File[]): Promise<Attachment[]> {
+  const large = files.find(({ size }) => size > bytesMax);
+  if (large !== undefined)
+    return Promise.reject(new Error(`${large.name} is larger than ${bytesMax / 1024 / 1024} MB.`));
+  return Promise.all(files.map(readFile));
+}
+
+/** Chooses pictures and documents that go along with the message. */
+export function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
   const input = useRef<HTMLInputElement>(null);
-  const [problem, setProblem] = useState<string>();
-  const add = async (chosen: FileList | null): Promise<void> => {
-    const large = [...(chosen ?? [])].find(({ size }) => size > bytesMax);
-    setProblem(
-      large === undefined
-        ? undefined
-        : `${large.name} is larger than ${bytesMax / 1024 / 1024} MB.`,
-    );
-    if (large !== undefined || chosen === null) return;
-    try {
-      onChange([...files, ...(await Promise.all([...chosen].map(readFile)))]);
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-    }
-  };
   return (
-    <Actions>
+    <>
       <input
         ref={input}
         type="file"
@@ -50,13 +36,28 @@ export function Attachments({
         accept={accepted}
         aria-label="Pictures and documents"
         onChange={(event) => {
-          void add(event.target.files);
+          onFiles([...(event.target.files ?? [])]);
           event.target.value = "";
         }}
       />
       <Button look="plain" onClick={() => input.current?.click()}>
-        Add picture or document
+        Attach
       </Button>
+    </>
+  );
+}
+
+/** What goes along with the message; it stays in the page until it is sent. */
+export function Attached({
+  files,
+  onChange,
+}: {
+  files: readonly Attachment[];
+  onChange: (files: readonly Attachment[]) => void;
+}) {
+  if (files.length === 0) return null;
+  return (
+    <div className={own["acts"]}>
       {files.map((file, index) => (
         <Button
           key={`${file.name} ${index}`}
@@ -64,10 +65,10 @@ export function Attachments({
           aria-label={`${file.name}: remove`}
           onClick={() => onChange(files.filter((_, other) => other !== index))}
         >
-          {file.name}: remove
+          {file.type.startsWith("image/") ? <img src={file.url} alt="" /> : null}
+          {file.name} ✕
         </Button>
       ))}
-      {problem === undefined ? null : <span role="alert">{problem}</span>}
-    </Actions>
+    </div>
   );
 }

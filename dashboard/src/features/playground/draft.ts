@@ -5,12 +5,13 @@ export interface Attachment {
   url: string;
 }
 
-/** Everything that can be set for a request; texts are as they were typed. */
-export interface Draft {
-  models: readonly string[];
+/** Everything that can be set for one column of the room; texts are as they were typed. */
+export interface Settings {
+  model: string;
   system: string;
   temperature: string;
   maxTokens: string;
+  effort: "" | "low" | "medium" | "high";
   /** JSON of a list of tools; empty is none. */
   tools: string;
   format: "text" | "json_object" | "json_schema";
@@ -24,11 +25,20 @@ export interface Draft {
   privateOnly: boolean;
 }
 
-export const emptyDraft: Draft = {
-  models: [""],
+/** A model that answers, with its settings. */
+export interface Column extends Settings {
+  /** Stays with the column while others come and go. */
+  id: number;
+}
+
+export const columnsMax = 4;
+
+const emptySettings: Settings = {
+  model: "",
   system: "",
   temperature: "",
   maxTokens: "",
+  effort: "",
   tools: "",
   format: "text",
   schema: "",
@@ -38,6 +48,19 @@ export const emptyDraft: Draft = {
   fallbacks: true,
   privateOnly: false,
 };
+
+let columnsMade = 0;
+
+/** Makes a column; what is not given is as the service has it. */
+export const columnOf = (settings: Partial<Settings> = {}): Column => ({
+  ...emptySettings,
+  ...settings,
+  id: (columnsMade += 1),
+});
+
+/** How many settings beside the model differ from what the service does by itself. */
+export const changesOf = (column: Column): number =>
+  Object.entries(changed(column)).filter(([name]) => name !== "model").length;
 
 /** A text part, a picture or a file of a message. */
 export type Part =
@@ -92,7 +115,7 @@ function providerRules({
   ignore,
   fallbacks,
   privateOnly,
-}: Draft): Record<string, unknown> {
+}: Settings): Record<string, unknown> {
   return {
     ...(sort === "" ? {} : { sort }),
     ...(namesOf(only).length === 0 ? {} : { only: namesOf(only) }),
@@ -102,7 +125,7 @@ function providerRules({
   };
 }
 
-function formatOf({ format, schema }: Draft): Record<string, unknown> {
+function formatOf({ format, schema }: Settings): Record<string, unknown> {
   if (format === "text") return {};
   if (format === "json_object") return { response_format: { type: "json_object" } };
   return {
@@ -113,71 +136,106 @@ function formatOf({ format, schema }: Draft): Record<string, unknown> {
   };
 }
 
-/** The request that a draft makes for one model. Throws where a field is not what it has to be. */
-export function bodyOf(draft: Draft, model: string, messages: readonly Message[]): ChatBody {
-  const rules = providerRules(draft);
+/** What a column sets beside the model and the messages, by the names of chat requests. */
+function parametersOf(settings: Settings): Record<string, unknown> {
+  const { temperature, maxTokens, effort, tools } = settings;
+  const rules = providerRules(settings);
   return {
-    model,
-    messages:
-      draft.system === "" ? messages : [{ role: "system", content: draft.system }, ...messages],
-    ...(draft.temperature === "" ? {} : { temperature: Number(draft.temperature) }),
-    ...(draft.maxTokens === "" ? {} : { max_tokens: Number(draft.maxTokens) }),
-    ...(draft.tools.trim() === "" ? {} : { tools: jsonOf(draft.tools, "Tools") }),
-    ...formatOf(draft),
+    ...(temperature === "" ? {} : { temperature: Number(temperature) }),
+    ...(maxTokens === "" ? {} : { max_tokens: Number(maxTokens) }),
+    ...(effort === "" ? {} : { reasoning: { effort } }),
+    ...(tools.trim() === "" ? {} : { tools: jsonOf(tools, "Tools") }),
+    ...formatOf(settings),
     ...(Object.keys(rules).length === 0 ? {} : { provider: rules }),
   };
 }
 
+/** The request that a column makes. Throws where a field is not what it has to be. */
+export const bodyOf = (column: Settings, messages: readonly Message[]): ChatBody => ({
+  model: column.model,
+  messages:
+    column.system === "" ? messages : [{ role: "system", content: column.system }, ...messages],
+  ...parametersOf(column),
+});
+
+/** The column as the configuration of a preset. Throws as `bodyOf` does. */
+export const presetConfigOf = (column: Settings): Record<string, unknown> => ({
+  ...(column.model === "" ? {} : { model: column.model }),
+  ...(column.system === "" ? {} : { system: column.system }),
+  ...parametersOf(column),
+});
+
 /** What a link of the playground carries. */
 export interface Shared {
-  draft: Draft;
+  columns: readonly Column[];
   prompt: string;
+  /** What was said before: questions with their answers. */
+  said?: readonly (readonly [question: string, answer: string])[];
 }
 
-/**
- * The fragment of a link that opens the playground with this draft. Browsers send no fragment to a
- * server.
- */
-export function fragmentOf({ draft, prompt }: Shared): string {
-  const changed = Object.entries(draft).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(Reflect.get(emptyDraft, name)),
+const changed = (settings: Settings): Partial<Settings> =>
+  Object.fromEntries(
+    Object.entries(emptySettings).flatMap(([name, empty]) => {
+      const value: unknown = Reflect.get(settings, name);
+      return value === empty ? [] : [[name, value]];
+    }),
   );
+
+/**
+ * The fragment of a link that opens the playground with these columns. Browsers send no fragment
+ * to a server.
+ */
+export function fragmentOf({ columns, prompt, said }: Shared): string {
   const bytes = new TextEncoder().encode(
-    JSON.stringify({ ...Object.fromEntries(changed), prompt }),
+    JSON.stringify({ columns: columns.map(changed), prompt, ...(said && { said }) }),
   );
-  return `#p=${btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "")}`;
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  return `#p=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
-/**
- * What a fragment carries; undefined for one that no playground made. Fields of another type than
- * ours are passed over.
- */
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+/** Fields of another type than ours are passed over. */
+const settingsOf = (carried: unknown): Partial<Settings> =>
+  isObject(carried)
+    ? Object.fromEntries(
+        Object.entries(emptySettings)
+          .filter(([name, empty]) => typeof carried[name] === typeof empty)
+          .map(([name]) => [name, carried[name]]),
+      )
+    : {};
+
+const isPair = (value: unknown): value is readonly [string, string] =>
+  Array.isArray(value) && typeof value[0] === "string" && typeof value[1] === "string";
+
+/** The columns of a link; one of an older form names models that share all other settings. */
+function columnsOf(carried: Readonly<Record<string, unknown>>): readonly Column[] {
+  const { columns, models } = carried;
+  const each = Array.isArray(columns)
+    ? columns.map(settingsOf)
+    : (Array.isArray(models) ? models : [""]).map((model) => ({
+        ...settingsOf(carried),
+        ...settingsOf({ model }),
+      }));
+  return (each.length === 0 ? [{}] : each.slice(0, columnsMax)).map(columnOf);
+}
+
+/** What a fragment carries; undefined for one that no playground made. */
 export function sharedOf(fragment: string): Shared | undefined {
   const [, encoded] = /^#p=([\w-]+)$/.exec(fragment) ?? [];
   if (encoded === undefined) return undefined;
   try {
-    const text = new TextDecoder().decode(
-      Uint8Array.from(atob(encoded.replaceAll("-", "+").replaceAll("_", "/")), (each) =>
-        each.charCodeAt(0),
-      ),
+    const bytes = Uint8Array.from(atob(encoded.replaceAll("-", "+").replaceAll("_", "/")), (each) =>
+      each.charCodeAt(0),
     );
-    const carried = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const known = Object.entries(emptyDraft).filter(
-      ([name, value]) => typeof carried[name] === typeof value,
-    );
-    const draft: Draft = {
-      ...emptyDraft,
-      ...Object.fromEntries(known.map(([name]) => [name, carried[name]])),
-    };
-    const models = Array.isArray(draft.models)
-      ? draft.models.filter((model) => typeof model === "string").slice(0, 4)
-      : [];
+    const carried: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    if (!isObject(carried)) return undefined;
+    const { prompt, said } = carried;
     return {
-      draft: { ...draft, models: models.length === 0 ? [""] : models },
-      prompt: typeof carried["prompt"] === "string" ? carried["prompt"] : "",
+      columns: columnsOf(carried),
+      prompt: typeof prompt === "string" ? prompt : "",
+      ...(Array.isArray(said) ? { said: said.filter(isPair) } : {}),
     };
   } catch {
     return undefined;

@@ -1,131 +1,38 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, Suspense, lazy, useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { requestCost } from "../../lib/format.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { Actions, Button, Card, Field, Input, Problem, Select, Skeleton } from "../../ui/parts.tsx";
-import style from "../../ui/ui.module.css";
-import { type Model, reachableQuery } from "../models/api.ts";
-import { type UsageRow, usageQuery } from "../usage/api.ts";
-import { AnswerCard, ShareButton } from "./answer-card.tsx";
-import { conversationsQuery, keepsQuery, presetsQuery } from "./api.ts";
-import { Attachments } from "./attachments.tsx";
+import { Button, Problem, Select } from "../../ui/parts.tsx";
+import { reachableQuery } from "../models/api.ts";
+import { conversationsQuery, keepsQuery } from "./api.ts";
+import { Columns } from "./columns.tsx";
+import { Composer } from "./composer.tsx";
 import { type Turn, useConversation } from "./conversation.ts";
-import { type Attachment, type Draft, emptyDraft, fragmentOf, sharedOf } from "./draft.ts";
+import { type Attachment, type Column, columnOf, fragmentOf, sharedOf } from "./draft.ts";
+import { suggestedOf, useModelChoices } from "./model-choices.ts";
 import own from "./playground.module.css";
-import { SettingsForm } from "./settings-form.tsx";
+import { TurnShown } from "./turn.tsx";
 
 const route = getRouteApi("/playground");
-// Loaded with the first comparison: most answers are read alone.
-const Differences = lazy(async () => ({
-  default: (await import("./differences.tsx")).Differences,
-}));
-const columnsMax = 4;
-const idsMax = 2_000;
 
-/**
- * The ids of models that chat: those that the workspace used most in the last days first, then
- * those that cost nothing, then the newest.
- */
-export function chatIdsOf(models: readonly Model[], used: readonly UsageRow[] = []): string[] {
-  const requests = new Map<string, number>();
-  for (const { model = "", requests: count } of used)
-    requests.set(model, count + (requests.get(model) ?? 0));
-  const weightOf = ({ id, created = 0 }: Model): readonly number[] => [
-    requests.get(id) ?? 0,
-    id.endsWith(":free") ? 1 : 0,
-    created,
-  ];
-  return models
-    .filter(({ capabilities }) => capabilities.includes("chat"))
-    .map((model) => ({ id: model.id, weight: weightOf(model) }))
-    .toSorted((one, other) => {
-      const at = one.weight.findIndex((weight, index) => weight !== other.weight[index]);
-      return at < 0 ? 0 : (other.weight[at] ?? 0) - (one.weight[at] ?? 0);
-    })
-    .map(({ id }) => id);
-}
-
-/** Models that chat, and presets, by the names that requests have for them. */
-function useModelNames(): { names: readonly string[]; suggested: string } {
-  const { data: catalog } = useQuery(reachableQuery);
-  const mayReadPresets = useScope("read:presets");
-  const { data: presets } = useQuery({ ...presetsQuery, enabled: mayReadPresets });
-  const mayReadUsage = useScope("read:analytics");
-  const { data: usage } = useQuery({
-    ...usageQuery({ range: { range: "14d" }, group: "model" }),
-    enabled: mayReadUsage,
-  });
-  const ids = chatIdsOf(catalog?.data ?? [], usage?.data);
-  return {
-    names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)],
-    suggested: ids[0] ?? "",
+/** Copies a link that opens the playground with the same columns and message. */
+function ShareButton({ fragment }: { fragment: () => string }) {
+  const [copied, setCopied] = useState(false);
+  const share = (): void => {
+    // In the address as well, so that a reload and a bookmark have it where the clipboard is
+    // refused.
+    history.replaceState(history.state, "", location.pathname + location.search + fragment());
+    void navigator.clipboard.writeText(location.href).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
   };
-}
-
-function ModelFields({
-  draft,
-  suggested,
-  names,
-  onChange,
-}: {
-  draft: Draft;
-  suggested: string;
-  names: readonly string[];
-  onChange: (models: readonly string[]) => void;
-}) {
-  const { models } = draft;
-  const choose = (column: number, model: string): void =>
-    onChange(models.map((before, index) => (index === column ? model : before)));
   return (
-    <div className={own["models"]}>
-      <datalist id="models">
-        {names.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-      {models.map((model, column) => (
-        <Field key={column} label={models.length === 1 ? "Model" : `Model ${column + 1}`}>
-          {(id) => (
-            <Input
-              id={id}
-              list="models"
-              value={model}
-              placeholder={suggested}
-              onChange={(event) => choose(column, event.target.value)}
-            />
-          )}
-        </Field>
-      ))}
-    </div>
-  );
-}
-
-/** Shows the words in which answers of a turn differ, once two of them are there. */
-function TurnDifferences({ turn: { models, answers } }: { turn: Turn }) {
-  const [isShown, setShown] = useState(false);
-  const columns = models.flatMap((model, column) => {
-    const answer = answers[column];
-    const isThere =
-      answer !== undefined &&
-      answer.text !== "" &&
-      (answer.state === "done" || answer.state === "stopped");
-    return isThere ? [{ model, answer }] : [];
-  });
-  if (columns.length < 2) return null;
-  return (
-    <>
-      <Actions>
-        <Button look="plain" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
-          {isShown ? "Hide the difference" : "Show the difference"}
-        </Button>
-      </Actions>
-      {isShown ? (
-        <Suspense fallback={<Skeleton height={160} />}>
-          <Differences columns={columns} />
-        </Suspense>
-      ) : null}
-    </>
+    <Button look="plain" onClick={share}>
+      {copied ? "Link copied" : "Share as link"}
+    </Button>
   );
 }
 
@@ -150,156 +57,155 @@ function KeptConversations({ onOpen }: { onOpen: (id: string) => void }) {
   );
 }
 
-/**
- * Asks one to four models the same thing, side by side, with time, speed, route and cost of each.
- */
-export function PlaygroundPage() {
-  const { model: first } = route.useSearch();
-  const { data: session } = useSession();
-  const { names, suggested } = useModelNames();
-  const queries = useQueryClient();
-  const { data: keeping } = useQuery(keepsQuery);
+const beginnings = [
+  "Explain how prompt caching saves money, in three sentences.",
+  "Write a function in TypeScript that retries a request with a growing delay.",
+  "Make a table of five HTTP status codes that mean a request may be sent again.",
+];
+
+/** What an empty room shows: whom it asks, and questions to begin with. */
+function Beginning({ onChoose }: { onChoose: (text: string) => void }) {
+  return (
+    <div className={own["beginning"]}>
+      <p>Ask a model, or up to four side by side. Route, time and cost stand under each answer.</p>
+      {beginnings.map((text) => (
+        <Button key={text} look="plain" onClick={() => onChoose(text)}>
+          {text}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+/** Keeps the end of what is said in sight, unless the person has scrolled up to read. */
+function useStickToEnd(turns: readonly Turn[]): void {
+  const follows = useRef(true);
+  useEffect(() => {
+    const look = (): void => {
+      const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
+      follows.current = scrollHeight - scrollTop - clientHeight < 120;
+    };
+    document.addEventListener("scroll", look, { passive: true });
+    return () => document.removeEventListener("scroll", look);
+  }, []);
+  const count = turns.length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new message is always followed.
+  useEffect(() => {
+    follows.current = true;
+  }, [count]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls with what is said.
+  useEffect(() => {
+    if (follows.current && count > 0)
+      document.documentElement.scrollTop = document.documentElement.scrollHeight;
+  }, [turns, count]);
+}
+
+const costOf = (turns: readonly Turn[]): number =>
+  turns
+    .flatMap(({ answers }) => Object.values(answers))
+    .reduce((sum, { costUsd = 0 }) => sum + costUsd, 0);
+
+/** The columns and the message, as the address began them. */
+function useDraft() {
+  const { model } = route.useSearch();
   const [shared] = useState(() => sharedOf(location.hash));
-  const [draft, setDraft] = useState<Draft>(
-    shared?.draft ?? { ...emptyDraft, models: [first ?? ""] },
+  const [columns, setColumns] = useState<readonly Column[]>(
+    () => shared?.columns ?? [columnOf(model === undefined ? {} : { model })],
   );
   const [prompt, setPrompt] = useState(shared?.prompt ?? "");
+  return { columns, setColumns, prompt, setPrompt, said: shared?.said };
+}
+
+/** A room to talk with models in, alone or side by side. */
+export function PlaygroundPage() {
+  const { data: session } = useSession();
+  const mayWritePresets = useScope("write:presets");
+  const { groups, suggested } = useModelChoices();
+  const queries = useQueryClient();
+  const { data: keeping } = useQuery(keepsQuery);
+  const { columns, setColumns, prompt, setPrompt, said } = useDraft();
   const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const [problem, setProblem] = useState<unknown>(null);
   const conversation = useConversation();
   const { turns, isBusy, stop } = conversation;
-  // Leaving the page ends what is under way, and its cost.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, when the page is left.
-  useEffect(() => stop, []);
-  const change = (changes: Partial<Draft>): void =>
-    setDraft((before) => ({ ...before, ...changes }));
-  const models = draft.models.map((model) => model || suggested);
+  useStickToEnd(turns);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: begins once, and ends what is under way with the page.
+  useEffect(() => {
+    const [first] = columns;
+    if (said !== undefined && said.length > 0 && first !== undefined)
+      conversation.continueFrom(said, first);
+    return stop;
+  }, []);
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     setProblem(null);
     await work().catch(setProblem);
   };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (session === undefined || isBusy) return;
-    const keeps = keeping?.keep ?? false;
+  const ask = (
+    text: string,
+    files: readonly Attachment[],
+    { parentId, onAsked }: { parentId: number | undefined; onAsked?: () => void },
+  ): void =>
     void attempt(async () => {
+      if (session === undefined) return;
       // A question that is typed before the models have come waits for them.
       const catalog = await queries.ensureQueryData(reachableQuery);
-      const fallback = suggested || (chatIdsOf(catalog.data)[0] ?? "");
-      const asking = conversation.ask({
+      const fallback = suggested || suggestedOf(catalog.data);
+      await conversation.ask({
         workspaceId: session.workspace.id,
-        draft,
-        models: draft.models.map((model) => model || fallback),
-        prompt,
-        attachments,
-        keeps,
+        columns: columns.map((column) => ({ ...column, model: column.model || fallback })),
+        ...{ prompt: text, attachments: files, parentId, onAsked, keeps: keeping?.keep ?? false },
       });
-      setAttachments([]);
-      await asking;
     });
+  const openKept = (id: string): void =>
+    void attempt(async () => {
+      const column = columns[0] ?? columnOf();
+      setColumns([{ ...column, model: await conversation.open(id, column.id) }]);
+    });
+  const emptied = (): void => {
+    setPrompt("");
+    setAttachments([]);
   };
+  const cost = costOf(turns);
   return (
     <>
       <PageHead title="Playground">
-        {keeping?.keep ? (
-          <KeptConversations
-            onOpen={(id) =>
-              void attempt(async () => change({ models: [await conversation.open(id)] }))
-            }
-          />
+        {cost > 0 ? <span className={own["sum"]}>{requestCost(cost)} so far</span> : null}
+        {keeping?.keep ? <KeptConversations onOpen={openKept} /> : null}
+        <ShareButton fragment={() => fragmentOf({ columns, prompt })} />
+        {turns.length > 0 ? (
+          <Button look="plain" onClick={() => conversation.begin()}>
+            New conversation
+          </Button>
         ) : null}
       </PageHead>
-      <Card>
-        <form className={own["form"]} onSubmit={submit}>
-          <ModelFields
-            draft={draft}
-            suggested={suggested}
-            names={names}
-            onChange={(next) => change({ models: next })}
+      <Columns {...{ columns, groups, suggested, mayWritePresets }} onChange={setColumns} />
+      <div className={own["room"]}>
+        {turns.length === 0 ? <Beginning onChoose={setPrompt} /> : null}
+        {turns.map((turn, index) => (
+          <TurnShown
+            key={turn.id}
+            turn={turn}
+            number={index + 1}
+            versions={conversation.versionsOf(turn)}
+            onShow={conversation.show}
+            onAsk={
+              isBusy
+                ? undefined
+                : (text) => ask(text, turn.attachments, { parentId: turn.parentId })
+            }
           />
-          <Field label="System prompt">
-            {(id) => (
-              <Input
-                id={id}
-                value={draft.system}
-                onChange={(event) => change({ system: event.target.value })}
-              />
-            )}
-          </Field>
-          <Field label="Message">
-            {(id) => (
-              <textarea
-                id={id}
-                className={style["input"]}
-                value={prompt}
-                onChange={(event) => setPrompt(event.target.value)}
-                required
-                onKeyDown={(event) => {
-                  if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
-                    event.currentTarget.form?.requestSubmit();
-                }}
-              />
-            )}
-          </Field>
-          <Attachments files={attachments} onChange={setAttachments} />
-          <SettingsForm draft={draft} onChange={change} />
-          <Actions>
-            <Button type="submit" disabled={isBusy || suggested === ""}>
-              Send
-            </Button>
-            {isBusy ? (
-              <Button look="plain" onClick={stop}>
-                Stop
-              </Button>
-            ) : null}
-            {models.length < columnsMax ? (
-              <Button look="plain" onClick={() => change({ models: [...draft.models, ""] })}>
-                Compare with another model
-              </Button>
-            ) : null}
-            {models.length > 1 ? (
-              <Button look="plain" onClick={() => change({ models: draft.models.slice(0, -1) })}>
-                Remove the last model
-              </Button>
-            ) : null}
-            <ShareButton fragment={() => fragmentOf({ draft, prompt })} />
-            {turns.length > 0 ? (
-              <Button look="plain" onClick={() => conversation.begin()}>
-                New conversation
-              </Button>
-            ) : null}
-          </Actions>
-        </form>
-      </Card>
-      {problem === null ? null : <Problem error={problem} />}
-      {conversation.keepProblem === null ? null : <Problem error={conversation.keepProblem} />}
-      {turns.length === 0 ? (
-        <div className={own["answers"]}>
-          {models.map((model, column) => (
-            <AnswerCard key={column} model={model} answer={undefined} body={undefined} />
-          ))}
-        </div>
-      ) : null}
-      {turns.toReversed().map((turn, index) => (
-        <section
-          key={turns.length - index}
-          aria-label={`Turn ${turns.length - index}`}
-          className={own["form"]}
-        >
-          <p className={own["question"]}>{turn.text}</p>
-          <div className={own["answers"]}>
-            {turn.models.map((model, column) => (
-              <AnswerCard
-                key={column}
-                model={model}
-                answer={turn.answers[column]}
-                body={turn.bodies[column]}
-              />
-            ))}
-          </div>
-          <TurnDifferences turn={turn} />
-        </section>
-      ))}
+        ))}
+        {problem === null ? null : <Problem error={problem} />}
+        {conversation.keepProblem === null ? null : <Problem error={conversation.keepProblem} />}
+      </div>
+      <Composer
+        {...{ prompt, attachments, isBusy }}
+        onPrompt={setPrompt}
+        onAttachments={setAttachments}
+        mayAsk={suggested !== "" || columns.every(({ model }) => model !== "")}
+        onSend={() => ask(prompt, attachments, { parentId: turns.at(-1)?.id, onAsked: emptied })}
+        onStop={stop}
+      />
     </>
   );
 }

@@ -1,6 +1,7 @@
+import { Check, TextArea } from "../../ui/form.tsx";
 import { Field, Input, Select } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
-import type { Draft } from "./draft.ts";
+import type { Settings } from "./draft.ts";
 import own from "./playground.module.css";
 
 const formats = [
@@ -15,37 +16,23 @@ const sorts = [
   ["latency", "Fastest first"],
 ] as const;
 
-function Check({
-  label,
-  checked,
-  onChange,
-}: {
-  label: string;
-  checked: boolean;
-  onChange: (checked: boolean) => void;
-}) {
-  return (
-    <label className={own["check"]}>
-      <input
-        type="checkbox"
-        checked={checked}
-        onChange={(event) => onChange(event.target.checked)}
-      />{" "}
-      {label}
-    </label>
-  );
-}
+const efforts = [
+  ["", "As the model has it"],
+  ["low", "Low"],
+  ["medium", "Medium"],
+  ["high", "High"],
+] as const;
 
 /**
- * Everything of a request beside the message: parameters, tools, the form of the answer, and rules
+ * Everything of a request beside the messages: system prompt, parameters, tools, the form of the answer, and rules
  * for providers.
  */
 export function SettingsForm({
   draft,
   onChange,
 }: {
-  draft: Draft;
-  onChange: (change: Partial<Draft>) => void;
+  draft: Settings;
+  onChange: (change: Partial<Settings>) => void;
 }) {
   const text = (name: "temperature" | "maxTokens" | "only" | "ignore") => (id: string) => (
     <Input
@@ -67,18 +54,37 @@ export function SettingsForm({
     />
   );
   return (
-    <details className={own["settings"]}>
-      <summary>Parameters, tools, answer format and provider rules</summary>
-      <div className={own["models"]}>
+    <div className={style.form}>
+      <Field label="System prompt" hint="Comes before the first message.">
+        {(id) => (
+          <TextArea
+            id={id}
+            value={draft.system}
+            rows={5}
+            onChange={(event) => onChange({ system: event.target.value })}
+          />
+        )}
+      </Field>
+      <div className={own["fields"]}>
         <Field label="Temperature">{text("temperature")}</Field>
         <Field label="Largest answer, tokens">{text("maxTokens")}</Field>
+        <Field label="Thinking effort">
+          {(id) => (
+            <Select
+              id={id}
+              value={draft.effort}
+              options={efforts}
+              onChange={(effort) => onChange({ effort })}
+            />
+          )}
+        </Field>
         <Field label="Answer format">
           {(id) => (
             <Select
               id={id}
               value={draft.format}
               options={formats}
-              onChange={(format) => onChange({ format: format as Draft["format"] })}
+              onChange={(format) => onChange({ format })}
             />
           )}
         </Field>
@@ -88,7 +94,7 @@ export function SettingsForm({
               id={id}
               value={draft.sort}
               options={sorts}
-              onChange={(sort) => onChange({ sort: sort as Draft["sort"] })}
+              onChange={(sort) => onChange({ sort })}
             />
           )}
         </Field>
@@ -117,6 +123,6 @@ export function SettingsForm({
         checked={draft.privateOnly}
         onChange={(privateOnly) => onChange({ privateOnly })}
       />
-    </details>
+    </div>
   );
 }

@@ -13,22 +13,30 @@ export interface Answer {
   text: string;
   reasoning: string;
   calls: readonly ToolCall[];
+  /** Pictures that the model made, as data URLs. */
+  pictures: readonly string[];
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   problem?: string;
   traceId?: string;
   model?: string;
   providers?: string;
   firstTokenMs?: number;
+  /** How long the model thought before its first word. */
+  thoughtMs?: number;
   totalMs?: number;
   tokens?: number;
   costUsd?: number;
   generationId?: string;
 }
 
+/** An answer of which nothing has come. */
+export const noAnswer: Omit<Answer, "state"> = { text: "", reasoning: "", calls: [], pictures: [] };
+
 interface Delta {
   content?: string | null;
   reasoning?: string | null;
   reasoning_content?: string | null;
+  images?: readonly { image_url?: { url?: string } }[];
   tool_calls?: readonly { index: number; function?: { name?: string; arguments?: string } }[];
 }
 
@@ -71,17 +79,28 @@ function withCalls(
   return next;
 }
 
+/** Pictures of a delta that the page may show: those that come with the answer itself. */
+const picturesOf = ({ images = [] }: Delta): string[] =>
+  images.flatMap(({ image_url: image }) =>
+    image?.url?.startsWith("data:image/") ? [image.url] : [],
+  );
+
 const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
   const delta = chunk.choices?.[0]?.delta ?? {};
   const [text, reasoning] = [delta.content ?? "", delta.reasoning ?? delta.reasoning_content ?? ""];
-  const hasContent = text !== "" || reasoning !== "" || delta.tool_calls !== undefined;
+  const pictures = picturesOf(delta);
+  const hasContent =
+    text !== "" || reasoning !== "" || delta.tool_calls !== undefined || pictures.length > 0;
+  const elapsedMs = performance.now() - startedMs;
   return {
     ...before,
     text: before.text + text,
     reasoning: before.reasoning + reasoning,
     calls: withCalls(before.calls, delta.tool_calls ?? []),
-    ...(hasContent && before.firstTokenMs === undefined
-      ? { firstTokenMs: performance.now() - startedMs }
+    pictures: pictures.length === 0 ? before.pictures : [...before.pictures, ...pictures],
+    ...(hasContent && before.firstTokenMs === undefined ? { firstTokenMs: elapsedMs } : {}),
+    ...(text !== "" && before.text === "" && before.reasoning !== ""
+      ? { thoughtMs: elapsedMs - (before.firstTokenMs ?? 0) }
       : {}),
     ...(chunk.model === undefined ? {} : { model: chunk.model }),
     ...(chunk.id === undefined ? {} : { generationId: chunk.id }),
@@ -112,7 +131,7 @@ export async function askModel(
   },
 ): Promise<Answer> {
   const startedMs = performance.now();
-  let answer: Answer = { text: "", reasoning: "", calls: [], state: "waiting" };
+  let answer: Answer = { ...noAnswer, state: "waiting" };
   const show = (next: Answer): Answer => {
     onAnswer((answer = next));
     return answer;

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
@@ -199,6 +199,7 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
 export function PresetPage() {
   const { slug } = route.useParams();
   const mayWrite = useScope("write:presets");
+  const mayAsk = useScope("inference");
   const queries = useQueryClient();
   const navigate = useNavigate();
   const preset = useQuery(presetQuery(slug));
@@ -213,6 +214,11 @@ export function PresetPage() {
   return (
     <>
       <PageHead title={preset.data?.name ?? slug}>
+        {mayAsk ? (
+          <Link to="/playground" search={{ model: `@preset/${slug}` }}>
+            Open in the playground
+          </Link>
+        ) : null}
         {mayWrite ? (
           <Button look="plain" onClick={() => setDoomed(true)}>
             Delete preset

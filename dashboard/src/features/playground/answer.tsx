@@ -1,0 +1,153 @@
+import { Link } from "@tanstack/react-router";
+import { Suspense, lazy, useState } from "react";
+import { count, duration, requestCost } from "../../lib/format.ts";
+import { Markdown } from "../../ui/markdown.tsx";
+import { Button, Code, Problem, Status } from "../../ui/parts.tsx";
+import type { ChatBody } from "./draft.ts";
+import own from "./playground.module.css";
+import type { Answer } from "./stream.ts";
+
+// Loaded with the first use: most answers are only read.
+const CodeExport = lazy(async () => ({
+  default: (await import("./code-export.tsx")).CodeExport,
+}));
+
+const isUnderWay = ({ state }: Answer): boolean => state === "waiting" || state === "streaming";
+
+/** Where the time, the tokens and the money of an answer went: one line. */
+function Figures({ answer }: { answer: Answer }) {
+  const { firstTokenMs, totalMs, tokens } = answer;
+  const speed =
+    tokens === undefined || totalMs === undefined || totalMs === 0
+      ? undefined
+      : tokens / (totalMs / 1_000);
+  const rows = [
+    ["Route", answer.providers === undefined ? undefined : `by ${answer.providers}`],
+    ["First token", firstTokenMs === undefined ? undefined : duration(firstTokenMs)],
+    ["Total", totalMs === undefined ? undefined : duration(totalMs)],
+    [
+      "Tokens",
+      tokens === undefined
+        ? undefined
+        : `${count(tokens)}${speed === undefined ? "" : `, ${speed.toFixed(0)} a second`}`,
+    ],
+    ["Cost", answer.costUsd === undefined ? undefined : requestCost(answer.costUsd)],
+  ] as const;
+  return (
+    <dl className={own["figures"]}>
+      {rows.map(([name, value]) =>
+        value === undefined ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}
+
+/** What the model thought, folded. */
+function Thinking({ answer }: { answer: Answer }) {
+  const { reasoning, thoughtMs } = answer;
+  if (reasoning === "") return null;
+  const isThinking = answer.text === "" && isUnderWay(answer);
+  return (
+    <details className={own["thinking"]}>
+      <summary>
+        {isThinking
+          ? "Thinking"
+          : thoughtMs === undefined
+            ? "Thought"
+            : `Thought for ${duration(thoughtMs)}`}
+      </summary>
+      <Markdown text={reasoning} />
+    </details>
+  );
+}
+
+function Said({ answer }: { answer: Answer }) {
+  const { text, reasoning, calls, pictures, state } = answer;
+  const isSilent = text === "" && reasoning === "" && calls.length === 0 && pictures.length === 0;
+  return (
+    <div className={own["answer"]} aria-live="polite" aria-busy={isUnderWay(answer)}>
+      <Thinking answer={answer} />
+      {isSilent && state === "waiting" ? (
+        <span className={own["waiting"]}>Waiting for the first token</span>
+      ) : null}
+      {text === "" ? null : <Markdown text={text} />}
+      {pictures.map((url, index) => (
+        <img key={index} src={url} alt={`Made by the model, number ${index + 1}`} />
+      ))}
+      {calls.map((call, index) => (
+        <Code key={index} text={`${call.name}(${call.arguments})`} />
+      ))}
+    </div>
+  );
+}
+
+function CopyButton({ text }: { text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <Button
+      look="plain"
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      {isCopied ? "Copied" : "Copy"}
+    </Button>
+  );
+}
+
+/** One model's answer, with what it took and what can be done with it. */
+export function AnswerShown({
+  model,
+  answer,
+  body,
+  onRetry,
+}: {
+  model: string;
+  answer: Answer | undefined;
+  body: ChatBody | undefined;
+  /** Absent while something is under way. */
+  onRetry: (() => void) | undefined;
+}) {
+  const [showsCode, setShowsCode] = useState(false);
+  if (answer === undefined) return null;
+  const served = answer.model ?? model;
+  return (
+    <section className={own["said"]} aria-label={model}>
+      <h2>{served === model ? model : `${model}, served by ${served}`}</h2>
+      <Said answer={answer} />
+      {answer.problem === undefined ? null : (
+        <Problem error={new Error(answer.problem)} traceId={answer.traceId} />
+      )}
+      {answer.state === "stopped" ? <Status kind="warning">stopped</Status> : null}
+      <Figures answer={answer} />
+      {isUnderWay(answer) ? null : (
+        <div className={own["acts"]}>
+          {answer.text === "" ? null : <CopyButton text={answer.text} />}
+          {onRetry === undefined ? null : (
+            <Button look="plain" onClick={onRetry}>
+              Ask again
+            </Button>
+          )}
+          {body === undefined ? null : (
+            <Button look="plain" onClick={() => setShowsCode(true)}>
+              Code
+            </Button>
+          )}
+          {answer.generationId === undefined ? null : (
+            <Link to="/activity" search={{ id: answer.generationId }}>
+              Open the record
+            </Link>
+          )}
+        </div>
+      )}
+      {body !== undefined && showsCode ? (
+        <Suspense fallback={null}>
+          <CodeExport body={body} onClose={() => setShowsCode(false)} />
+        </Suspense>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,90 @@
+import { type KeyboardEvent, useState } from "react";
+import { Button } from "../../ui/parts.tsx";
+import { AttachButton, Attached, readFiles } from "./attachments.tsx";
+import type { Attachment } from "./draft.ts";
+import own from "./playground.module.css";
+
+/** Where fingers type, Enter begins a line: there is a button to send. */
+const hasKeyboard = (): boolean => !matchMedia("(pointer: coarse)").matches;
+
+const sends = ({ key, shiftKey, ctrlKey, metaKey, nativeEvent }: KeyboardEvent): boolean =>
+  key === "Enter" &&
+  !nativeEvent.isComposing &&
+  (ctrlKey || metaKey || (!shiftKey && hasKeyboard()));
+
+/** Where messages are written: below what was said, always in sight. */
+export function Composer({
+  prompt,
+  onPrompt,
+  attachments,
+  onAttachments,
+  isBusy,
+  mayAsk,
+  onSend,
+  onStop,
+}: {
+  prompt: string;
+  onPrompt: (text: string) => void;
+  attachments: readonly Attachment[];
+  onAttachments: (files: readonly Attachment[]) => void;
+  isBusy: boolean;
+  mayAsk: boolean;
+  onSend: () => void;
+  onStop: () => void;
+}) {
+  const [problem, setProblem] = useState<string>();
+  const add = (files: readonly File[]): void => {
+    if (files.length === 0) return;
+    setProblem(undefined);
+    readFiles(files).then(
+      (read) => onAttachments([...attachments, ...read]),
+      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+  };
+  const send = (): void => {
+    if (!isBusy && mayAsk && prompt.trim() !== "") onSend();
+  };
+  return (
+    <form
+      className={own["composer"]}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        add([...event.dataTransfer.files]);
+      }}
+    >
+      <Attached files={attachments} onChange={onAttachments} />
+      {problem === undefined ? null : <span role="alert">{problem}</span>}
+      <textarea
+        aria-label="Message"
+        placeholder="Ask something"
+        rows={1}
+        value={prompt}
+        onChange={(event) => onPrompt(event.target.value)}
+        onPaste={(event) => add([...event.clipboardData.files])}
+        onKeyDown={(event) => {
+          if (!sends(event)) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      <div className={own["sending"]}>
+        <AttachButton onFiles={add} />
+        <span className={own["keys"]}>Enter sends, Shift and Enter begins a new line.</span>
+        {isBusy ? (
+          <Button look="plain" onClick={onStop}>
+            Stop
+          </Button>
+        ) : (
+          <Button type="submit" disabled={!mayAsk || prompt.trim() === ""}>
+            Send
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
