@@ -143,6 +143,10 @@ const budgetOfEffort: ReadonlyMap<string, number> = new Map([
 /** The budget for efforts that the gateway does not know. */
 const budgetDefault = 4_096;
 
+/** Returns the budget in tokens for an effort; undefined means that none was named. */
+export const budgetFor = (effort: string | undefined): number =>
+  budgetOfEffort.get(effort ?? "") ?? budgetDefault;
+
 /**
  * Encodes reasoning, its effort and `max_tokens`, which has to exceed every budget. A bound that the
  * client set is never raised.
@@ -232,10 +236,7 @@ function budgeted(
     request: { reasoning, maxOutputTokens },
     options: { maxCompletionTokens },
   } = state;
-  const wanted = Math.max(
-    budgetTokensMin,
-    reasoning?.budgetTokens ?? budgetOfEffort.get(effort) ?? budgetDefault,
-  );
+  const wanted = Math.max(budgetTokensMin, reasoning?.budgetTokens ?? budgetFor(effort));
   if (lacksThoughts(state)) {
     state.lose(
       "reasoning",
@@ -297,6 +298,12 @@ interface ClaudeAbilities {
   takesOneSampler: boolean;
   /** Whether it thinks adaptively, guided by an effort (Claude 4.6 and later). */
   thinksAdaptively: boolean;
+  /** Whether it takes a budget and no adaptive thinking (up to Claude 4.5). */
+  takesBudgetsAlone: boolean;
+  /** Whether a budget is answered with 400 (Claude 4.7 and later). */
+  refusesBudgets: boolean;
+  /** Whether `output_config.effort` is answered with 400 (up to Claude 4.5, but for Opus 4.5). */
+  refusesEffort: boolean;
   /** Whether it accepts strict tools and output schemas (Claude 4.1 and later). */
   takesSchemas: boolean;
 }
@@ -313,6 +320,10 @@ export function claudeAbilities(model: string): ClaudeAbilities {
     refusesSampling: version !== undefined && version >= 4.07,
     takesOneSampler: version !== undefined && version >= 4.01,
     thinksAdaptively: version !== undefined && version >= 4.06,
+    takesBudgetsAlone: version !== undefined && version < 4.06,
+    refusesBudgets: version !== undefined && version >= 4.07,
+    refusesEffort:
+      version !== undefined && version < 4.06 && !/opus-4[-.]5/.test(model.toLowerCase()),
     takesSchemas: version === undefined || version >= 4.01,
   };
 }

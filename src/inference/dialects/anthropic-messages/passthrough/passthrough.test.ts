@@ -4,7 +4,7 @@ import { readMessage, requestHeaders, requestText } from "./passthrough.ts";
 
 const route = {
   model: {},
-  route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", deviations: {} } },
+  route: { upstreamModel: "claude-opus-4-6", provider: { id: "anthropic", deviations: {} } },
 } as TargetRoute;
 
 const sent = (text: string): ReturnType<typeof requestText> =>
@@ -20,7 +20,7 @@ describe("the passthrough body", () => {
       '"messages":[{"role":"user","content":"Hi"}] }';
     const { parts, ...told } = sent(text);
     expect(told).toEqual({
-      text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"),
+      text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-6"),
       losses: [],
     });
     expect(parts.join("")).toBe(told.text);
@@ -40,7 +40,7 @@ describe("the passthrough body", () => {
     const losses = [
       { field: "max_tokens", reason: "cut to the 8192 that the provider allows for this model" },
     ];
-    const model = "claude-opus-4-7";
+    const model = "claude-opus-4-6";
     expect(of({ max_tokens: 8_192 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, []]);
     expect(of({ max_tokens: 8_193 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, losses]);
     expect(of({ max_tokens: 64_000, thinking })).toEqual([
@@ -68,7 +68,7 @@ describe("the passthrough body", () => {
       context_management: { edits: [] },
     });
     expect(JSON.parse(sent(text).text)).toEqual({
-      model: "claude-opus-4-7",
+      model: "claude-opus-4-6",
       messages: [],
       thinking: { type: "adaptive", display: "omitted" },
       context_management: { edits: [] },
@@ -97,7 +97,7 @@ describe("the passthrough body", () => {
     ])("%j", (block) => {
       const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
       expect(body).toEqual({
-        model: "claude-opus-4-7",
+        model: "claude-opus-4-6",
         messages: [user, { role: "assistant", content: [said] }, user],
       });
       expect(losses).toEqual(["messages[1].content[0]"]);
@@ -116,7 +116,7 @@ describe("the passthrough body", () => {
         content: [...blocks, use],
       });
       expect(of([user, called(thought), result], { thinking })).toEqual([
-        { model: "claude-opus-4-7", messages: [user, called(), result] },
+        { model: "claude-opus-4-6", messages: [user, called(), result] },
         ["messages[1].content[0]", "thinking"],
       ]);
       // A turn that is over needs none, and neither does a model that thinks as it sees fit.
@@ -141,7 +141,7 @@ describe("the passthrough body", () => {
         text,
         body: JSON.parse(text) as Record<string, unknown>,
       } as OriginalRequest;
-      expect(requestText(request, own).text).toBe(text.replace('"m"', '"claude-opus-4-7"'));
+      expect(requestText(request, own).text).toBe(text.replace('"m"', '"claude-opus-4-6"'));
     });
   });
 
@@ -168,7 +168,7 @@ describe("the passthrough body", () => {
       }),
     );
     expect(JSON.parse(text)).toEqual({
-      model: "claude-opus-4-7",
+      model: "claude-opus-4-6",
       messages: [
         { role: "user", content: "Hi" },
         {

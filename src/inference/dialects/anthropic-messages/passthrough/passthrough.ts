@@ -6,9 +6,7 @@ import {
   memberText,
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import { removeRefused } from "../../shared/charged-extras.ts";
-import type { DialectDeviations } from "../../dialect.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import {
   budgetWithin,
@@ -24,6 +22,8 @@ import { MessagesRelay } from "./passthrough-stream.ts";
 import { fittingEnd, isQuietEnd } from "../answer-fields.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 import { providerReferences } from "../threads.ts";
+import { openSeals } from "./replayed-thoughts.ts";
+import { fitThinking } from "./thinking-for-model.ts";
 
 /**
  * Passes requests of Messages clients to Messages upstreams: the original bytes, with only those
@@ -65,8 +65,19 @@ export function requestText(
   });
   if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
   const refused = removeRefused(body, { edits, deviations: route.provider.deviations });
+  const fittedThinking = fitThinking(
+    { body, text },
+    {
+      edits,
+      upstreamModel: route.upstreamModel,
+      maxTokens: fitted.cap ?? asked,
+    },
+  );
+  const takesBudget = fittedThinking.every(({ field }) => field !== "thinking.budget_tokens");
   const stopsThinking =
-    lacksThoughts && (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
+    lacksThoughts &&
+    takesBudget &&
+    (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
   if (stopsThinking) edits.set("thinking", undefined);
   const reason = "the calls under way were made without thoughts of this model";
   const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
@@ -74,7 +85,14 @@ export function requestText(
   return {
     text: joined(parts),
     parts,
-    losses: [...references.losses, ...fitted.losses, ...losses, ...refused, ...unthought],
+    losses: [
+      ...references.losses,
+      ...fitted.losses,
+      ...losses,
+      ...refused,
+      ...fittedThinking,
+      ...unthought,
+    ],
   };
 }
 
@@ -93,124 +111,6 @@ function lowerCaps(
     "thinking",
     editMembers(written, new Map([["budget_tokens", String(budgetWithin(cap, budget))]])),
   );
-}
-
-/** The beginning of every seal that the gateway has marked with its maker. */
-const mark = '"gw1:';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** The reasoning of earlier turns, as one upstream is sent it. */
-interface ReplayedThoughts {
-  /** Undefined where the client's own text can stay as it is. */
-  messages: readonly unknown[] | undefined;
-  /**
-   * Whether calls in progress have lost the reasoning that they were made with, which a reasoning
-   * budget requires.
-   */
-  lacksThoughts: boolean;
-  losses: readonly Loss[];
-}
-
-const unchanged: ReplayedThoughts = { messages: undefined, lacksThoughts: false, losses: [] };
-
-/**
- * Returns the messages with reasoning as its maker sealed it. Translated answers carry their
- * maker's name in front of the seal, and reasoning of models that seal nothing has an empty
- * signature; a conversation that moves to a native upstream contains both. A seal of the upstream's
- * own is opened. Reasoning that another maker sealed, or that is unsealed, is left out: Anthropic
- * allows that, while it answers 400 to a seal that it cannot verify. Bodies without reasoning stay
- * unchanged.
- */
-function openSeals(
-  text: string,
-  { messages, route: { provider } }: { messages: unknown; route: TargetRoute["route"] },
-): ReplayedThoughts {
-  if (
-    !Array.isArray(messages) ||
-    ![mark, '"thinking"', '"redacted_thinking"'].some((part) => text.includes(part))
-  )
-    return unchanged;
-  const losses: Loss[] = [];
-  let isChanged = false;
-  const stripped = new Set<number>();
-  const opened = messages.map((message: unknown, index): unknown => {
-    const { content } = Object(message) as Fields;
-    if (!Array.isArray(content)) return message;
-    const blocks = content.flatMap((block: unknown, position): unknown[] => {
-      const own = replayedBlock(block, {
-        providerId: provider.id,
-        deviations: provider.deviations,
-      });
-      if (typeof own !== "string") return [own];
-      losses.push({ field: `messages[${index}].content[${position}]`, reason: own });
-      return [];
-    });
-    if (
-      blocks.length === content.length &&
-      blocks.every((block, position) => block === content[position])
-    )
-      return message;
-    isChanged = true;
-    if (blocks.length < content.length) stripped.add(index);
-    return { ...(Object(message) as object), content: blocks };
-  });
-  if (!isChanged) return unchanged;
-  const lacksThoughts = callsUnderWay(opened).some(
-    ({ index, content }) => stripped.has(index) && !content.some(isThought),
-  );
-  // A turn that consisted of such reasoning alone would be refused as empty.
-  return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
-}
-
-const contentOf = (message: unknown): readonly unknown[] => {
-  const { content } = Object(message) as Fields;
-  return Array.isArray(content) ? content : [];
-};
-
-const isEmptied = (message: unknown): boolean => {
-  const { role, content } = Object(message) as Fields;
-  return role === "assistant" && Array.isArray(content) && content.length === 0;
-};
-
-const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
-
-const isThought = (block: unknown): boolean =>
-  typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
-
-/** Returns turns with calls that follow the user's last message. */
-function callsUnderWay(
-  messages: readonly unknown[],
-): { index: number; content: readonly unknown[] }[] {
-  const isUserTurn = (message: unknown): boolean =>
-    (Object(message) as Fields).role === "user" &&
-    !contentOf(message).some((block) => typeOf(block) === "tool_result");
-  const from = messages.findLastIndex(isUserTurn) + 1;
-  return messages
-    .slice(from)
-    .map((message, offset) => ({ index: from + offset, content: contentOf(message) }))
-    .filter(({ content }) => content.some((block) => typeOf(block) === "tool_use"));
-}
-
-/**
- * Returns the block in the form in which its upstream accepts it, or the reason why it does not.
- */
-function replayedBlock(
-  block: unknown,
-  { providerId, deviations }: { providerId: string; deviations: DialectDeviations },
-): unknown {
-  if (!isThought(block)) return block;
-  const fields = Object(block) as Fields;
-  const field = fields.type === "thinking" ? "signature" : "data";
-  const sealed = fields[field];
-  // Servers of other makers seal nothing and expect their reasoning back.
-  if (typeof sealed !== "string" || sealed === "")
-    return deviations.reasoningReplay === "content" ? block : "a thought without a seal";
-  const { seal, provenance } = openProvenance(sealed);
-  if (provenance === undefined) return block;
-  return isForeignReasoning({ provenance }, providerId)
-    ? "sealed by another provider"
-    : { ...fields, [field]: seal };
 }
 
 /**
