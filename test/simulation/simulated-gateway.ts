@@ -161,6 +161,9 @@ export async function simulateGateway(
       settled: () => undefined,
       failed: () => undefined,
       settlementFailed: onError,
+      earlyStreamFailed: (error: unknown) => {
+        throw error;
+      },
       responseNotKept: onError,
       streamOpened: () => undefined,
       streamClosed: () => undefined,
