@@ -196,6 +196,8 @@ export interface DialectDeviations {
   unsupportedMessageFields?: readonly string[];
   /** Members of functions that the upstream answers with 400. */
   unsupportedToolFields?: readonly string[];
+  /** Whether the upstream answers 400 to assistant's turns without text and calls. */
+  refusesEmptyTurns?: boolean;
   /** Whether the upstream knows JSON, but no schema, as the form of an answer. */
   jsonWithoutSchema?: boolean;
   /**

@@ -246,6 +246,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       maxTokensField: "max_tokens",
       reasoningReplay: "reasoning_content",
       reasoningBesideCalls: true,
+      refusesEmptyTurns: true,
       unforcedWhileReasoning: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
     },
     // Sampling is fixed from K2.5 on; another value is answered with 400.

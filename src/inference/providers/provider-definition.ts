@@ -217,6 +217,12 @@ const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
     cache_control: { cacheMarkers: "cache_control" },
     prompt_cache_breakpoint: { cacheMarkers: "prompt_cache_breakpoint" },
     message_threads: { messageThreads: true },
+    text_only: { readsTextAlone: true },
+    json_without_schema: { jsonWithoutSchema: true },
+    no_empty_turns: { refusesEmptyTurns: true },
+    no_user_after_tool: { answersResults: true },
+    nine_character_call_ids: { nineCharacterCallIds: true },
+    reasoning_beside_calls: { reasoningBesideCalls: true, reasoningReplay: "reasoning_content" },
   } satisfies Record<string, DialectDeviations>),
 );
 

@@ -23,8 +23,13 @@ export function fitMessages(
   if (!hasMessageRules(rules)) return messages;
   let isChanged = false;
   const fitted: JsonObject[] = [];
+  const needsReasoning = requiresReasoning(messages, rules);
   for (const [index, message] of messages.entries()) {
-    const fit = fitMessage(message, { rules, index });
+    if (rules.deviations.refusesEmptyTurns === true && isEmptyTurn(message)) {
+      isChanged = true;
+      continue;
+    }
+    const fit = fitMessage(message, { deviations: rules.deviations, needsReasoning, index });
     const before = fitted.at(-1);
     if (rules.deviations.answersResults === true && isAfterResult(fit, before)) {
       fitted.push(acknowledgement);
@@ -39,18 +44,41 @@ export function fitMessages(
 const isAfterResult = (message: JsonObject, before: JsonObject | undefined): boolean =>
   message.role === "user" && before?.role === "tool";
 
+/** Returns whether an assistant's turn says and calls nothing: it consists of reasoning alone. */
+const isEmptyTurn = ({ role, content, tool_calls: calls }: JsonObject): boolean =>
+  role === "assistant" &&
+  (asArray(calls) ?? []).length === 0 &&
+  (typeof content === "string" ? content.trim() === "" : (asArray(content) ?? []).length === 0);
+
+/**
+ * Returns whether every turn with calls needs a field for its reasoning. A model whose reasoning is
+ * not declared reasons where an earlier turn has reasoned.
+ */
+const requiresReasoning = (
+  messages: readonly JsonObject[],
+  { deviations, reasons }: MessageRules,
+): boolean =>
+  deviations.reasoningBesideCalls === true &&
+  (reasons ||
+    messages.some(({ reasoning_content: text }) => typeof text === "string" && text !== ""));
+
 /** Returns whether an upstream requires anything of messages. */
-export const hasMessageRules = ({ deviations, reasons }: MessageRules): boolean =>
+export const hasMessageRules = ({ deviations }: Pick<MessageRules, "deviations">): boolean =>
   deviations.nineCharacterCallIds === true ||
   deviations.answersResults === true ||
   deviations.refusesDeveloper === true ||
   deviations.systemOnlyFirst === true ||
   deviations.unsupportedMessageFields !== undefined ||
-  (deviations.reasoningBesideCalls === true && reasons);
+  deviations.refusesEmptyTurns === true ||
+  deviations.reasoningBesideCalls === true;
 
 function fitMessage(
   message: JsonObject,
-  { rules: { deviations, reasons }, index }: { rules: MessageRules; index: number },
+  {
+    deviations,
+    needsReasoning,
+    index,
+  }: { deviations: DialectDeviations; needsReasoning: boolean; index: number },
 ): JsonObject {
   let fit = message;
   if (deviations.refusesDeveloper === true && fit.role === "developer")
@@ -60,12 +88,7 @@ function fitMessage(
   fit = withoutFields(fit, deviations.unsupportedMessageFields);
   const calls = asArray(fit.tool_calls) ?? [];
   if (deviations.nineCharacterCallIds === true) fit = withShortIds(fit);
-  if (
-    deviations.reasoningBesideCalls === true &&
-    reasons &&
-    calls.length > 0 &&
-    typeof fit.reasoning_content !== "string"
-  )
+  if (needsReasoning && calls.length > 0 && typeof fit.reasoning_content !== "string")
     fit = { ...fit, reasoning_content: "" };
   return fit;
 }

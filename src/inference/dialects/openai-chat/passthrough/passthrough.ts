@@ -158,7 +158,7 @@ const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): 
   deviations.jsonWithoutSchema === true ||
   deviations.readsTextAlone === true ||
   deviations.unsupportedToolFields !== undefined ||
-  hasMessageRules({ deviations, reasons: true });
+  hasMessageRules({ deviations });
 
 const isRemoved = (edits: Edits, field: string): boolean =>
   edits.has(field) && edits.get(field) === undefined;

@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { fitMessages } from "./fit-messages.ts";
+
+const asked = { role: "user", content: "Hello" };
+const called = { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function" }] };
+
+test("turns of reasoning alone are left out where the upstream refuses them", () => {
+  const thought = { role: "assistant", content: "", reasoning_content: "Hm." };
+  const messages = [asked, thought, { role: "assistant", content: [] }, called, asked];
+  const fitted = fitMessages(messages, {
+    deviations: { refusesEmptyTurns: true },
+    reasons: false,
+  });
+  expect(fitted).toEqual([asked, called, asked]);
+  expect(fitMessages(messages, { deviations: {}, reasons: true })).toBe(messages);
+});
+
+test.each([
+  ["declares reasoning", true, "no thoughts yet", true],
+  ["declares nothing, and has reasoned", false, "Hm.", true],
+  ["declares nothing, and has not reasoned", false, "", false],
+])("calls need reasoning beside them where a model %s", (_, reasons, text, isAdded) => {
+  const first = { ...called, reasoning_content: text };
+  const [, , last] = fitMessages([asked, first, called], {
+    deviations: { reasoningBesideCalls: true },
+    reasons,
+  });
+  expect(last).toEqual(isAdded ? { ...called, reasoning_content: "" } : called);
+});
