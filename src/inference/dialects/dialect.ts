@@ -76,7 +76,7 @@ export interface ClientDialect {
   /** The name of the surface in records. */
   recordedAs: string;
   /** The field that caps the output of an answer. */
-  capField: "max_tokens" | "max_output_tokens";
+  capField: "max_tokens" | "max_output_tokens" | "maxOutputTokens";
   /** Whether whole answers carry the gateway's metadata; absent means that headers do. */
   metadataInAnswer?: true;
   /**
@@ -136,6 +136,8 @@ export interface InputCount {
   estimate(body: Readonly<Record<string, unknown>>): number;
   /** Reads an upstream's count; undefined where it answers something else. */
   read(text: string): number | undefined;
+  /** Returns the body that asks for a count; absent means that of the request itself. */
+  wrap?(requestText: string, upstreamModel: string): string;
 }
 
 /**

@@ -11,6 +11,7 @@ export const clientDialects: Partial<Record<DialectId, ClientDialect>> = {
   "openai-chat": openaiChat,
   "anthropic-messages": anthropicMessages,
   "openai-responses": openaiResponses,
+  "google-generate": googleGenerate,
 };
 
 /** Dialects that upstreams speak. */

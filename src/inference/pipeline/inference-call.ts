@@ -7,7 +7,7 @@ import { Affinity } from "../routing/affinity.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
 import { routeFor } from "../routing/route-dialect.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
-import type { CanonicalRequest, Loss } from "../canonical/request.ts";
+import type { CanonicalRequest, Loss, RequestNeeds } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import {
@@ -22,6 +22,7 @@ import {
   CachedPrompt,
   estimateInputTokens,
   mayUsePart,
+  needsOf,
   parametersOf,
   wishesOf,
   type RequirementReader,
@@ -89,6 +90,8 @@ export interface RequestRequirements {
    * none.
    */
   heldTokens?: number;
+  /** Returns the abilities that the request needs; absent means those of its typed parts. */
+  needs?(): RequestNeeds;
   /** Estimates the input tokens, for holds and for usage that no provider reported. */
   estimateInputTokens(): number;
   /**
@@ -399,6 +402,10 @@ class ChatRequirements implements RequestRequirements {
 
   mayUse(part: UsagePart): boolean {
     return mayUsePart(this.request, part);
+  }
+
+  needs(): RequestNeeds {
+    return needsOf(this.request.body, this.reader);
   }
 
   estimateInputTokens(): number {

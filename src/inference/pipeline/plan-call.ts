@@ -158,7 +158,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
       wishedOutputTokens: requirements.wishedOutputTokens,
       wishedParameters: requirements.wishedParameters,
       inputTokens,
-      needs: () => needsOf(body),
+      needs: () => requirements.needs?.() ?? needsOf(body),
       allowedModels: call.caller.key.allowedModels,
       affinity: affinityOf(call),
     },

@@ -58,7 +58,7 @@ export async function countTokens(
   const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
   if (candidate !== undefined && countsItself(candidate, call.dialect)) {
-    const counted = await askProvider(deps, { call, candidate, read: inputCount.read });
+    const counted = await askProvider(deps, { call, candidate, inputCount });
     if (counted !== undefined) return { inputTokens: counted, source: "native" };
   }
   return { inputTokens: inputCount.estimate(call.body), source: "estimated" };
@@ -68,19 +68,28 @@ export async function countTokens(
 interface CountRequest {
   call: InferenceCall;
   candidate: Candidate;
-  read: InputCount["read"];
+  inputCount: InputCount;
 }
 
 /** Returns the provider's count; undefined where it is not available now. */
 async function askProvider(
   deps: InferenceDependencies,
-  { call, candidate, read }: CountRequest,
+  { call, candidate, inputCount: { read, wrap } }: CountRequest,
 ): Promise<number | undefined> {
   const abortScope = new AbortScope(call.signalOf, { aborts: true });
+  const adapted = call.adapt(candidate);
+  const adapter =
+    wrap === undefined
+      ? adapted
+      : {
+          ...adapted,
+          requestText: wrap(adapted.requestText, candidate.route.upstreamModel),
+          requestParts: undefined,
+        };
   const sent = await sendTo(deps, {
     call,
     candidate,
-    adapter: call.adapt(candidate),
+    adapter,
     abortScope,
     purpose: "count-tokens",
   });

@@ -9,7 +9,7 @@ import {
   type Surface,
   type UpstreamRoute,
 } from "../catalog/model.ts";
-import { endpointPath, sendableDialects } from "../providers/endpoint.ts";
+import { countPath, endpointPath, sendableDialects } from "../providers/endpoint.ts";
 import { createSigner } from "../upstream/signing/create-signer.ts";
 import { postFormThrough, type RequestSigner } from "../upstream/signing/request-signer.ts";
 import {
@@ -19,7 +19,8 @@ import {
 } from "../upstream/upstream-client.ts";
 
 /**
- * The purpose of an upstream call: an answer, or a count of the prompt's tokens (Messages alone).
+ * The purpose of an upstream call: an answer, or a count of the prompt's tokens (Messages and
+ * Google's dialect alone).
  */
 export type Purpose = "answer" | "count-tokens";
 
@@ -94,12 +95,13 @@ function buildTarget(
 ): UpstreamTarget {
   const { provider, upstreamModel } = route;
   const dialect = routeDialect(route, surface);
-  const path =
+  const answerPath =
     dialect && endpointPath(dialect, { upstreamModel, stream, deviations: provider.deviations });
+  const path = purpose === "count-tokens" ? answerPath && countPath(answerPath) : answerPath;
   const baseUrl = routeBaseUrl(route, surface);
   assert(baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
   const { name, prefix } = provider.credentialHeader;
-  const url = baseUrl + path + (purpose === "count-tokens" ? "/count_tokens" : "");
+  const url = baseUrl + path;
   const headers = {
     "content-type": "application/json",
     "user-agent": "switchyard",

@@ -47,6 +47,15 @@ export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(
 export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): string | undefined =>
   paths[dialect]?.(facts);
 
+/**
+ * Returns the path at which the tokens of a prompt are counted, from the path of its answer: a verb
+ * of its own at Google, and one more segment in Messages.
+ */
+export const countPath = (answerPath: string): string => {
+  const verb = answerPath.search(/:(?:streamGenerate|generate)Content/);
+  return verb < 0 ? `${answerPath}/count_tokens` : `${answerPath.slice(0, verb)}:countTokens`;
+};
+
 function messagesPath(facts: EndpointFacts): string {
   const { upstreamModel, stream, deviations } = facts;
   if (deviations.messagesPath === "raw-predict")

@@ -1,6 +1,7 @@
 import type { Annotation } from "../../canonical/message.ts";
 import type {
   Finish,
+  FinishReason,
   LogProbabilities,
   TokenProbability,
   ReportedError,
@@ -193,4 +194,67 @@ export function decodeLogProbabilities(value: unknown): LogProbabilities | undef
 function decodeToken(value: JsonValue): TokenProbability {
   const fields = asObject(value);
   return { token: asString(fields?.token) ?? "", logprob: asNumber(fields?.logProbability) ?? 0 };
+}
+
+/** Google's words for how an answer ended. */
+const reasons: Readonly<Record<FinishReason, string>> = {
+  stop: "STOP",
+  stop_sequence: "STOP",
+  tool_calls: "STOP",
+  pause: "STOP",
+  length: "MAX_TOKENS",
+  content_filter: "SAFETY",
+  refusal: "SAFETY",
+  error: "OTHER",
+};
+
+/** Encodes the end of a candidate, with the reason's own word where a provider gave Google's. */
+export function encodeFinish({ reason, category, explanation }: Finish): JsonObject {
+  const isOwn = category !== undefined && (filtered.has(category) || category.startsWith("IMAGE_"));
+  return {
+    finishReason: reason === "content_filter" && isOwn ? category : reasons[reason],
+    ...(explanation !== undefined && { finishMessage: explanation }),
+  };
+}
+
+/**
+ * Encodes sources of a text as grounding by search; nothing where it has none. Google counts bytes
+ * of UTF-8 where annotations count characters.
+ */
+export function encodeGrounding(annotations: readonly Annotation[], text: string): JsonObject {
+  const cited = annotations.filter((one): one is UrlAnnotation => one.type === "url");
+  if (cited.length === 0) return {};
+  const urls = [...new Set(cited.map(({ url }) => url))];
+  const bytesTo = (index: number): number => Buffer.byteLength(text.slice(0, index));
+  return {
+    groundingMetadata: {
+      groundingChunks: urls.map((url) => {
+        const title = cited.find((one) => one.url === url && one.title !== undefined)?.title;
+        return { web: { uri: url, ...(title !== undefined && { title }) } };
+      }),
+      groundingSupports: cited.flatMap(({ url, startIndex, endIndex, citedText }) =>
+        endIndex === undefined
+          ? []
+          : [
+              {
+                segment: {
+                  startIndex: bytesTo(startIndex ?? 0),
+                  endIndex: bytesTo(endIndex),
+                  text: citedText ?? text.slice(startIndex ?? 0, endIndex),
+                },
+                groundingChunkIndices: [urls.indexOf(url)],
+              },
+            ],
+      ),
+    },
+  };
+}
+
+/** Encodes log probabilities. */
+export function encodeLogProbabilities({ content = [] }: LogProbabilities): JsonObject {
+  const encode = ({ token, logprob }: TokenProbability) => ({ token, logProbability: logprob });
+  return {
+    chosenCandidates: content.map(encode),
+    topCandidates: content.map(({ top }) => ({ candidates: top.map(encode) })),
+  };
 }

@@ -12,7 +12,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/t
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
-import { encodeContents } from "./encode-contents.ts";
+import { encodeContents } from "./contents/encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**

@@ -131,3 +131,9 @@ function geminiTraits(upstreamModel: string): GeminiTraits {
     canStopThinking: true,
   };
 }
+
+/**
+ * Returns whether a model answers 400 to a step whose first call has no thought signature.
+ */
+export const needsSignatures = (upstreamModel: string): boolean =>
+  geminiTraits(upstreamModel).needsSignatures;

@@ -1,7 +1,9 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { Usage } from "../../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../../canonical/response.ts";
-import { CountReader, asArray, asObject } from "../shared/wire-fields.ts";
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
+import type { GatewayFacts, MeteredUsage } from "../../canonical/response.ts";
+import { CountReader, asArray, asObject, withoutUndefined } from "../shared/wire-fields.ts";
 
 /**
  * Reads `usageMetadata` as disjoint counts. The prompt's count includes cached tokens, the
@@ -88,4 +90,41 @@ function modalityCount(
   if (details === undefined) return undefined;
   const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.modality === modality);
   return counts.read(entry?.tokenCount);
+}
+
+/**
+ * Encodes `usageMetadata` of an answer, with the charge: every version of Google's clients keeps or
+ * ignores its unknown members (@google/genai 1.30, 2.32 and 3.3, google-genai 3.6).
+ */
+export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
+  const { cacheReadTokens, reasoningTokens } = usage;
+  const output = totalOutputTokens(usage);
+  const input = totalInputTokens(usage);
+  return withoutUndefined<JsonObject>({
+    promptTokenCount: input,
+    cachedContentTokenCount: cacheReadTokens,
+    candidatesTokenCount: output - (reasoningTokens ?? 0),
+    thoughtsTokenCount: reasoningTokens,
+    totalTokenCount: input + output,
+    cost: gateway.costUsd,
+    cost_details:
+      gateway.upstreamCostUsd === undefined
+        ? undefined
+        : { upstream_inference_cost: gateway.upstreamCostUsd },
+  });
+}
+
+/**
+ * Returns the JSON text of the usage that the client is shown: the provider's own, with the charge
+ * in USD; the gateway's where the provider's cannot be shown.
+ */
+export function pricedUsageText(options: {
+  original: string | undefined;
+  metered: MeteredUsage;
+  chargedNano: bigint;
+}): string {
+  const { original, metered, chargedNano } = options;
+  const usable = original?.startsWith("{") === true && !metered.clamped && !metered.estimated;
+  const base = usable ? original : JSON.stringify(encodeUsage(metered));
+  return editMembers(base, new Map([["cost", JSON.stringify(usdFromNano(chargedNano))]]));
 }

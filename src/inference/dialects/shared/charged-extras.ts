@@ -75,11 +75,20 @@ function* hostedTools(body: Body): Generator<HostedTool> {
   const mostOfAll = countOf(body["max_tool_calls"]);
   for (const [index, value] of tools.entries()) {
     const tool = fieldsOf(value);
-    const name = toolName(tool);
-    if (name === undefined) continue;
-    const most = countOf(tool.max_uses) ?? mostOfAll ?? (oncePerRequest.test(name) ? 1 : undefined);
-    yield { name, field: `tools[${index}]`, most };
+    for (const name of toolNames(tool)) {
+      const most =
+        countOf(tool.max_uses) ?? mostOfAll ?? (oncePerRequest.test(name) ? 1 : undefined);
+      yield { name, field: `tools[${index}]`, most };
+    }
   }
+}
+
+/** Returns the priced names of an entry, which of Google's may be several. */
+function toolNames(tool: Body): string[] {
+  const isNamed = ["type", "name", "function"].some((member) => member in tool);
+  const members = isNamed ? [] : Object.keys(tool);
+  const tools = members.length > 1 ? members.map((name) => ({ [name]: tool[name] })) : [tool];
+  return tools.flatMap((one) => toolName(one) ?? []);
 }
 
 /** Tools that are charged once a request at most: a container that runs code. */

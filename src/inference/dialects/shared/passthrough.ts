@@ -43,8 +43,15 @@ export type PreviousAnswers = ReadonlyMap<string, { providerId: string; upstream
  * or the system prompt, and tools only of Responses, whose answers repeat them.
  */
 export function withoutConversation(body: OriginalRequest["body"]): OriginalRequest["body"] {
-  const { messages, input: _input, system: _system, ...rest } = body;
-  if (messages === undefined) return rest;
+  const {
+    messages,
+    input: _input,
+    system: _system,
+    contents,
+    systemInstruction: _instruction,
+    ...rest
+  } = body;
+  if (messages === undefined && contents === undefined) return rest;
   const { tools: _tools, ...others } = rest;
   return others;
 }
@@ -267,7 +274,7 @@ export function fittedCap(
     route: { maxCompletionTokens: largest },
     outputCap,
   }: {
-    field: "max_tokens" | "max_output_tokens";
+    field: "max_tokens" | "max_output_tokens" | "maxOutputTokens";
     route: TargetRoute["route"];
     outputCap: number | undefined;
   },

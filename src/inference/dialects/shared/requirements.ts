@@ -32,6 +32,13 @@ export interface RequirementReader {
   answerFormat(body: Body): unknown;
   /** Returns the value of a parameter that providers declare; the names are those of chat. */
   parameter(body: Body, name: DeclaredParameter): unknown;
+  /**
+   * Returns the kinds of input beside text; absent where the conversation is in `messages` or
+   * `input`, with typed parts.
+   */
+  inputs?(body: Body): ReadonlySet<InputKind>;
+  /** Returns the effort as a word; absent where the members of the other dialects have it. */
+  effort?(body: Body): string | undefined;
 }
 
 /**
@@ -122,7 +129,8 @@ export const openaiThoughts: Pick<RequirementReader, "thinks" | "thoughtTokens" 
  * Matches all dialects' names for pictures and sound in the input, which are searched for in the
  * text.
  */
-const richInput = /"(?:image_url|input_image|input_audio|input_file|image|file|document)"/;
+const richInput =
+  /"(?:image_url|input_image|input_audio|input_file|image|file|document|inlineData|fileData)"/;
 
 /**
  * Returns whether tokens of a part with a price of its own may be used: those written to a cache,
@@ -141,8 +149,9 @@ export function mayUsePart({ body, text }: { body: Body; text: string }, part: s
       return richInput.test(text);
     default:
       return (
-        Array.isArray(body["modalities"]) &&
-        body["modalities"].some((modality) => modality !== "text")
+        (Array.isArray(body["modalities"]) &&
+          body["modalities"].some((modality) => modality !== "text")) ||
+        text.includes('"responseModalities"')
       );
   }
 }
@@ -241,7 +250,12 @@ function effortOf(body: Body): string | undefined {
 }
 
 /** Returns what a request needs, from its body in any client dialect. */
-export function needsOf(body: Body): RequestNeeds {
+export function needsOf(
+  body: Body,
+  reader: Pick<RequirementReader, "inputs" | "effort"> = {},
+): RequestNeeds {
+  if (reader.inputs !== undefined)
+    return { inputs: reader.inputs(body), effort: reader.effort?.(body) };
   const inputs = new Set<InputKind>();
   collect(body["messages"], inputs);
   collect(body["input"], inputs);
@@ -290,7 +304,7 @@ export class CachedPrompt {
     let start = text.lastIndexOf(sealStart);
     // A quote that is escaped is part of what a text says.
     while (start > 0 && text[start - 1] === "\\") start = text.lastIndexOf(sealStart, start - 1);
-    if (start < 0) return undefined;
+    if (start < 0) return carriedBy(text);
     const from = start + sealStart.length;
     const end = text.indexOf(":", from);
     const slug = end < 0 ? "" : text.slice(from, Math.min(end, from + 100));
@@ -301,13 +315,25 @@ export class CachedPrompt {
 /** The start of a JSON text that the gateway sealed (`sealWithProvenance`), as clients return it. */
 const sealStart = '"gw1:';
 
+/** The start of a seal that a Google client returns in base64 (`carrySeals`). */
+const carriedStart = '"Z3cxO';
+
+/** Returns the provider of the latest seal in base64; undefined where there is none. */
+function carriedBy(text: string): string | undefined {
+  const start = text.lastIndexOf(carriedStart);
+  if (start < 0) return undefined;
+  const head = Buffer.from(text.slice(start + 1, start + 161), "base64").toString("latin1");
+  return /^gw1:([a-z0-9.-]+):/.exec(head)?.[1];
+}
+
 /**
  * The part of the prompt whose end the request marks for a cache. Within a text the quotes of a
  * marker's name are escaped, so that none is found there.
  */
 function marksOf({ text }: PromptRequest): "none" | "instructions" | "messages" {
   if (!hasMark(text)) return "none";
-  const said = memberText(text, "messages") ?? memberText(text, "input") ?? "";
+  const said =
+    memberText(text, "messages") ?? memberText(text, "input") ?? memberText(text, "contents") ?? "";
   return hasMark(said) ? "messages" : "instructions";
 }
 
@@ -320,12 +346,12 @@ const mark =
 
 /** Returns a hash of the tools and instructions, and of the first message after them. */
 function prefixHash(body: Fields, { withFirstMessage }: { withFirstMessage: boolean }): string {
-  const said = listOf(body["messages"] ?? body["input"]);
+  const said = listOf(body["messages"] ?? body["input"] ?? body["contents"]);
   const first = said.findIndex((message) => !isInstruction(message));
   const leading = first < 0 ? said : said.slice(0, first + (withFirstMessage ? 1 : 0));
   const parts = [
     body["tools"],
-    contentOf(body["system"] ?? body["instructions"]),
+    contentOf(body["system"] ?? body["instructions"] ?? body["systemInstruction"]),
     ...leading.map((message) => contentOf((Object(message) as Fields)["content"] ?? message)),
   ];
   const text = JSON.stringify(parts).replace(mark, "").slice(0, hashedCharactersMax);

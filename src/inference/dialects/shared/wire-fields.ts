@@ -27,6 +27,10 @@ export const asObject = (value: unknown): JsonObject | undefined =>
 export const asArray = (value: unknown): readonly JsonValue[] | undefined =>
   Array.isArray(value) ? (value as readonly JsonValue[]) : undefined;
 
+/** Returns the objects of a JSON array; none where the value is no array. */
+export const objectsIn = (value: unknown): JsonObject[] =>
+  (asArray(value) ?? []).map(asObject).filter((entry) => entry !== undefined);
+
 /** Returns the value when it is text. */
 export const asString = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;

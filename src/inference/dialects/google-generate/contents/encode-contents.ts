@@ -10,18 +10,19 @@ import {
   type SystemMessage,
   type ToolMessage,
   type UserPart,
-} from "../../canonical/message.ts";
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+} from "../../../canonical/message.ts";
+import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
   isForeignReasoning,
   openProvenance,
   type ReasoningPart,
-} from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
-import { isBillingLine, readableText } from "../shared/encode-state.ts";
-import { argumentsObject } from "../shared/tools.ts";
-import { unsupportedContent } from "../shared/wire-fields.ts";
-import type { GeminiPlace, GeminiState } from "./encode-state.ts";
+} from "../../../canonical/reasoning.ts";
+import type { ToolCallPart } from "../../../canonical/request.ts";
+import { isBillingLine, readableText } from "../../shared/encode-state.ts";
+import { argumentsObject } from "../../shared/tools.ts";
+import { unsupportedContent } from "../../shared/wire-fields.ts";
+import type { GeminiPlace, GeminiState } from "../encode-state.ts";
+import { missingSignature } from "./seals.ts";
 
 /**
  * Encodes the conversation for Gemini: instructions separately, then contents with alternating
@@ -167,12 +168,6 @@ function laterInstructions(message: SystemMessage, place: GeminiPlace): JsonObje
   return textParts(text === "" ? "" : `<system-reminder>\n${text}\n</system-reminder>`);
 }
 
-/**
- * Replaces a missing signature, where another model made the call or its client did not keep the
- * signature. Source: ai.google.dev/gemini-api/docs/thought-signatures, "FAQ" (2026-11).
- */
-const noSignature = "skip_thought_signature_validator";
-
 /** Encodes a turn of the model as Gemini's parts, with the seals that Gemini made. */
 function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObject[] {
   place.loseDecoration(message);
@@ -291,7 +286,7 @@ class TurnEncoder {
           },
         },
       ],
-      own ?? this.seal ?? (isFirst && traits.needsSignatures ? noSignature : undefined),
+      own ?? this.seal ?? (isFirst && traits.needsSignatures ? missingSignature : undefined),
     );
   }
 }
