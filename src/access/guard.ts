@@ -204,14 +204,17 @@ export class Guard implements RouterGuard<Caller> {
 }
 
 /**
- * Returns the secrets that a request carries in `Authorization: Bearer` and `x-api-key`. An
- * authorization of another type counts as an empty secret.
+ * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's
+ * `x-goog-api-key`, and in the query where the endpoint takes it there. An authorization of another
+ * type counts as an empty secret.
  */
-function presentedSecrets(headers: RequestHeaders): string[] {
+function presentedSecrets(headers: RequestHeaders, inQuery: string | null): string[] {
   const authorization = headers.get("authorization");
   const bearer =
     authorization === null ? null : (/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
-  return [bearer, headers.get("x-api-key")].filter((secret) => secret !== null);
+  return [bearer, headers.get("x-api-key"), headers.get("x-goog-api-key"), inQuery].filter(
+    (secret) => secret !== null,
+  );
 }
 
 const invalidKey = (): GatewayError =>
@@ -390,13 +393,14 @@ function authenticate(options: {
   directory: CredentialDirectory;
   nowMs: number;
   /** Provides the address that a request without a credential is counted by. */
-  context: Pick<RequestContext, "clientAddress">;
+  context: Pick<RequestContext, "clientAddress" | "query">;
   /** Whether another endpoint calls, whose caller was admitted there. */
   isInner: boolean;
 }): Caller {
   const { access } = options.endpoint;
   if (access.open) return anonymousIn(options.context);
-  const secrets = presentedSecrets(options.headers);
+  const inQuery = access.keyInQuery ? options.context.query.get("key") : null;
+  const secrets = presentedSecrets(options.headers, inQuery);
   if (secrets.length === 0) {
     if (access.anonymous) return anonymousIn(options.context);
     throw missingKey(options.headers, access);

@@ -46,6 +46,8 @@ export interface AccessRule<Scope extends string = string> {
    * refused.
    */
   anonymous?: true;
+  /** A key may be in the query parameter `key`, where Google's clients write it. */
+  keyInQuery?: true;
   /** Credentials are ignored. */
   open?: true;
 }
@@ -110,6 +112,8 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   base: "api" | "root";
   /** Also served below the root, for clients that know only the host. */
   alsoAtRoot?: true;
+  /** Further full paths under which it answers, which documents do not list. */
+  alsoAt?: readonly string[];
   access: AccessRule;
   counting: RateCounting;
   /** Concerns the calling person and no workspace, so that no workspace's IP allowlist applies. */
@@ -220,12 +224,16 @@ export const pathsOf = ({
   base,
   path,
   alsoAtRoot,
+  alsoAt = [],
 }: {
   base: "api" | "root";
   path: string;
   alsoAtRoot?: true;
-}): string[] =>
-  base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`, ...(alsoAtRoot ? [path] : [])];
+  alsoAt?: readonly string[];
+}): string[] => [
+  ...(base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`, ...(alsoAtRoot ? [path] : [])]),
+  ...alsoAt,
+];
 
 /**
  * Returns whether pages of other origins may call an endpoint from a browser, with a key and never

@@ -137,6 +137,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
     ],
     why: "documents answers and their events in OpenAPI",
   },
+  "src/endpoints/gemini/": {
+    names: [...geminiFields, "image_url"],
+    why: "documents Google's answers in OpenAPI, and puts vectors into their form",
+  },
   "src/endpoints/catalog/models.ts": {
     names: ["max_completion_tokens"],
     why: "a field of the contract's models",

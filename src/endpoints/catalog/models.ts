@@ -11,6 +11,7 @@ import { strictestCap } from "../../inference/catalog/model-object.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { googleModelEntry, googleModelList, isGoogleClient } from "../gemini/models.ts";
 import {
   isListedFor,
   catalogEndpoint,
@@ -213,13 +214,15 @@ const modelListQuerySchema = z.object({
 });
 
 /**
- * Returns one model in the form of the caller's client. Anthropic's clients are recognised by their
- * `anthropic-version` header.
+ * Returns one model in the form of the caller's client. Google's clients are recognised by their
+ * headers or `?key=`, and Anthropic's by their `anthropic-version` header.
  */
-const viewModel: Telling = async (model, { inference }, { request }) =>
-  request.headers.has("anthropic-version")
+const viewModel: Telling = async (model, { inference }, context) => {
+  if (isGoogleClient(context)) return googleModelEntry(model);
+  return context.request.headers.has("anthropic-version")
     ? anthropicModelEntry(model)
     : shownObject(model, { inference });
+};
 
 /** Returns the answer for a model whose own name is that of a sub-route. */
 export const modelByEncodedId = (name: string): { name: string; tell: Telling } => ({
@@ -234,7 +237,8 @@ export const listModels = defineEndpoint<Dependencies>({
   summary: "List models.",
   description:
     "Returns the models that the caller can use and those that are announced; filters narrow the list. Clients that " +
-    "send `anthropic-version` receive Anthropic's list format, with `limit`, `after_id` and `before_id`.",
+    "send `anthropic-version` receive Anthropic's list format, with `limit`, `after_id` and `before_id`. Those that send " +
+    "`x-goog-api-key`, `x-goog-api-client` or `?key=` receive Google's, with `pageSize` and `pageToken`.",
   query: modelListQuerySchema,
   response: () =>
     z.object({
@@ -265,7 +269,8 @@ export const listModels = defineEndpoint<Dependencies>({
       isRoutable: isListedFor(deps, caller, wanted),
       weeklyRequests: (id) => volumes?.get(id) ?? 0,
     });
-    // Both SDKs request this path; each is answered in its own form.
+    // Three SDKs request this path; each is answered in its own form.
+    if (isGoogleClient(context)) return context.json(googleModelList(models, query));
     if (context.request.headers.has("anthropic-version"))
       return context.json(anthropicModelList(models, query));
     const { offset, limit = models.length } = wanted;

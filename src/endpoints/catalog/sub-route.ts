@@ -24,7 +24,12 @@ import type { Dependencies } from "../dependencies.ts";
 export const catalogEndpoint = {
   method: "GET" as const,
   base: "api" as const,
-  access: { llmKey: true as const, anonymous: true as const, session: true as const },
+  access: {
+    llmKey: true as const,
+    anonymous: true as const,
+    session: true as const,
+    keyInQuery: true as const,
+  },
   anyOrigin: true as const,
   counting: "at-door" as const,
   tag: "Catalog",
@@ -70,7 +75,7 @@ export const routesOf = (model: CatalogModel): ModelRoute[] =>
  * Returns the model of an id, ignoring the suffix shortcuts behind it: they say how to route a
  * request, not which model is meant. Throws `not_found` where there is none.
  */
-function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
+export function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
   const model = findModel(catalog, id) ?? findModel(catalog, splitShortcuts(id).base);
   if (model === undefined)
     throw new GatewayError("not_found", `There is no model ${id} in the catalog.`);

@@ -49,6 +49,11 @@ export interface CallReader {
    * lost; undefined for every other body. Absent where the route takes no other form.
    */
   reshape?(body: Body): { body: Record<string, unknown>; losses: readonly Loss[] } | undefined;
+  /**
+   * Returns the body as it is read here, and its text, where the path or another spelling says some
+   * of it; absent where both are taken as they came.
+   */
+  prepare?(sent: SurfaceBody): SurfaceBody;
   /** Request headers that the dialect defines, in lower case. */
   dialectHeaders: readonly string[];
 }
@@ -211,8 +216,8 @@ async function readPresetBody(
   services: CallServices,
 ): Promise<PresetBody> {
   const caller = context.caller as LlmKeyCaller;
-  const sent = await readJsonText(context.request, inferenceBodyBytesMax);
-  const written = parseJsonObject(sent);
+  const received = await readSurfaceBody(context);
+  const { text: sent, body: written } = reader.prepare?.(received) ?? received;
   const reshaped = reader.reshape?.(written);
   const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id,

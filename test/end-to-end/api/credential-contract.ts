@@ -1,4 +1,4 @@
-import { claudeCode } from "./claude-code-contract.ts";
+import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
@@ -193,7 +193,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /oauth/device/code": { without: "open" },
   "POST /oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/device_authorization": { without: "open" },
-  ...claudeCode,
+  ...doors,
   ...mcpRows,
   "POST /mcp/oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/revoke": { without: "open", accepted: 400 },

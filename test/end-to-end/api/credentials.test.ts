@@ -203,7 +203,8 @@ async function ask(
   return {
     answer: {
       status: response.status,
-      code: String(at(body, "error.code")),
+      // Google has the status there.
+      code: String(at(body, "error.metadata.code") ?? at(body, "error.code")),
       ...(hinted ? { hinted } : {}),
     },
     body,

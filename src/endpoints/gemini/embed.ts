@@ -1,0 +1,145 @@
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import type { Reply } from "../../http/request-context.ts";
+import type { JsonObject } from "../../inference/canonical/json.ts";
+import { inCamelCase } from "../../inference/dialects/google-generate/contents/field-names.ts";
+import {
+  asNumber,
+  asObject,
+  asString,
+  badRequest,
+  objectsIn,
+} from "../../inference/dialects/shared/wire-fields.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import type {
+  EmbeddingInput,
+  EmbeddingRequest,
+} from "../../inference/surfaces/embeddings/embedding-request.ts";
+import { embeddingTokens } from "../../inference/surfaces/embeddings/embedding-request.ts";
+import { embeddingsCall } from "../../inference/surfaces/embeddings/embeddings-call.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { wholeResponse, wholeText } from "../inference/answer-call.ts";
+import { rateClassOf, type SurfaceBody, withSurfaceCall } from "../inference/read-call.ts";
+
+/** Cohere's words for the purpose of a vector, by Google's; the others have none. */
+const purposes: Readonly<Record<string, string>> = {
+  RETRIEVAL_QUERY: "search_query",
+  QUESTION_ANSWERING: "search_query",
+  FACT_VERIFICATION: "search_query",
+  CODE_RETRIEVAL_QUERY: "search_query",
+  RETRIEVAL_DOCUMENT: "search_document",
+  CLASSIFICATION: "classification",
+  CLUSTERING: "clustering",
+};
+
+/** Answers `:embedContent`: one content, one vector. */
+export const embed = (context: RequestContext, deps: Dependencies, model: string): Promise<Reply> =>
+  embedContents(context, deps, {
+    requestOf: (body) => readRequest([body], { model, path: () => "content" }),
+    render: (vectors, usage) => ({ embedding: { values: vectors[0] }, ...usage }),
+  });
+
+/** Answers `:batchEmbedContents`: a list of contents, each of which is one vector. */
+export const embedMany = (
+  context: RequestContext,
+  deps: Dependencies,
+  model: string,
+): Promise<Reply> =>
+  embedContents(context, deps, {
+    requestOf({ requests }) {
+      const list = objectsIn(requests);
+      if (list.length === 0)
+        throw badRequest("requests", "is required: send at least one with a content.");
+      return readRequest(list, { model, path: (index) => `requests[${index}].content` });
+    },
+    render: (vectors, usage) => ({
+      embeddings: vectors.map((values) => ({ values })),
+      ...usage,
+    }),
+  });
+
+/** The two forms of a request, and of its answer. */
+interface EmbedForm {
+  requestOf(body: JsonObject): EmbeddingRequest;
+  render(vectors: readonly (readonly number[])[], usage: JsonObject): object;
+}
+
+/**
+ * Answers a request for vectors. They are made as for Cohere's clients, who also name the purpose
+ * of a vector, and put into Google's form.
+ */
+function embedContents(
+  context: RequestContext,
+  { counters, inference }: Dependencies,
+  { requestOf, render }: EmbedForm,
+): Promise<Reply> {
+  const read = ({ text, body }: SurfaceBody): EmbeddingRequest =>
+    requestOf(inCamelCase(body as JsonObject, text));
+  return withSurfaceCall(
+    context,
+    {
+      counters,
+      idPrefix: "",
+      rateClassOf: (body) => rateClassOf(body["model"]),
+      read,
+      estimateTokens: ({ inputs }) => embeddingTokens(inputs),
+    },
+    async ({ text, body, origin, request }) => {
+      const call = embeddingsCall(origin, { text, body, request, sort: undefined });
+      const served = await execute(inference, call);
+      assert(served.kind === "whole", "embeddings are not streamed");
+      const answer = asObject(JSON.parse(wholeText(served, call))) ?? {};
+      const vectors = asObject(answer.embeddings)?.float as readonly (readonly number[])[];
+      const usage = asObject(answer.usage);
+      const told = render(vectors, {
+        usageMetadata: {
+          promptTokenCount: usage?.prompt_tokens ?? usage?.total_tokens,
+          cost: usage?.cost,
+        },
+      });
+      return wholeResponse(context, { served, call, text: JSON.stringify(told) });
+    },
+  );
+}
+
+/** Reads requests of one model. What they say of purpose and length has to be the same for all. */
+function readRequest(
+  requests: readonly JsonObject[],
+  { model, path }: { model: string; path(index: number): string },
+): EmbeddingRequest {
+  const [first = {}] = requests;
+  const purpose = purposes[asString(first.taskType) ?? ""];
+  const config = asObject(first.embedContentConfig) ?? first;
+  return {
+    model,
+    inputs: requests.map((request, index) => inputOf(request.content, path(index))),
+    format: "float",
+    formatNamed: false,
+    dimensions: asNumber(config.outputDimensionality),
+    user: undefined,
+    rest: {},
+    cohere: {
+      formats: ["float"],
+      fields: purpose === undefined ? {} : { input_type: purpose },
+      texts: undefined,
+    },
+  };
+}
+
+/** Returns the input of a content: its text, or its parts where it has others. */
+function inputOf(content: unknown, path: string): EmbeddingInput {
+  if (typeof content === "string" && content !== "") return content;
+  const parts = objectsIn(asObject(content)?.parts);
+  if (parts.length === 0) throw badRequest(path, 'is required: {"parts": [{"text": "..."}]}.');
+  if (parts.every(({ text }) => typeof text === "string"))
+    return parts.map(({ text }) => String(text)).join("\n");
+  return {
+    content: parts.map((part) => {
+      if (typeof part.text === "string") return { type: "text", text: part.text };
+      const { mimeType, data } = asObject(part.inlineData) ?? {};
+      if (typeof mimeType !== "string" || typeof data !== "string")
+        throw badRequest(path, "has a part that is neither a text nor inlineData.");
+      return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+    }),
+  };
+}

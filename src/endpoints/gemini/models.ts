@@ -1,0 +1,137 @@
+import { z } from "zod";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
+import type { RequestHeaders } from "../../http/request-context.ts";
+import type { CatalogModel } from "../../inference/catalog/model.ts";
+import { strictestCap } from "../../inference/catalog/model-object.ts";
+import {
+  listModels as selectModels,
+  parseModelListQuery,
+} from "../../inference/catalog/list-models.ts";
+import { googleGenerate } from "../../inference/dialects/google-generate/index.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { catalogEndpoint, isListedFor, modelsToList, shownModel } from "../catalog/sub-route.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { listPaths, modelOf, modelPaths } from "./paths.ts";
+
+const entrySchema = lazily(() =>
+  z
+    .looseObject({
+      name: z.string().describe("models/ and the id."),
+      baseModelId: z.string(),
+      version: z.string(),
+      displayName: z.string(),
+      inputTokenLimit: z.int(),
+      outputTokenLimit: z.int(),
+      supportedGenerationMethods: z.array(z.string()),
+      thinking: z.boolean(),
+    })
+    .meta({ id: "GoogleModel" }),
+);
+
+/** What a model of each surface can be asked for in Google's dialect. */
+const methodsOf: Readonly<Record<string, readonly string[]>> = {
+  chat: ["generateContent", "streamGenerateContent", "countTokens"],
+  embeddings: ["embedContent", "batchEmbedContents"],
+};
+
+/** The output limit that is shown where the catalog names none. */
+const outputLimitDefault = 8_192;
+
+/** Returns a model in the form of Google's clients. */
+export const googleModelEntry = (model: CatalogModel) => ({
+  name: `models/${model.id}`,
+  baseModelId: model.id,
+  version: "001",
+  displayName: model.displayName,
+  description: model.description ?? "",
+  inputTokenLimit: model.contextLength,
+  outputTokenLimit: strictestCap(model.routes) ?? outputLimitDefault,
+  supportedGenerationMethods: methodsOf[model.surface] ?? [],
+  thinking: model.reasoning !== undefined,
+});
+
+const pageSizeDefault = 50;
+const pageSizeMax = 1_000;
+
+/** Returns a page of the models that Google's methods serve. Its token is the last id before it. */
+export function googleModelList(
+  models: readonly CatalogModel[],
+  query: URLSearchParams,
+): { models: ReturnType<typeof googleModelEntry>[]; nextPageToken?: string } {
+  const callable = models
+    .filter(({ surface, comingSoon }) => methodsOf[surface] !== undefined && !comingSoon)
+    .toSorted((one, other) => one.id.localeCompare(other.id));
+  const size = Number(query.get("pageSize") ?? pageSizeDefault);
+  if (!Number.isInteger(size) || size < 0)
+    throw new GatewayError("bad_request", "pageSize must be a whole number.", {
+      param: "pageSize",
+    });
+  const after = query.get("pageToken");
+  const start = after ? callable.findIndex(({ id }) => id === after) + 1 : 0;
+  if (after && start === 0)
+    throw new GatewayError("bad_request", "pageToken is not one of this list.", {
+      param: "pageToken",
+    });
+  const page = callable.slice(start, start + Math.min(size || pageSizeDefault, pageSizeMax));
+  const last = page.at(-1)?.id;
+  const hasMore = start + page.length < callable.length && last !== undefined;
+  return { models: page.map(googleModelEntry), ...(hasMore && { nextPageToken: last }) };
+}
+
+/**
+ * Returns whether a request at a path that several dialects share comes from Google's clients: it
+ * has one of Google's headers, or the key in the query.
+ */
+export const isGoogleClient = ({
+  request,
+  query,
+}: {
+  request: { headers: RequestHeaders };
+  query: URLSearchParams;
+}): boolean =>
+  request.headers.has("x-goog-api-key") ||
+  request.headers.has("x-goog-api-client") ||
+  query.has("key");
+
+const shared = {
+  ...catalogEndpoint,
+  access: { llmKey: true, anonymous: true, keyInQuery: true },
+  encodeError: googleGenerate.encodeError,
+} as const;
+
+function listedFor(context: RequestContext, deps: Dependencies): CatalogModel[] {
+  const { caller } = context;
+  const wanted = parseModelListQuery(new URLSearchParams());
+  return selectModels(modelsToList(deps, caller), {
+    query: wanted,
+    isRoutable: isListedFor(deps, caller, wanted),
+    weeklyRequests: () => 0,
+  });
+}
+
+/** Lists models in Google's form, in pages. */
+export const geminiModels = defineEndpoint<Dependencies>({
+  ...shared,
+  ...listPaths,
+  summary: "List models in Google's form.",
+  description:
+    "With `pageSize` and `pageToken`. `GET /v1/models` answers so where `x-goog-api-key`, `x-goog-api-client` or `?key=` is sent.",
+  query: z.object({
+    pageSize: z.int().optional(),
+    pageToken: z.string().optional(),
+  }),
+  response: () =>
+    z.object({ models: z.array(entrySchema()), nextPageToken: z.string().optional() }),
+  handle: (context, deps) => context.json(googleModelList(listedFor(context, deps), context.query)),
+});
+
+/** Shows one model in Google's form. */
+export const geminiModel = defineEndpoint<Dependencies>({
+  ...shared,
+  ...modelPaths,
+  summary: "Show a model in Google's form.",
+  response: entrySchema,
+  handle: (context, deps) =>
+    context.json(googleModelEntry(shownModel(deps.inference.catalog(), modelOf(context.request)))),
+});

@@ -1,0 +1,83 @@
+import { pathOf, type HttpRequest } from "../../http/request-context.ts";
+
+/**
+ * Roots under which Google's clients look for its API: their versions name different ones, and a
+ * base URL may have a path of its own.
+ */
+const roots = ["/v1beta", "/v1alpha", "/gemini/v1beta", "/gemini/v1", "/gemini/v1alpha"] as const;
+
+/** Returns a path below every root but the first, which documents list. */
+const below = (path: string): string[] => roots.slice(1).map((root) => root + path);
+
+/** The path of models with a method, and the other paths under which clients write it. */
+export const methodPaths = {
+  base: "root",
+  path: "/v1beta/models/:model",
+  alsoAt: [
+    "/v1beta/models/*",
+    ...below("/models/*"),
+    ...roots.map((root) => `${root}/tunedModels/*`),
+    // A doubled or missing collection, which other gateways' guides tell clients to write.
+    "/v1beta/:model",
+  ],
+} as const;
+
+/** The path of a model without a method. */
+export const modelPaths = {
+  base: "root",
+  path: "/v1beta/models/:model",
+  alsoAt: ["/v1beta/models/*", ...below("/models/*")],
+} as const;
+
+/** The path of the list of models. */
+export const listPaths = {
+  base: "root",
+  path: "/v1beta/models",
+  alsoAt: below("/models"),
+} as const;
+
+/** Resources that Google has and the gateway does not; what else is posted there is a method. */
+export const otherPaths = {
+  base: "root",
+  path: "/v1beta/*",
+  alsoAt: [
+    ...below("/*"),
+    ...["/upload/v1beta/*", "/upload/v1/*", "/upload/v1alpha/*"],
+    ...["/v1beta/:model"],
+    ...["/v1/cachedContents", "/v1/cachedContents/*", "/v1/interactions", "/v1/interactions/*"],
+  ],
+} as const;
+
+/** A model and what is asked of it, such as `generateContent`. */
+interface ModelMethod {
+  model: string;
+  /** Empty where the path names none. */
+  method: string;
+}
+
+/**
+ * Reads the model and the method of a path. The model may contain slashes, written as they are or
+ * encoded, and ends at the last colon: ids of models contain colons too.
+ */
+export function modelMethodOf(request: Pick<HttpRequest, "url">): ModelMethod {
+  const named = modelOf(request);
+  const end = named.lastIndexOf(":");
+  return end < 0
+    ? { model: named, method: "" }
+    : { model: named.slice(0, end), method: named.slice(end + 1) };
+}
+
+/** Returns the model of a path without a method. */
+export const modelOf = (request: Pick<HttpRequest, "url">): string =>
+  decoded(pathOf(request))
+    .replace(/^.*?\/v1(?:beta|alpha)?\//, "")
+    .replace(/^(?:models\/)+/, "")
+    .replace(/^publishers\/[^/]+\/models\//, "");
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

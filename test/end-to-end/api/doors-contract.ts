@@ -1,0 +1,38 @@
+import { claudeCode } from "./claude-code-contract.ts";
+import type { ContractRow } from "./credential-contract.ts";
+
+const model = "acme/nothing";
+
+/** Rows of the paths that other vendors' clients ask for: Claude Code's, and Google's. */
+export const doors: Record<string, ContractRow> = {
+  ...claudeCode,
+  "POST /v1beta/models/:model": {
+    llm: true,
+    base: "root",
+    path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+    accepted: 400,
+  },
+  "POST /models/:id": { llm: true, path: "/models/nothing:generateContent", accepted: 400 },
+  "POST /models/:owner/:model": {
+    llm: true,
+    path: `/models/${model}:generateContent`,
+    accepted: 400,
+  },
+  "GET /v1beta/models": { without: "optional", llm: true, base: "root" },
+  "GET /v1beta/models/:model": {
+    without: "optional",
+    llm: true,
+    base: "root",
+    path: "/v1beta/models/nothing",
+    accepted: 404,
+  },
+  ...Object.fromEntries(
+    ["GET", "POST", "DELETE"].map(
+      (method) =>
+        [
+          `${method} /v1beta/*`,
+          { without: "open", base: "root", path: "/v1beta/files/none", accepted: 404 },
+        ] as const,
+    ),
+  ),
+};
