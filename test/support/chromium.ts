@@ -38,13 +38,37 @@ const axeSource = readFileSync(
   "utf8",
 );
 
-/** Returns the findings of axe on a page: the rule, and where it is broken. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/**
+ * Returns the findings of axe on a page, of every rule or of those that are named: the rule, and
+ * where it is broken.
+ */
+export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axeSource);
+  const options = rules === undefined ? "" : JSON.stringify({ runOnly: rules });
   const found: unknown = await page.evaluate(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`))",
+    `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => \`\${id}: \${nodes.map(({ html }) => html).join(' | ')}\`))`,
   );
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
+}
+
+const grounds = `[document.documentElement, document.body]
+  .map((each) => getComputedStyle(each).backgroundColor).join()`;
+/** A page that chose its theme at its load is given the choice of its reader. */
+const chooseDark = `(async () => {
+  const { dataset } = document.documentElement;
+  if (dataset.theme !== undefined) dataset.theme = "dark";
+  const transitions = document.getAnimations().filter((each) => each instanceof CSSTransition);
+  await Promise.all(transitions.map(({ finished }) => finished.catch(() => undefined)));
+})()`;
+
+/** Returns what axe finds of the colours of a light page that turns dark, which it stays. */
+export async function darkFindings(page: Page): Promise<string[]> {
+  const light = await page.evaluate(grounds);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.evaluate(chooseDark);
+  return (await page.evaluate(grounds)) === light
+    ? ["the page stays light"]
+    : axeFindings(page, ["color-contrast"]);
 }
 
 /** Returns by how many pixels a page extends beyond the right edge of the window. */

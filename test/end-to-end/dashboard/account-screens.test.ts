@@ -11,8 +11,8 @@ import {
 } from "./dashboard-scene.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
 
-/** Gives the browser of a page a key that confirms every touch (WebAuthn, CDP). */
-async function plugInAuthenticator(page: Page): Promise<void> {
+/** Gives the browser of a page a key that confirms every touch (WebAuthn, CDP); returns what takes it away. */
+async function plugInAuthenticator(page: Page): Promise<() => Promise<void>> {
   const devTools = await page.context().newCDPSession(page);
   await devTools.send("WebAuthn.enable");
   await devTools.send("WebAuthn.addVirtualAuthenticator", {
@@ -25,6 +25,7 @@ async function plugInAuthenticator(page: Page): Promise<void> {
       automaticPresenceSimulation: true,
     },
   });
+  return () => devTools.detach();
 }
 
 async function signIn(page: Page, email: string, password: string): Promise<void> {
@@ -50,7 +51,7 @@ describe.skipIf(!hasChromium)(`the account screen${missingChromium}`, () => {
   test("a passkey can be added, used to sign in and removed", async () => {
     const screen = await scene.open("developer", "/account");
     const { page, context } = screen;
-    await plugInAuthenticator(page);
+    const unplug = await plugInAuthenticator(page);
     await page.getByRole("button", { name: "Add passkey" }).click();
     const ways = page.getByRole("group", { name: "Ways to sign in" });
     await ways.getByText(/^Passkey/).waitFor();
@@ -73,6 +74,7 @@ describe.skipIf(!hasChromium)(`the account screen${missingChromium}`, () => {
       .getByRole("button", { name: "Remove" })
       .click();
     await ways.getByText(/^Passkey/).waitFor({ state: "detached" });
+    await unplug();
     await screen.close();
   });
 

@@ -9,6 +9,7 @@ import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/f
 import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
 import { Browser } from "../api/people-browser.ts";
+import { KeptWindows } from "./kept-windows.ts";
 import { openScreen, type Screen } from "./screen.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
@@ -201,14 +202,11 @@ export async function startDashboardScene(
     });
   if (seeded) await seed(chat);
   const chromium: Chromium = await startChromium();
-  const window: DashboardScene["window"] = async (person, look = "light", options = {}) => {
-    const context = await chromium.newContext({ ...looks[look], ...options });
-    const cookie = people[person].cookies.get(brand.sessionCookie);
-    if (cookie === undefined) throw new Error(`${person} has no session`);
-    await context.addCookies([
-      { name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true },
-    ]);
-    return context;
+  const windows = new KeptWindows(chromium, `${origin}/healthz`);
+  const signedInAs = (person: Person): { name: string; value: string; httpOnly: true } => {
+    const value = people[person].cookies.get(brand.sessionCookie);
+    if (value === undefined) throw new Error(`${person} has no session`);
+    return { name: brand.sessionCookie, value, httpOnly: true };
   };
   return {
     gateway,
@@ -218,12 +216,18 @@ export async function startDashboardScene(
     failing,
     ask,
     chat,
-    window,
-    async open(person, path, look, options) {
-      return openScreen(await window(person, look, options), `${origin}/dashboard${path}`);
+    async window(person, look = "light", options = {}) {
+      const context = await chromium.newContext({ ...looks[look], ...options });
+      await context.addCookies([{ ...signedInAs(person), url: origin }]);
+      return context;
+    },
+    async open(person, path, look = "light", options = {}) {
+      const taken = await windows.take({ ...looks[look], ...options }, [signedInAs(person)]);
+      return openScreen(taken.page, `${origin}/dashboard${path}`, taken.putBack);
     },
     async openSignedOut(path, look = "light", options = {}) {
-      return openScreen(await chromium.newContext({ ...looks[look], ...options }), origin + path);
+      const taken = await windows.take({ ...looks[look], ...options }, []);
+      return openScreen(taken.page, origin + path, taken.putBack);
     },
     async stop() {
       await chromium.close();

@@ -77,6 +77,17 @@ describe.skipIf(!hasChromium)(`layout shift while a screen loads${missingChromiu
   }, 60_000);
   afterAll(() => scene.stop());
 
+  const pages = new Map<string, Page>();
+  /** The page of a person and a look, which watches what is moved; at no screen. */
+  const watched = async (person: Person, look: Look): Promise<Page> => {
+    const page = pages.get(person + look) ?? (await (await scene.window(person, look)).newPage());
+    if (!pages.has(person + look)) await page.addInitScript(watchShifts);
+    pages.set(person + look, page);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.goto(`${scene.origin}/healthz`);
+    return page;
+  };
+
   const loads: readonly (readonly [Look, keyof typeof orders])[] = [
     ["light", "the last first"],
     ["phone", "the first first"],
@@ -93,26 +104,20 @@ describe.skipIf(!hasChromium)(`layout shift while a screen loads${missingChromiu
   test.each(cases)(
     "%s for the %s, %s, stays in place, %s",
     async (path, person, look, order) => {
-      const context = await scene.window(person, look);
-      const page = await context.newPage();
-      await page.addInitScript(watchShifts);
+      const page = await watched(person, look);
       const shifts = await shiftsOf(page, `${scene.origin}/dashboard${path}`, orders[order]);
       expect(sumOf(shifts) < shiftMax ? [] : shifts).toEqual([]);
-      await context.close();
     },
     60_000,
   );
 
   test("content inserted above visible content is measured", async () => {
-    const context = await scene.window("owner");
-    const page = await context.newPage();
-    await page.addInitScript(watchShifts);
+    const page = await watched("owner", "light");
     await shiftsOf(page, `${scene.origin}/dashboard/account`, orders["the first first"]);
     await page.evaluate(
       "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { textContent: 'late' }))",
     );
     await page.evaluate(painted);
     expect(sumOf((await page.evaluate(takeShifts)) as Shift[])).toBeGreaterThan(shiftMax);
-    await context.close();
   });
 });

@@ -20,43 +20,67 @@ export interface Screen {
   close(): Promise<void>;
 }
 
-/** The requests of each page that have not ended. */
-const openRequests = new WeakMap<Page, Set<Request>>();
+/** What a page is loading. */
+interface Loading {
+  /** Requests that have not ended. */
+  requests: Set<Request>;
+  /** Whether the document is new, so that more of it may be still to come. */
+  isNew: boolean;
+}
 
-function openRequestsOf(page: Page): Set<Request> {
-  const known = openRequests.get(page);
-  if (known !== undefined) return known;
-  const requests = new Set<Request>();
-  openRequests.set(page, requests);
+const loadingByPage = new WeakMap<Page, Loading>();
+
+const isNavigation = (page: Page, request: Request): boolean =>
+  request.isNavigationRequest() && request.frame() === page.mainFrame();
+
+/** Counts from now on what a page loads. */
+function countLoading(page: Page): Loading {
+  const loading: Loading = { requests: new Set(), isNew: true };
+  const { requests } = loading;
+  loadingByPage.set(page, loading);
   page.on("request", (request) => requests.add(request));
   page.on("requestfinished", (request) => requests.delete(request));
   page.on("requestfailed", (request) => requests.delete(request));
-  // The browser may not report how requests of the previous document ended. For those of the new
-  // document there is "networkidle".
-  page.on("domcontentloaded", () => requests.clear());
-  return requests;
+  // The browser may not report how requests of the previous document ended.
+  page.on("response", (response) => {
+    if (!isNavigation(page, response.request())) return;
+    requests.clear();
+    loading.isNew = true;
+  });
+  // The few that it sent until it was gone are over once the browser says that nothing is loaded.
+  page.on("domcontentloaded", () => {
+    const early = [...requests];
+    const forget = (): void => early.forEach((request) => requests.delete(request));
+    page.waitForLoadState("networkidle").then(forget, () => undefined);
+  });
+  return loading;
 }
 
 const settledWithinMs = 50_000;
 /** Frames without a request in progress after which a page has sent all that its state asks for. */
 const quietFrames = 3;
+/** The same for a new document, whose scripts load others after its first paint. */
+const quietFramesAtFirst = 8;
 const nextFrame = "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))";
 
 /**
  * Waits until nothing on the page is loading any more. The browser's own "networkidle" tells the
- * first load of a document alone, so that requests are counted here for what follows a click.
+ * first load of a document alone, and half a second late, so that requests are counted here.
  */
 export async function settled(page: Page): Promise<void> {
-  const requests = openRequestsOf(page);
+  const loading = loadingByPage.get(page) ?? countLoading(page);
   await page.locator("h1").first().waitFor();
-  await page.waitForLoadState("networkidle");
+  await page.waitForLoadState("load");
   const endsAt = performance.now() + settledWithinMs;
-  for (let quiet = 0; quiet < quietFrames; quiet += 1) {
+  const frames = loading.isNew ? quietFramesAtFirst : quietFrames;
+  for (let quiet = 0; quiet < frames; quiet += 1) {
     await page.evaluate(nextFrame);
-    if (requests.size > 0) quiet = -1;
+    if (loading.requests.size > 0) quiet = -1;
     if (performance.now() < endsAt) continue;
-    throw new Error(`still loading: ${[...requests].map((request) => request.url()).join(", ")}`);
+    const urls = [...loading.requests].map((request) => request.url());
+    throw new Error(`still loading: ${urls.join(", ")}`);
   }
+  loading.isNew = false;
   await page.locator('[aria-label="Loading"]').first().waitFor({ state: "detached" });
 }
 
@@ -79,11 +103,11 @@ function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scr
   });
 }
 
-/** Opens an address in a new window of a context. */
-export async function openScreen(context: BrowserContext, url: string): Promise<Screen> {
+/** Opens an address in a page that is new or was put back. */
+export async function openScreen(page: Page, url: string, close: Screen["close"]): Promise<Screen> {
+  const context = page.context();
   context.setDefaultTimeout(50_000);
-  const page = await context.newPage();
-  openRequestsOf(page);
+  countLoading(page);
   const problems: string[] = [];
   const scripts = new Map<string, number>();
   watch(page, { problems, scripts });
@@ -101,7 +125,7 @@ export async function openScreen(context: BrowserContext, url: string): Promise<
     async press(...keys) {
       for (const key of keys) await page.keyboard.press(key);
     },
-    close: () => context.close(),
+    close,
   };
 }
 

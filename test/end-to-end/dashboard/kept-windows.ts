@@ -1,0 +1,57 @@
+import type { Browser, BrowserContextOptions, Cookie, Page } from "playwright-core";
+
+/** A window with one page, which is put back after use. */
+interface KeptWindow {
+  page: Page;
+  /**
+   * Leaves nothing of its use behind: closes further pages, empties what the origin stores, and
+   * drops cookies, listeners and routes.
+   */
+  putBack(): Promise<void>;
+}
+
+/**
+ * The windows of a browser by how they look. One that a test has put back is handed out again with
+ * the page in it: the browser then keeps its process and the compiled scripts, which are most of
+ * what a new window costs.
+ */
+export class KeptWindows {
+  #browser: Browser;
+  /** An address of the origin that answers with little. */
+  #restUrl: string;
+  #free = new Map<string, Page[]>();
+
+  constructor(browser: Browser, restUrl: string) {
+    this.#browser = browser;
+    this.#restUrl = restUrl;
+  }
+
+  /** Takes a window with no storage and with no cookies other than these. */
+  async take(
+    options: BrowserContextOptions,
+    cookies: readonly Pick<Cookie, "name" | "value" | "httpOnly">[],
+  ): Promise<KeptWindow> {
+    const look = JSON.stringify(options);
+    const free = this.#free.get(look) ?? [];
+    this.#free.set(look, free);
+    const page = free.pop() ?? (await (await this.#browser.newContext(options)).newPage());
+    const context = page.context();
+    const viewport = page.viewportSize();
+    const { origin } = new URL(this.#restUrl);
+    await context.addCookies(cookies.map((cookie) => ({ ...cookie, url: origin })));
+    return {
+      page,
+      putBack: async () => {
+        for (const other of context.pages()) if (other !== page) await other.close();
+        page.removeAllListeners();
+        await page.unrouteAll({ behavior: "ignoreErrors" });
+        await page.emulateMedia({ colorScheme: options.colorScheme ?? null });
+        await page.goto(this.#restUrl);
+        await page.evaluate("localStorage.clear(), sessionStorage.clear()");
+        await context.clearCookies();
+        if (viewport !== null) await page.setViewportSize(viewport);
+        free.push(page);
+      },
+    };
+  }
+}
