@@ -7,6 +7,7 @@ import type { Payments } from "../billing/payments/open-payments.ts";
 import type { KeyProber } from "../byok/key-prober.ts";
 import { type Consent, type ConsentParts, openConsent } from "../consent/open-consent.ts";
 import { type Documents, openDocuments } from "../documents/open-documents.ts";
+import type { Files } from "../files/open-files.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
@@ -36,6 +37,7 @@ import {
   buildStoredResponses,
   type StoredResponses,
 } from "./parts/build-inference.ts";
+import { buildFiles } from "./parts/build-files.ts";
 import { buildInsights } from "./parts/build-insights.ts";
 import {
   buildDocuments,
@@ -91,13 +93,14 @@ interface Parts extends Core, JoinedOperations {
   hubParts: HubParts;
   gateway: McpGateway;
   documents: Documents;
+  files: Files;
   payments: Payments | undefined;
 }
 
 /** Builds every part once and passes it on. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const parts = await openParts(settings, tools);
-  const { account, clock, counters, insights, inference, stored, documents } = parts;
+  const { account, clock, counters, insights, inference, stored, documents, files } = parts;
   const dependencies = dependenciesOf(settings, { ...parts, tools });
   watchFigures(tools.metrics, {
     ...account,
@@ -112,6 +115,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     settings,
     logger: tools.logger,
   });
+  files.sweep.start();
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   return {
@@ -223,8 +227,9 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     certificates: settings.extraCertificates,
     onError: (error) => tools.logger.error({ err: error }, "an upstream MCP server failed"),
   });
+  const files = await buildFiles(settings, { ...core, ...work, logger: tools.logger });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
-  return { ...core, ...operations, stored, hubParts, gateway, documents, payments };
+  return { ...core, ...operations, stored, hubParts, gateway, documents, files, payments };
 }
 
 /** Returns a place for uploads outside of a data directory. */
@@ -240,6 +245,7 @@ const dependenciesOf = (
 ): Dependencies => ({
   ...account,
   documents: parts.documents,
+  files: parts.files,
   payments: parts.payments,
   inference: parts.inference,
   dashboard: openDashboard(settings.dashboard, tools.logger),
@@ -317,6 +323,7 @@ async function closeParts({
     account.useWriter.stop(),
     account.monthlyCredits.stop(),
     parts.insights.stop(),
+    parts.files.sweep.stop(),
   ]);
   await Promise.all([account.referrals?.stop(), parts.keyProber.stop()]);
   await Promise.all([parts.documents.stop(), parts.mcp.close(), parts.hubParts.stopHub()]);

@@ -13,6 +13,7 @@ import { memoryLimitBytes } from "../platform/kernel/control-group.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { CatalogSources } from "./live-catalog.ts";
+import type { FileSettings } from "../files/open-files.ts";
 import type { ReadConfiguration } from "./reload.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
@@ -121,6 +122,10 @@ export interface AppSettings extends CatalogSources {
   spool?: { directory: string; bytesMax: number } | undefined;
   /** The most bytes of a file of sound; absent means 200 MiB. */
   audioBytesMax?: number | undefined;
+  /** Where files are stored; absent, beside the embedded database. */
+  files?: FileSettings | undefined;
+  /** How batches are run; absent, with the defaults of the configuration. */
+  batch?: Settings["batch"] | undefined;
   /**
    * The configuration as it was read, and how to read it again; absent, a reload changes nothing.
    */
@@ -188,6 +193,8 @@ const alikeSections = [
   "sandbox",
   "ocr",
   "audio",
+  "files",
+  "batch",
   "plans",
   "dashboard",
   "auth",
@@ -285,6 +292,15 @@ export const storageSettingsOf = ({
   sharedSentinels: shared.sentinels,
 });
 
+/** Returns where files are stored, and the quotas of plans in bytes. */
+function fileSettingsOf({ url, quotaGb, quotaGbOfPlans, ...s3 }: Settings["files"]): FileSettings {
+  const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(url) ?? [];
+  return {
+    place: bucket === "" ? { directory: url } : { s3: { bucket, prefix, ...s3 } },
+    quotaBytesOf: (plan) => (quotaGbOfPlans[plan] ?? quotaGb) * 1e9,
+  };
+}
+
 /** Returns the app's settings from the configuration. */
 export function appSettings(
   configuration: Settings,
@@ -333,6 +349,8 @@ export function appSettings(
       bytesMax: server.spoolBytes,
     },
     audioBytesMax: configuration.audio.bytesMax,
+    files: fileSettingsOf(configuration.files),
+    batch: configuration.batch,
     effective: configuration.effective,
     metricsElsewhere: configuration.metricsPort !== undefined,
   };

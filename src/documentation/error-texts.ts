@@ -23,6 +23,10 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "The model does not support moderations.",
     "Omit `model`, or name a guard or moderation model.",
   ],
+  storage_quota_exceeded: [
+    "The files of the workspace take all of its storage.",
+    "Delete files that are not needed any more, or ask the operator to raise `files.quota_gb`.",
+  ],
   unsupported_content: [
     "No provider of the model supports this type of content.",
     "Remove the content part, or choose a model whose capabilities include it.",

@@ -22,6 +22,7 @@ import type { People } from "../identity/people/open-people.ts";
 import type { UserEditor } from "../identity/people/user-editor.ts";
 import type { Security } from "../access/open-security.ts";
 import type { Documents } from "../documents/open-documents.ts";
+import type { Files } from "../files/open-files.ts";
 import type { RateCounters } from "../access/count-request.ts";
 import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
@@ -139,6 +140,7 @@ export interface Dependencies {
   responses: ResponseStore;
   background: BackgroundRunner;
   documents: Documents;
+  files: Files;
   /**
    * The id of the model that reads pages of files in place of the converter; undefined where none
    * is configured.

@@ -236,6 +236,7 @@ import { dashboardAsset, dashboardFont, dashboardPages } from "./pages/dashboard
 import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 import { operatorEndpoints } from "./admin/index.ts";
+import { fileEndpoints } from "./files/index.ts";
 import { hubEndpoints } from "./hub/index.ts";
 
 /** The whole API on one screen. Routes, guard, OpenAPI and docs are built from it. */
@@ -367,6 +368,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listInvitations,
   revokeInvitation,
   acceptInvitation,
+  // Files
+  ...fileEndpoints,
   // Account
   createKey,
   listKeys,

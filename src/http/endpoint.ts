@@ -175,6 +175,7 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
     | "text/javascript"
     | "image/svg+xml"
     | "application/zip"
+    | "application/octet-stream"
     | "application/atom+xml"
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */

@@ -1,11 +1,16 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
+import type { RequestHeaders } from "./request-context.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 
 /** Renders an error as a body of a dialect. */
 export type ErrorEncoder = (
   error: GatewayError,
-  context: { traceId: string },
+  context: {
+    traceId: string;
+    /** The headers of the request, for paths that two dialects share. */
+    headers?: RequestHeaders;
+  },
 ) => Record<string, unknown>;
 
 /**

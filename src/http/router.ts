@@ -463,7 +463,7 @@ function errorResponse<Dependencies, Caller>(
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
   return (
     options.errorPage(error, { context, headers }) ??
-    context.json(encodeError(error, { traceId: context.traceId }), {
+    context.json(encodeError(error, { traceId, headers: request.headers }), {
       status: error.status,
       headers,
     })

@@ -8,6 +8,7 @@ import { type PaymentTables, paymentInserts } from "../../billing/payments/payme
 import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
+import type { FileTables } from "../../files/file-store.ts";
 import type { PriceTables, RouteHistoryTables } from "../../inference/catalog/catalog-history.ts";
 import {
   type ResponseTables,
@@ -51,6 +52,7 @@ export type AppTables = AccountTables &
   OutboxTables &
   ContentTables &
   DocumentJobTables &
+  FileTables &
   PaymentTables &
   GatewayTables &
   NodeTables &

@@ -21,6 +21,7 @@ const serviceJobs = [
   { kind: "response_retention", label: "Deletion of old stored responses", everyMs: hourMs },
   { kind: "consent_retention", label: "Deletion of expired codes and tokens", everyMs: hourMs },
   { kind: "document_retention", label: "Deletion of old document jobs", everyMs: hourMs },
+  { kind: "file_retention", label: "Deletion of expired files", everyMs: hourMs / 60 },
   { kind: "payment_reconciliation", label: "Reconciliation of card payments", everyMs: hourMs / 6 },
   { kind: "budget_alerts", label: "Alerts of budgets", everyMs: hourMs / 60 },
   { kind: "smoke_tests", label: "Smoke tests", everyMs: 24 * hourMs },

@@ -20,6 +20,20 @@ interface ClaudeCodeSettings {
   readonly managedSettings?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Where files are stored, and how much of them. */
+export interface ConfiguredFiles {
+  /** An absolute path, or `s3://BUCKET/PREFIX`. */
+  readonly url: string;
+  /** The address, region and credentials of the bucket; absent ones are the platform's. */
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly accessKeyId: string | undefined;
+  readonly secretAccessKey: string | undefined;
+  /** The most gigabytes of a workspace, by plan; plans that are not named have `quotaGb`. */
+  readonly quotaGb: number;
+  readonly quotaGbOfPlans: Readonly<Record<string, number>>;
+}
+
 /** All of the operator's settings, from the environment first and the file second. Frozen. */
 export interface Configuration<Provider> {
   readonly server: {
@@ -117,6 +131,13 @@ export interface Configuration<Provider> {
   readonly ocr: { readonly model: string | undefined };
   /** The most bytes of a file of sound. */
   readonly audio: { readonly bytesMax: number };
+  readonly files: ConfiguredFiles;
+  readonly batch: {
+    /** The most lines of batches that this gateway runs at once. */
+    readonly concurrency: number;
+    /** Whether a provider's own batches are used where all lines go to it. */
+    readonly native: "auto" | "never";
+  };
   /** Pools of the first-party routing presets, by preset id. */
   readonly routers: Readonly<
     Record<
@@ -306,6 +327,10 @@ const rows: readonly Row[] = [
   ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],
   ["audio.max_mb", [], ({ audio }) => audio.bytesMax / 1024 ** 2],
   ["ocr.model", [], ({ ocr }) => ocr.model ?? "the converter of this process"],
+  ["files.url", [], ({ files }) => files.url],
+  ["files.quota_gb", [], ({ files }) => files.quotaGb],
+  ["batch.concurrency", [], ({ batch }) => batch.concurrency],
+  ["batch.native", [], ({ batch }) => batch.native],
   ["routers", [], ({ routers }) => listed(Object.keys(routers))],
   ["plans", [], ({ plans }) => listed(Object.keys(plans))],
   ["dashboard", [], ({ dashboard }) => dashboard],

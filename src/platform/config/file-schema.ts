@@ -10,6 +10,7 @@ import {
   addressRangeSchema,
   archiveUrlSchema,
   booleanFromText,
+  filesUrlSchema,
   httpUrlSchema,
   mailSchema,
   numberFromText,
@@ -78,6 +79,27 @@ const routerSchema = z
       });
     });
   });
+
+const gigabytes = z.preprocess(
+  numberFromText,
+  z.number().min(0, "expected gigabytes").max(1e9, "expected at most 1e9 gigabytes"),
+);
+
+/** Where files are stored, and how much of them. */
+const filesSchema = z
+  .strictObject({
+    url: filesUrlSchema,
+    endpoint: httpUrlSchema,
+    region: name,
+    access_key_id: name,
+    secret_access_key: name,
+    quota_gb: z.union([gigabytes, z.partialRecord(z.enum(planIds), gigabytes)]),
+  })
+  .partial();
+
+const batchSchema = z
+  .strictObject({ concurrency: integer(1, 1_000), native: z.enum(["auto", "never"]) })
+  .partial();
 
 /** Monthly credits of a plan, in USD. */
 const creditsUsd = z.preprocess(
@@ -200,6 +222,8 @@ export const createFileSchema = <Provider extends z.ZodType>(
       catalog: catalogSchema,
       ocr: z.strictObject({ model: modelId }).partial(),
       audio: z.strictObject({ max_mb: integer(1, 100_000) }).partial(),
+      files: filesSchema,
+      batch: batchSchema,
       routers: z.partialRecord(z.enum(routerIds), routerSchema),
       plans: z.partialRecord(z.enum(planIds), planSchema),
       auth: authSchema,

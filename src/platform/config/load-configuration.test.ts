@@ -48,7 +48,7 @@ async function problemsOf(input: Input): Promise<ConfigurationError> {
 describe("defaults", () => {
   test("apply to every setting that is not set", async () => {
     const configuration = await load({});
-    expect(configuration).toEqual({
+    expect<unknown>(configuration).toEqual({
       effective: expect.any(Array),
       server: {
         host: "127.0.0.1",
@@ -80,6 +80,8 @@ describe("defaults", () => {
       catalog: { factsPath: undefined, unknownModelPricing: undefined },
       ocr: { model: undefined },
       audio: { bytesMax: 200 * 1024 ** 2 },
+      files: expect.objectContaining({ url: "/srv/gateway/data/files", quotaGb: 10 }),
+      batch: { concurrency: 8, native: "auto" },
       routers: {},
       plans: {},
       dashboard: true,
@@ -92,7 +94,6 @@ describe("defaults", () => {
       },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
-      mail: undefined,
       mcp: { servers: [], allowedNetworks: [], maxRounds: 16 },
       webhooks: { allowedNetworks: [] },
       claudeCode: { loginNotice: undefined, managedSettings: undefined },

@@ -223,6 +223,8 @@ function assembleConfiguration<Provider extends z.ZodType>({
     catalog: catalogSettings({ workingDirectory, file }),
     ocr: { model: file.ocr?.model },
     audio: { bytesMax: (file.audio?.max_mb ?? 200) * 1024 ** 2 },
+    files: assembleFiles({ workingDirectory, file }, dataDirectory),
+    batch: { concurrency: file.batch?.concurrency ?? 8, native: file.batch?.native ?? "auto" },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
       members,
       quality: quality ?? [],
@@ -257,6 +259,28 @@ function assembleConfiguration<Provider extends z.ZodType>({
     logLevel: variables.logLevel ?? "info",
   } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
   return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
+}
+
+/** Gigabytes of files that a workspace may store unless the file says otherwise. */
+const quotaGbDefault = 10;
+
+function assembleFiles(
+  {
+    workingDirectory,
+    file: { files = {} },
+  }: Pick<ConfigurationParts<z.ZodType>, "workingDirectory" | "file">,
+  dataDirectory: string,
+): Configuration<unknown>["files"] {
+  const { url = join(dataDirectory, "files"), quota_gb: quota = quotaGbDefault } = files;
+  return {
+    url: url.startsWith("s3://") ? url : resolve(workingDirectory, url),
+    endpoint: files.endpoint,
+    region: files.region,
+    accessKeyId: files.access_key_id,
+    secretAccessKey: files.secret_access_key,
+    quotaGb: typeof quota === "number" ? quota : quotaGbDefault,
+    quotaGbOfPlans: typeof quota === "number" ? {} : quota,
+  };
 }
 
 const sharedSettings = (

@@ -44,6 +44,18 @@ export const storageUrlSchema = z
     "a database in memory would lose the ledger; name a file",
   );
 
+const isBucketUrl = (text: string): boolean =>
+  /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/[\w!.*'()/-]*)?$/.test(text);
+
+/** The place of files: the path of a directory, or `s3://BUCKET/PREFIX`. */
+export const filesUrlSchema = z
+  .string()
+  .min(1, "expected the path of a directory, or s3://BUCKET/PREFIX")
+  .refine(
+    (text) => (text.includes("://") ? isBucketUrl(text) : true),
+    "expected the path of a directory, or s3://BUCKET/PREFIX",
+  );
+
 /** The Postgres URL of a replica. */
 export const replicaUrlSchema = z.string().refine(isPostgresUrl, "expected a postgres:// URL");
 

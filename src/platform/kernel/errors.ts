@@ -42,6 +42,7 @@ export const errorCatalog = {
   missing_required_fields: client(400, "invalid_request_error"),
   model_not_rerank_compatible: client(400, "invalid_request_error"),
   model_not_moderation_compatible: client(400, "invalid_request_error"),
+  storage_quota_exceeded: client(400, "invalid_request_error"),
   unsupported_content: client(400, "invalid_request_error"),
   context_length_exceeded: client(400, "invalid_request_error"),
   max_tokens_too_small: client(400, "invalid_request_error"),

@@ -34,7 +34,10 @@ export type IdPrefix =
   | "bud"
   | "alr"
   | "dlv"
-  | "con";
+  | "con"
+  | "file"
+  | "upload"
+  | "part";
 
 /**
  * Bytes of random digits that are drawn at once: a system call and a conversion for each id would

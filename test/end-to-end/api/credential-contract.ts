@@ -1,5 +1,6 @@
 import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
+import { filesAndBatches } from "./file-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
 /** Who may call an endpoint, as the contract has it. */
@@ -71,8 +72,6 @@ export const contract: Record<string, ContractRow> = {
   "POST /moderations": { llm: true, accepted: 400 },
   "POST /decisions": { llm: true, accepted: 400 },
   "POST /systemone": { llm: true, accepted: 400 },
-  "POST /ocr/extract": { llm: true, accepted: 400 },
-  "POST /documents/parse": { llm: true, accepted: 400 },
   "GET /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
   "DELETE /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
   "POST /responses/:id/cancel": { llm: true, path: "/responses/resp_none/cancel", accepted: 404 },
@@ -81,6 +80,7 @@ export const contract: Record<string, ContractRow> = {
     path: "/responses/resp_none/input_items",
     accepted: 404,
   },
+  ...filesAndBatches,
   "GET /models": { without: "optional", llm: true },
   "GET /models/recommend": { without: "optional", llm: true, accepted: 400 },
   "GET /models/count": { without: "optional", llm: true },

@@ -1,0 +1,46 @@
+import { dirname, join } from "node:path";
+import { tmpdir } from "node:os";
+import { type FileSettings, type Files, openFiles } from "../../files/open-files.ts";
+import type { Insights } from "../../insights/open-insights.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Account } from "../open-account.ts";
+import type { AppSettings } from "../settings-of.ts";
+import type { AppTables } from "./build-storage.ts";
+
+/** Returns the settings of files where none are given: a directory beside the embedded database. */
+const defaultSettings = (storageUrl: string): FileSettings => ({
+  place: {
+    directory: join(
+      storageUrl.startsWith("sqlite:") ? dirname(storageUrl.slice("sqlite:".length)) : tmpdir(),
+      "files",
+    ),
+  },
+  quotaBytesOf: () => 10e9,
+});
+
+/** Opens the files of workspaces, encrypted with the keys of the vault. */
+export const buildFiles = (
+  { files, storageUrl }: AppSettings,
+  {
+    account,
+    storage,
+    insights,
+    ...parts
+  }: {
+    account: Pick<Account, "providerKeyVault">;
+    storage: Storage<AppTables>;
+    insights: Pick<Insights, "jobs">;
+    clock: Clock;
+    logger: Logger;
+    isLeader: (() => boolean) | undefined;
+  },
+): Promise<Files> =>
+  openFiles(files ?? defaultSettings(storageUrl), {
+    ...parts,
+    database: storage.database.withTables(),
+    vault: account.providerKeyVault,
+    onSweep: (ok) =>
+      insights.jobs.ran("file_retention", ok, ok ? undefined : "The last run failed."),
+  });

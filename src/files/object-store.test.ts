@@ -1,0 +1,100 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { StoredObject } from "./object-store.ts";
+import { DirectoryBucket } from "./directory-bucket.ts";
+import { segmentBytes } from "./file-cipher.ts";
+import { ObjectStore } from "./object-store.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "switchyard-objects-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A vault that seals nothing. */
+const vault = {
+  sealRecord: async (_: unknown, plain: Uint8Array) => Buffer.from(plain).toString("base64"),
+  openRecord: (_: unknown, sealed: string) => Buffer.from(sealed, "base64"),
+  learn: async () => undefined,
+};
+
+const bucket = new DirectoryBucket(directory);
+const objects = new ObjectStore({ bucket, vault });
+
+const contentOf = (bytes: number): Buffer =>
+  Buffer.from(Uint8Array.from({ length: bytes }, (_, index) => (index * 31) % 251));
+
+async function* inPieces(content: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.byteLength; at += size) yield content.subarray(at, at + size);
+}
+
+const limit = { bytesMax: 1e9, tooLarge: () => new Error("too large") };
+
+const write = (content: Buffer, size = 1000): Promise<StoredObject> =>
+  objects.write("ws_1", inPieces(content, size), limit);
+
+async function read(object: StoredObject, range?: { from: number; to: number }): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of objects.read(object, range)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+const pathOf = ({ name }: StoredObject): string => join(directory, name.slice(-2), name);
+
+describe("an object", () => {
+  const sizes = [0, 1, segmentBytes - 1, segmentBytes, segmentBytes + 1, 3 * segmentBytes];
+  test.each(sizes)("of %p bytes is read as it was written", async (bytes) => {
+    for (const size of [777, segmentBytes, 200_000]) {
+      const content = contentOf(bytes);
+      const object = await write(content, size);
+      expect(object.bytes).toBe(bytes);
+      expect((await read(object)).equals(content)).toBe(true);
+      await objects.remove(object.name);
+    }
+  });
+
+  test("is read in ranges over segments", async () => {
+    const content = contentOf(3 * segmentBytes + 10);
+    const object = await write(content);
+    const edges = [0, 1, segmentBytes - 1, segmentBytes, 2 * segmentBytes, content.byteLength];
+    for (const from of edges)
+      for (const to of edges)
+        if (from < to)
+          expect((await read(object, { from, to })).equals(content.subarray(from, to))).toBe(true);
+    await objects.remove(object.name);
+  });
+
+  test.each([
+    ["a changed byte", (stored: Buffer) => void (stored[70_000] = (stored[70_000] ?? 0) ^ 1)],
+    ["segments in another order", (stored: Buffer) => stored.copy(stored, 0, 65_552, 131_104)],
+  ])("with %s is refused", async (_, damage) => {
+    const object = await write(contentOf(3 * segmentBytes));
+    const stored = readFileSync(pathOf(object));
+    damage(stored);
+    writeFileSync(pathOf(object), stored);
+    await expect(read(object)).rejects.toThrow();
+  });
+
+  test.each([1, 16, 65_552])("that lacks its last %p bytes is refused", async (missing) => {
+    const object = await write(contentOf(2 * segmentBytes));
+    const stored = readFileSync(pathOf(object));
+    writeFileSync(pathOf(object), stored.subarray(0, stored.byteLength - missing));
+    await expect(read(object)).rejects.toThrow();
+  });
+
+  test("leaves nothing where its content fails, or is too long", async () => {
+    for (const shelf of readdirSync(directory))
+      rmSync(join(directory, shelf), { recursive: true, force: true });
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield contentOf(100_000);
+      throw new Error("the client left");
+    }
+    await expect(objects.write("ws_1", failing(), limit)).rejects.toThrow("the client left");
+    const short = { ...limit, bytesMax: 10 };
+    await expect(objects.write("ws_1", inPieces(contentOf(11), 4), short)).rejects.toThrow(
+      "too large",
+    );
+    const left: string[] = [];
+    for await (const { name } of objects.list()) left.push(name);
+    expect(left).toEqual([]);
+  });
+});

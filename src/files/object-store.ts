@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import type { KeyVault } from "../platform/vault/key-vault.ts";
+import type { Bucket, BucketObject } from "./bucket.ts";
+import {
+  type ByteRange,
+  newObjectKey,
+  objectKey,
+  openObject,
+  sealObject,
+  storedRange,
+} from "./file-cipher.ts";
+
+/** An encrypted object of a workspace: where it is, and its key, which the vault has sealed. */
+export interface StoredObject {
+  name: string;
+  workspaceId: string;
+  sealedKey: string;
+  /** The length of the content. */
+  bytes: number;
+}
+
+/** The part of the vault that seals the keys of objects. */
+type ObjectVault = Pick<KeyVault, "sealRecord" | "openRecord" | "learn">;
+
+const placeOf = ({ name, workspaceId }: Pick<StoredObject, "name" | "workspaceId">) => ({
+  workspaceId,
+  id: name,
+  facts: ["object"],
+});
+
+/** Options of writing an object. */
+interface ObjectLimit {
+  /** The most bytes of content. */
+  bytesMax: number;
+  /** Creates the error for content that is longer. */
+  tooLarge(): Error;
+}
+
+/**
+ * Stores encrypted content in a bucket, streamed both ways. Each object has a key of its own, which
+ * is sealed with the data key of its workspace.
+ */
+export class ObjectStore {
+  /** Names of objects that this process writes, or has written without a row so far. */
+  readonly unclaimed = new Set<string>();
+  private readonly bucket: Bucket;
+  private readonly vault: ObjectVault;
+
+  constructor({ bucket, vault }: { bucket: Bucket; vault: ObjectVault }) {
+    this.bucket = bucket;
+    this.vault = vault;
+  }
+
+  /** What operators see of the place of all objects. */
+  get place(): string {
+    return this.bucket.place;
+  }
+
+  /**
+   * Writes content as it comes. Resolves when it is durable; the caller then claims it with a row,
+   * or discards it. Rejects with the error of `pieces`, or that of the limit, and leaves nothing.
+   */
+  async write(
+    workspaceId: string,
+    pieces: AsyncIterable<Uint8Array>,
+    limit: ObjectLimit,
+  ): Promise<StoredObject> {
+    const name = randomBytes(16).toString("hex");
+    const keyBytes = newObjectKey();
+    const sealedKey = await this.vault.sealRecord(placeOf({ name, workspaceId }), keyBytes);
+    const key = objectKey(keyBytes);
+    keyBytes.fill(0);
+    const counted = new CountedPieces(pieces, limit);
+    this.unclaimed.add(name);
+    try {
+      await this.bucket.write(name, sealObject(key, counted));
+    } catch (error) {
+      this.unclaimed.delete(name);
+      throw error;
+    }
+    return { name, workspaceId, sealedKey, bytes: counted.bytes };
+  }
+
+  /** Notes that a row names the object. */
+  claimed({ name }: StoredObject): void {
+    this.unclaimed.delete(name);
+  }
+
+  /** Reads a range of the content, all of it unless one is named. */
+  async *read(
+    object: StoredObject,
+    range: ByteRange = { from: 0, to: object.bytes },
+  ): AsyncGenerator<Uint8Array> {
+    await this.vault.learn(object.workspaceId);
+    const key = objectKey(this.vault.openRecord(placeOf(object), object.sealedKey));
+    const stored = this.bucket.read(object.name, storedRange(range, object.bytes));
+    yield* openObject(key, { stored, range, contentBytes: object.bytes });
+  }
+
+  /** Deletes an object. */
+  async remove(name: string): Promise<void> {
+    await this.bucket.remove(name);
+    this.unclaimed.delete(name);
+  }
+
+  /** Lists the objects of all workspaces. */
+  list(): AsyncIterable<BucketObject> {
+    return this.bucket.list();
+  }
+}
+
+/** Passes pieces on, counts their bytes, and throws beyond the limit. */
+class CountedPieces implements AsyncIterable<Uint8Array> {
+  bytes = 0;
+  private readonly pieces: AsyncIterable<Uint8Array>;
+  private readonly limit: ObjectLimit;
+
+  constructor(pieces: AsyncIterable<Uint8Array>, limit: ObjectLimit) {
+    this.pieces = pieces;
+    this.limit = limit;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.pieces) {
+      this.bytes += piece.byteLength;
+      if (this.bytes > this.limit.bytesMax) throw this.limit.tooLarge();
+      yield piece;
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import type { ContractRow } from "./credential-contract.ts";
+
+/** Callers that use models, and people whose role may. */
+const users = { llm: true, scope: "inference" } as const;
+
+/** Rows of files, uploads, batches and documents. */
+export const filesAndBatches: Record<string, ContractRow> = {
+  "POST /ocr/extract": { llm: true, accepted: 400 },
+  "POST /documents/parse": { llm: true, accepted: 400 },
+  "POST /files": { ...users, accepted: 400 },
+  "GET /files": users,
+  "GET /files/:id": { ...users, path: "/files/file-none", accepted: 404 },
+  "GET /files/:id/content": { ...users, path: "/files/file-none/content", accepted: 404 },
+  "DELETE /files/:id": { ...users, path: "/files/file-none", accepted: 404 },
+  "POST /uploads": { ...users, accepted: 400 },
+  "POST /uploads/:id/parts": { ...users, path: "/uploads/upload_none/parts", accepted: 404 },
+  "POST /uploads/:id/complete": { ...users, path: "/uploads/upload_none/complete", accepted: 400 },
+  "POST /uploads/:id/cancel": { ...users, path: "/uploads/upload_none/cancel", accepted: 404 },
+};

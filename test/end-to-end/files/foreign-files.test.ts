@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTwoWorkspaces, strangersKey, type TwoWorkspaces } from "../api/two-workspaces.ts";
+import { testManagementKey } from "../../support/gateway.ts";
+
+let two: TwoWorkspaces;
+const directory = mkdtempSync(join(tmpdir(), "switchyard-files-"));
+beforeAll(async () => {
+  const files = { place: { directory }, quotaBytesOf: () => 1e6 };
+  two = await startTwoWorkspaces(async () => undefined, { files });
+});
+afterAll(async () => {
+  await two.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function uploadAs(secret: string): Promise<string> {
+  const body = new FormData();
+  body.append("file", new Blob(["secret"]), "s.txt");
+  body.append("purpose", "user_data");
+  const answer = await fetch(`${two.gateway().baseUrl}/files`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}` },
+    body,
+  });
+  return ((await answer.json()) as { id: string }).id;
+}
+
+test("files and uploads of another workspace answer 404 to every verb, and are not listed", async () => {
+  const id = await uploadAs(strangersKey);
+  const asked = { bytes: 1, filename: "x", mime_type: "", purpose: "user_data" };
+  const begun = await two.stranger("POST", "/uploads", asked);
+  const { id: uploadId } = (await begun.json()) as { id: string };
+  const calls = [
+    ["GET", `/files/${id}`],
+    ["GET", `/files/${id}/content`],
+    ["DELETE", `/files/${id}`],
+    ["POST", `/uploads/${uploadId}/complete`, { part_ids: ["part_1"] }],
+    ["POST", `/uploads/${uploadId}/cancel`],
+  ] as const;
+  for (const [method, path, body] of calls)
+    expect((await two.own(method, path, body)).status).toBe(404);
+  expect(await (await two.own("GET", "/files")).json()).toMatchObject({ data: [] });
+  expect((await two.stranger("GET", `/files/${id}/content`)).status).toBe(200);
+  expect((await two.as(testManagementKey)("GET", "/files")).status).toBe(200);
+});
+
+test("files survive a restart", async () => {
+  const id = await uploadAs(strangersKey);
+  await two.restart();
+  expect(await (await two.stranger("GET", `/files/${id}/content`)).text()).toBe("secret");
+});
