@@ -107,10 +107,6 @@ describe("defaults", () => {
         seller: undefined,
       },
       referrals: undefined,
-      encryptionKey: undefined,
-      secretsKey: undefined,
-      previousSecretsKey: undefined,
-      metricsPort: undefined,
       bootstrap: {
         llmKey: undefined,
         managementKey: undefined,
