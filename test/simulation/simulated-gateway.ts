@@ -161,9 +161,7 @@ export async function simulateGateway(
       settled: () => undefined,
       failed: () => undefined,
       settlementFailed: onError,
-      earlyStreamFailed: (error: unknown) => {
-        throw error;
-      },
+      earlyStreamFailed: onError,
       responseNotKept: onError,
       streamOpened: () => undefined,
       streamClosed: () => undefined,
