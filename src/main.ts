@@ -11,6 +11,7 @@ import {
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement, networkAddresses } from "./app/announcement.ts";
+import { serveCommandSocket } from "./app/process/command-socket.ts";
 import {
   endOnSignal,
   endWhileStarting,
@@ -163,6 +164,17 @@ async function start(): Promise<void> {
   const metricsLines = line === undefined ? openMetrics(metrics, { host, port: metricsPort }) : [];
   endOnSignal(app, { ...configuration.server, server, logger });
   isStarted();
+  // One of several processes serves the command.
+  if ((line?.place.number ?? 1) === 1) {
+    const { dataDirectory } = configuration;
+    const close = serveCommandSocket({
+      dataDirectory,
+      mint: app.mintCommandKey,
+      url: listeningUrl,
+      logger,
+    });
+    process.on("exit", close);
+  }
   reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
   watchForMistakes(logger);
   const announces = line?.place.announces ?? true;

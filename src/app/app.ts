@@ -21,6 +21,7 @@ import type { Tracing } from "../platform/telemetry/tracing.ts";
 import type { AppTables } from "./parts/build-storage.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { Account } from "./open-account.ts";
+import type { CommandKey } from "./process/command-socket.ts";
 import type { Nodes } from "./reload.ts";
 
 /** The gateway, ready to listen. */
@@ -41,6 +42,11 @@ export interface App {
    * start.
    */
   mintFirstKey(): Promise<string | undefined>;
+  /**
+   * Creates a management key for one run of the command `switchyard` on this machine, which revokes
+   * it; it expires by itself where the command is killed.
+   */
+  mintCommandKey(): Promise<CommandKey>;
   /**
    * Creates the token of the link that claims the owner account, which replaces the previous one;
    * undefined once it is claimed.

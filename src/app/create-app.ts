@@ -284,6 +284,7 @@ const facesOf = ({
   storage: parts.storage,
   mintFirstKey: account.mintFirstKey,
   issueClaim: () => account.people.claim.issue(),
+  mintCommandKey: () => account.mintCommandKey(),
   ledger: account.ledger,
   closedMonths: account.closedMonths,
   budgets: account.budgets,

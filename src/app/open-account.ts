@@ -1,3 +1,4 @@
+import { commandKeyName, type CommandKey } from "./process/command-socket.ts";
 import type { HashCost } from "../identity/people/passwords.ts";
 import type { Kysely } from "kysely";
 import {
@@ -38,6 +39,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import { createMailer, type Mailer, type MailSettings } from "../platform/notify/mailer.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import { scopes } from "../identity/keys/scopes.ts";
 import { createSecretHasher, type SecretHasher } from "../identity/keys/secret-hasher.ts";
 import { LlmKeyStore, type LlmKeyTables } from "../identity/keys/llm-key-store.ts";
 import {
@@ -166,6 +168,7 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
   planCredits: PlanCredits;
   /** Creates the key that a first start shows; undefined on every other start. */
   mintFirstKey(): Promise<string | undefined>;
+  mintCommandKey(): Promise<CommandKey>;
   workspaceEditor: WorkspaceEditor;
   people: People;
   userEditor: UserEditor;
@@ -221,6 +224,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     referrals,
     mailer,
     mintFirstKey,
+    mintCommandKey: () => mintCommandKey(keys, { workspaceId: firstWorkspaceId, clock }),
     operatorWorkspaceId: firstWorkspaceId,
     planCredits: plans,
     ...openEditors(options, { keys, byok, people, firstWorkspaceId }),
@@ -299,6 +303,28 @@ function openGifts(
       sendsMail: mailer !== undefined,
       onError,
     }),
+  };
+}
+
+/** Milliseconds for which a key of the command works, where the command does not revoke it. */
+const commandKeyMs = 10 * 60_000;
+
+/** Creates a key with every scope in the operator's workspace, for one run of the command. */
+async function mintCommandKey(
+  { managementKeyEditor, directory }: Pick<Keys, "managementKeyEditor" | "directory">,
+  { workspaceId, clock }: { workspaceId: string; clock: Clock },
+): Promise<CommandKey> {
+  const { secret } = await managementKeyEditor.mint({
+    workspaceId,
+    name: commandKeyName,
+    description: null,
+    scopes,
+    expiresAtMs: clock.nowMs() + commandKeyMs,
+    creatorUserId: null,
+  });
+  return {
+    secret,
+    workspace: { id: workspaceId, name: directory.workspace(workspaceId)?.name ?? "" },
   };
 }
 

@@ -2,6 +2,11 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
 import { createApp } from "../app/create-app.ts";
+import {
+  askForCommandKey,
+  commandKeyName,
+  type ReachedGateway,
+} from "../app/process/command-socket.ts";
 import { appSettings, databasePathOf, readConfiguration } from "../app/settings-of.ts";
 import { HttpServer } from "../http/http-server.ts";
 import { brand } from "../platform/kernel/brand.ts";
@@ -101,11 +106,17 @@ export async function withAccount<Result>(
   run: (api: GatewayApi) => Promise<Result>,
 ): Promise<Result> {
   const { url, named } = await addressOf(context);
+  const secret = context.key ?? context.environment["SWITCHYARD_MANAGEMENT_KEY"];
+  if (secret === undefined && !named) {
+    const { dataDirectory } = await readConfiguration(context);
+    const reached = await askForCommandKey(dataDirectory);
+    if (reached !== undefined) return runAsOperator(context, { reached, run });
+  }
   if (await isRunning(url)) {
-    const secret = context.key ?? context.environment["SWITCHYARD_MANAGEMENT_KEY"];
     if (secret !== undefined) return run(new GatewayApi(url, secret));
     throw new CommandError(
-      `a gateway runs at ${url}: set SWITCHYARD_MANAGEMENT_KEY or --key to a management key (ak_...), made in its dashboard`,
+      `a gateway runs at ${url}: set SWITCHYARD_MANAGEMENT_KEY or --key to a management key (ak_...), made in its ` +
+        "dashboard, or run the command as the gateway's user, with its data directory",
     );
   }
   if (named) throw new CommandError(`no gateway answers at ${url}`);
@@ -117,6 +128,23 @@ export async function withAccount<Result>(
   }
 }
 
+/**
+ * Runs an account command on the running gateway of this data directory, with a key that ends with
+ * it.
+ */
+async function runAsOperator<Result>(
+  { terminal }: CommandContext,
+  { reached, run }: { reached: ReachedGateway; run: (api: GatewayApi) => Promise<Result> },
+): Promise<Result> {
+  const { url, secret, workspace } = reached;
+  terminal.note(`As the operator of ${url}, in the workspace ${workspace.name}.`);
+  try {
+    return await run(new GatewayApi(url, secret));
+  } finally {
+    await revokeOwnKey(url, secret);
+  }
+}
+
 /** A gateway of this process on the configured data, for one command. */
 interface LocalGateway {
   url: string;
@@ -124,9 +152,6 @@ interface LocalGateway {
   /** Revokes the key and closes the database. */
   close(): Promise<void>;
 }
-
-/** The name of the command's own key in the audit log. */
-const keyName = "switchyard command";
 
 /**
  * Opens the gateway on its data, on a free loopback port, with a key that only this command has.
@@ -146,7 +171,7 @@ async function openLocalGateway(context: CommandContext): Promise<LocalGateway> 
     version,
     publicUrl: () => configuration.server.publicUrl ?? url,
   });
-  const bootstrap = { ...settings.bootstrap, managementKey, managementKeyName: keyName };
+  const bootstrap = { ...settings.bootstrap, managementKey, managementKeyName: commandKeyName };
   const app = await createApp(
     { ...settings, bootstrap },
     {
@@ -180,7 +205,7 @@ async function revokeOwnKey(url: string, secret: string): Promise<void> {
   const { data } = (await (await fetch(`${url}/api/v1/management-keys`, { headers })).json()) as {
     data: { id: string; name: string }[];
   };
-  for (const { id } of data.filter(({ name }) => name === keyName)) {
+  for (const { id } of data.filter(({ name }) => name === commandKeyName)) {
     await fetch(`${url}/api/v1/management-keys/${id}`, { method: "DELETE", headers });
   }
 }

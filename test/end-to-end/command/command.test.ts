@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
   endProcesses,
@@ -133,6 +134,26 @@ describe("the command beside a running gateway", () => {
     expect(answer.stdout.trim()).not.toBe("");
   });
 
+  test("needs no key on the gateway's own data directory, and says for whom it acts", async () => {
+    const own = { environment: { SWITCHYARD_DATA_DIR: dataDirectory, PORT: "1" } };
+    const socket = statSync(join(dataDirectory, "command.sock"));
+    expect(socket.mode & 0o777).toBe(0o600);
+    const granted = await runCommand(["credits", "grant", "5"], own);
+    expect(granted).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(
+        `As the operator of ${gateway.url}, in the workspace First workspace.`,
+      ),
+    });
+    const created = await runCommand(["keys", "create", "colleague"], own);
+    expect(created.stdout).toStartWith("sk-svc-v1-");
+    // The keys of both runs were revoked.
+    const listed = await fetch(`${gateway.url}/api/v1/management-keys`, {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    });
+    expect(await listed.text()).not.toContain("switchyard command");
+  });
+
   test("names a missing key and a gateway that does not answer", async () => {
     const keyless = await runCommand(["keys", "list"], {
       environment: { SWITCHYARD_URL: gateway.url },
@@ -188,7 +209,8 @@ describe("the command without a gateway", () => {
       status?: string;
     }[];
     const own = managementKeys.filter(({ name }) => name === "switchyard command");
-    expect(own.length).toBe(2);
+    // Two runs here, and two beside the gateway above.
+    expect(own.length).toBe(4);
     gateway = await startProcess({ dataDirectory });
     const listed = jsonOf(await runCommand(["--json", "keys", "list"], online()));
     expect(listed).toContainEqual(expect.objectContaining({ name: "offline" }));
