@@ -19,6 +19,7 @@ import { hasPlatformCredential, type CatalogSnapshot } from "../inference/catalo
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
 import { sandboxProvider } from "../inference/sandbox/sandbox-models.ts";
 import { startSandbox, type Sandbox } from "../inference/sandbox/sandbox.ts";
+import type { AliasTarget } from "../platform/kernel/model-alias.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 
@@ -30,6 +31,8 @@ export interface CatalogSources {
    * models.
    */
   routers?: ConfiguredRouters;
+  /** The operator's own names of models. */
+  aliases?: Readonly<Record<string, AliasTarget>>;
   /** Variables with vendors' credentials and addresses; absent keeps the previous environment. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** A facts file in place of the one that ships with the project. */
@@ -81,13 +84,14 @@ export class LiveCatalog {
   }
 
   private build(sources: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
-    const { providers, routers, factsPath, unknownModelPricing } = sources;
+    const { providers, routers, aliases, factsPath, unknownModelPricing } = sources;
     const { sandbox, clock } = this.options;
     const environment = sources.environment ?? this.options.environment;
     const options: CatalogOptions = {
       environment,
       configuredProviders: providers,
       configuredRouters: routers ?? {},
+      configuredAliases: aliases ?? {},
       nowMs: clock.nowMs(),
       facts: factsOf(factsPath),
       unknownModelPricing,

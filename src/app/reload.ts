@@ -115,7 +115,7 @@ class Reload {
       .map(({ id, baseUrl, apiKey }) => [id, baseUrl, apiKey]);
     const text = JSON.stringify([
       alike.map((name) => sections[name]),
-      [sources.providers, sources.routers, sources.unknownModelPricing],
+      [sources.providers, sources.routers, sources.aliases, sources.unknownModelPricing],
       credentials,
       // The facts that ship with a release differ while gateways are replaced by the next one.
       sources.factsPath === undefined ? [] : [...models.values()].map(pricesOf),

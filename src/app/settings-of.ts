@@ -178,9 +178,10 @@ export async function readConfiguration(process: {
 const catalogSources = ({
   providers,
   routers,
+  aliases,
   catalog,
   environment,
-}: Settings): CatalogSources => ({ providers, routers, ...catalog, environment });
+}: Settings): CatalogSources => ({ providers, routers, aliases, ...catalog, environment });
 
 /**
  * The sections that gateways on one database should have in common. The others may differ between
@@ -214,6 +215,7 @@ function readConfigurationOf(settings: Settings): ReadConfiguration {
   const {
     providers: _providers,
     routers: _routers,
+    aliases: _aliases,
     catalog: _catalog,
     effective: _effective,
     environment: _environment,

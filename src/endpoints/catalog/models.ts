@@ -8,6 +8,7 @@ import {
 } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
+import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -157,6 +158,10 @@ const modelObjectSchema = lazily(() =>
         .array(z.string())
         .optional()
         .describe("Members of a routing preset, in the order in which they are tried"),
+      alias_of: z
+        .array(z.string())
+        .optional()
+        .describe("The models that the operator's name stands for; absent on models."),
       description: z.string().optional(),
       created: z.int().describe("Unix time in seconds; 0 if unknown"),
       coming_soon: z
@@ -262,7 +267,7 @@ export const listModels = defineEndpoint<Dependencies>({
     const volumes = wanted.sort === "usage" ? await routeHistory.weeklyRequests() : undefined;
     const all = wanted.all && caller.kind !== "anonymous";
     const among = all ? inference.catalog().models.values() : modelsToList(deps, caller);
-    const models = selectModels(among, {
+    const models = selectModels([...among, ...namedModels(inference.catalog())], {
       // A caller without a key cannot bring one for a provider either, so rows that need it are
       // left out.
       query: { ...wanted, all },

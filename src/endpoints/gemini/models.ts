@@ -9,6 +9,7 @@ import {
   parseModelListQuery,
 } from "../../inference/catalog/list-models.ts";
 import { googleGenerate } from "../../inference/dialects/google-generate/index.ts";
+import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { catalogEndpoint, isListedFor, modelsToList, shownModel } from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -103,7 +104,8 @@ const shared = {
 function listedFor(context: RequestContext, deps: Dependencies): CatalogModel[] {
   const { caller } = context;
   const wanted = parseModelListQuery(new URLSearchParams());
-  return selectModels(modelsToList(deps, caller), {
+  const named = namedModels(deps.inference.catalog());
+  return selectModels([...modelsToList(deps, caller), ...named], {
     query: wanted,
     isRoutable: isListedFor(deps, caller, wanted),
     weeklyRequests: () => 0,

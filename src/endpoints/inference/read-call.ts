@@ -347,6 +347,7 @@ export function originOf(
     appTitle: headers.get("x-title") ?? undefined,
     userAgent: headers.get("user-agent") ?? undefined,
     traceParent: headers.get("traceparent") ?? undefined,
+    headerOf: (name) => headers.get(name),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { AliasTarget } from "../../platform/kernel/model-alias.ts";
 import { providerDefinitions } from "../providers/index.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { readBundledFacts, type CatalogFacts, type FactRow } from "./catalog-facts.ts";
@@ -21,6 +22,8 @@ export interface CatalogOptions {
   simulatedProvider?: ConfiguredProvider;
   /** Pools of the routing presets; presets without one choose from the reachable models. */
   configuredRouters?: ConfiguredRouters;
+  /** The operator's own names of models. */
+  configuredAliases?: Readonly<Record<string, AliasTarget>>;
   /** When models that only the configuration knows count as added, unless `previous` has them. */
   nowMs: number;
   /** The catalog that this one is to replace. */
@@ -66,6 +69,12 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
     aliases: new Map([...aliases, ...vendorNames(models, aliases)]),
+    named: new Map(
+      Object.entries(options.configuredAliases ?? {}).map(([name, target]) => [
+        name.toLowerCase(),
+        target,
+      ]),
+    ),
     families: familiesOf(models.keys()),
     ...(options.unknownModelPricing && {
       unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }),

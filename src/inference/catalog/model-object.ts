@@ -245,6 +245,7 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
         ? []
         : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
     members: router?.members.map(({ id }) => id),
+    alias_of: model.aliasOf,
     description: model.description,
     created: Math.floor(model.addedAtMs / 1000),
     coming_soon: model.comingSoon ? (true as const) : undefined,

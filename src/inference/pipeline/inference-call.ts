@@ -154,6 +154,8 @@ export interface CallOrigin {
   userAgent: string | undefined;
   /** The caller's `traceparent` header (W3C Trace Context). */
   traceParent: string | undefined;
+  /** Returns a request header, for conditions of names; absent where there are none. */
+  headerOf?: ((name: string) => string | null) | undefined;
   /** The request's rate windows while they are being counted; absent means that they have room. */
   admission?: Admission | undefined;
 }
@@ -170,6 +172,8 @@ export interface InferenceCall extends CallOrigin {
   requirements: RequestRequirements;
   /** The preset that the request named as its model. */
   presetId?: string | undefined;
+  /** The operator's name that the request used in place of a model's id; set by planning. */
+  requestedAs?: string;
   /** The order of routes; takes precedence over the body. */
   sort?: SortKey | undefined;
   /** What ties the request to one provider; absent on surfaces without conversations. */
@@ -310,6 +314,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     appTitle: origin.appTitle,
     userAgent: origin.userAgent,
     traceParent: origin.traceParent,
+    headerOf: origin.headerOf,
     admission: origin.admission,
     dialect: dialect.id,
     text: read.text,

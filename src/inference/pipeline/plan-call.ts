@@ -15,7 +15,13 @@ import {
 import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
 import { providerFilter } from "../routing/provider-preferences.ts";
 import { needsOf } from "../dialects/shared/requirements.ts";
-import { isModelAllowed, resolveModel, type ResolvedModel } from "../routing/resolve-models.ts";
+import type { AliasFacts } from "../routing/model-aliases.ts";
+import {
+  expandedId,
+  isModelAllowed,
+  resolveModel,
+  type ResolvedModel,
+} from "../routing/resolve-models.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
 import { unpricedError, withoutUnpriced, type Unpriced } from "./unpriced-extras.ts";
 import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
@@ -94,7 +100,9 @@ function fallbackFor(
     return modelFor(deps, { id, caller, assertServes });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    const param = `models[${(body["models"] as string[]).indexOf(id)}]`;
+    const { models } = body;
+    const place = Array.isArray(models) ? models.indexOf(id) : -1;
+    const param = place < 0 ? "model" : `models[${place}]`;
     throw new GatewayError(error.code, error.message, { param, metadata: error.metadata });
   }
 }
@@ -123,13 +131,54 @@ function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[]
   return Array.isArray(models) ? [...new Set([first, ...(models as string[])])] : [first];
 }
 
+/**
+ * Returns the models that a request asks for, with the operator's names replaced. A fallback that
+ * such a name adds and that the key may not use does not count.
+ */
+function askedIds(deps: PlanDependencies, call: InferenceCall): readonly string[] {
+  const catalog = deps.catalog();
+  const { caller, body } = call;
+  const facts = (): AliasFacts => ({
+    key: caller.key,
+    headerOf: (name) => call.headerOf?.(name) ?? null,
+    body,
+    conversation: conversationNameOf(call),
+    random: deps.random,
+  });
+  const ids = modelIdsOf(body).flatMap((id, place) => {
+    const expanded = expandedId(catalog, id, facts);
+    if (expanded.alias === undefined) return expanded.ids;
+    if (place === 0) call.requestedAs = expanded.alias;
+    const usable = expanded.ids.filter((one) => isUsable(deps, { id: one, caller }));
+    return usable.length === 0 ? expanded.ids.slice(0, 1) : usable;
+  });
+  return [...new Set(ids)];
+}
+
+const conversationNameOf = (call: InferenceCall): string | undefined => {
+  const session = namedSession(call);
+  return session && `${session.workspaceId} ${session.id}`;
+};
+
+/** Returns whether the catalog has a model that the key may use. */
+function isUsable(
+  deps: PlanDependencies,
+  { id, caller }: { id: string; caller: LlmKeyCaller },
+): boolean {
+  try {
+    return isModelAllowed(caller.key.allowedModels, resolveModel(deps.catalog(), id).model);
+  } catch {
+    return false;
+  }
+}
+
 /** Plans a call as far as possible. Throws `GatewayError` when it may not be served at all. */
 export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail {
   const { body, requirements } = call;
   checkTrace(body["trace"]);
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
   const { caller, assertServes } = call;
-  const ids = modelIdsOf(body);
+  const ids = askedIds(deps, call);
   const resolved = ids.map((id, place) =>
     place === 0 ? modelFor(deps, { id, caller, assertServes }) : fallbackFor(deps, { id, call }),
   );

@@ -287,7 +287,7 @@ function generationRecord(
     workspaceId: call.caller.workspace.id,
     keyId: call.caller.key.id,
     surface: call.recordedAs,
-    requestedModel: settlement.requestedModel,
+    requestedModel: call.requestedAs ?? settlement.requestedModel,
     model: candidate.model.id,
     provider: candidate.route.provider.id,
     upstreamModel: candidate.route.upstreamModel,
@@ -410,7 +410,7 @@ export function recordFailed(execution: Execution, error: GatewayError): void {
   writeUnsettled(deps, {
     call: streamedOf(call),
     status: "failed",
-    requestedModel,
+    requestedModel: call.requestedAs ?? requestedModel,
     error,
     routing: routingTrail(execution),
     attempts: failed.map(({ record }) => record),
@@ -430,7 +430,7 @@ export function planOrRecord(deps: InferenceDependencies, call: InferenceCall): 
     writeUnsettled(deps, {
       call: streamedOf(call),
       status: "failed",
-      requestedModel: trail.requestedModel,
+      requestedModel: call.requestedAs ?? trail.requestedModel,
       error,
       routing: routingTrail({ candidates: [], heldBack: [], leftOut: trail.leftOut }),
     });

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { routerId } from "../catalog/router-models.ts";
+import { type AliasFacts, chooseModels, modelsOfAlias } from "./model-aliases.ts";
 import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
@@ -31,8 +32,14 @@ export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | 
   return undefined;
 }
 
-const byName = ({ models, aliases }: CatalogSnapshot, id: string): CatalogModel | undefined =>
-  models.get(id) ?? models.get(aliases?.get(id) ?? "");
+/** A name of the operator's own takes precedence over those that vendors gave. */
+function byName(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
+  const { models, aliases, named } = catalog;
+  const target = named?.get(id);
+  const [first] = target === undefined ? [] : modelsOfAlias(target);
+  const known = first === undefined || named?.has(first) ? undefined : findModel(catalog, first);
+  return known ?? models.get(id) ?? models.get(aliases?.get(id) ?? "");
+}
 
 /**
  * Finds a model by id, with or without suffix shortcuts (rule 6 of the provider object). Throws
@@ -62,12 +69,38 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
  */
 export const isModelAllowed = (
   allowedModels: readonly string[] | null,
-  { id, router }: CatalogModel,
-): boolean =>
-  allowedModels === null ||
-  (router === undefined
+  { id, router, aliasOf }: Pick<CatalogModel, "id" | "router" | "aliasOf">,
+): boolean => {
+  if (allowedModels === null) return true;
+  if (aliasOf !== undefined) return aliasOf.some((target) => allowedModels.includes(target));
+  return router === undefined
     ? allowedModels.includes(id.toLowerCase())
-    : router.members.some((member) => allowedModels.includes(member.id)));
+    : router.members.some((member) => allowedModels.includes(member.id));
+};
+
+/** The operator's names of a snapshot, as models that lists show. */
+const shownNames = new WeakMap<CatalogSnapshot, readonly CatalogModel[]>();
+
+/**
+ * Returns the operator's names as models, each like the first model that it may stand for. Names of
+ * models that the catalog does not have are left out.
+ */
+export function namedModels(catalog: CatalogSnapshot): readonly CatalogModel[] {
+  let models = shownNames.get(catalog);
+  if (models === undefined) {
+    models = [...(catalog.named ?? [])].flatMap(([name, target]) => {
+      const targets = modelsOfAlias(target).flatMap((id) => resolvable(catalog, id) ?? []);
+      const [first] = targets;
+      if (first === undefined) return [];
+      return [{ ...first, id: name, displayName: name, aliasOf: targets.map(({ id }) => id) }];
+    });
+    shownNames.set(catalog, models);
+  }
+  return models;
+}
+
+const resolvable = (catalog: CatalogSnapshot, id: string): CatalogModel | undefined =>
+  findModel(catalog, id) ?? findModel(catalog, splitShortcuts(id).base);
 
 function live(resolved: ResolvedModel): ResolvedModel {
   if (!resolved.model.comingSoon) return resolved;
@@ -132,6 +165,40 @@ function unknownModel(
       metadata: { similar_models: similar },
     },
   );
+}
+
+/** A requested id in place of which others are asked for. */
+interface ExpandedId {
+  /** The operator's name; undefined where the id is no such name. */
+  alias: string | undefined;
+  /** Model ids, the first choice first. */
+  ids: readonly string[];
+}
+
+/**
+ * Returns the models that an id stands for in a request: those of the operator's name, with the
+ * suffix shortcuts behind it, or else the id itself. Throws `model_unavailable` where no condition
+ * of the name is met.
+ */
+export function expandedId(
+  catalog: CatalogSnapshot,
+  id: string,
+  facts: () => AliasFacts,
+): ExpandedId {
+  const { named } = catalog;
+  if (named === undefined || named.size === 0 || id.includes("/"))
+    return { alias: undefined, ids: [id] };
+  const exact = id.toLowerCase();
+  const name = named.has(exact) ? exact : splitShortcuts(exact).base;
+  const target = named.get(name);
+  if (target === undefined) return { alias: undefined, ids: [id] };
+  const ids = chooseModels(name, { target, facts: facts() });
+  if (ids.length === 0) {
+    const message = `The name ${JSON.stringify(name)} stands for no model under the conditions of this request.`;
+    throw new GatewayError("model_unavailable", message, { param: "model" });
+  }
+  const suffix = id.slice(name.length);
+  return { alias: name, ids: ids.map((one) => one + suffix) };
 }
 
 /** A model id without its suffix shortcuts, and the meaning of those. */

@@ -1,3 +1,4 @@
+import type { AliasTarget } from "../kernel/model-alias.ts";
 import type { z } from "zod";
 import type { ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
@@ -138,6 +139,8 @@ export interface Configuration<Provider> {
     /** Whether a provider's own batches are used where all lines go to it. */
     readonly native: "auto" | "never";
   };
+  /** The operator's own names of models. */
+  readonly aliases: Readonly<Record<string, AliasTarget>>;
   /** Pools of the first-party routing presets, by preset id. */
   readonly routers: Readonly<
     Record<
@@ -331,6 +334,7 @@ const rows: readonly Row[] = [
   ["files.quota_gb", [], ({ files }) => files.quotaGb],
   ["batch.concurrency", [], ({ batch }) => batch.concurrency],
   ["batch.native", [], ({ batch }) => batch.native],
+  ["aliases", [], ({ aliases }) => listed(Object.keys(aliases))],
   ["routers", [], ({ routers }) => listed(Object.keys(routers))],
   ["plans", [], ({ plans }) => listed(Object.keys(plans))],
   ["dashboard", [], ({ dashboard }) => dashboard],

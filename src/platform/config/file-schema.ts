@@ -5,6 +5,7 @@ import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
 import { planIds } from "./configuration.ts";
+import { aliasesSchema } from "./alias-settings.ts";
 import { mcpSchema, mcpServersSchema } from "./mcp-settings.ts";
 import {
   addressRangeSchema,
@@ -224,6 +225,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       audio: z.strictObject({ max_mb: integer(1, 100_000) }).partial(),
       files: filesSchema,
       batch: batchSchema,
+      aliases: aliasesSchema,
       routers: z.partialRecord(z.enum(routerIds), routerSchema),
       plans: z.partialRecord(z.enum(planIds), planSchema),
       auth: authSchema,

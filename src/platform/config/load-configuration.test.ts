@@ -82,6 +82,7 @@ describe("defaults", () => {
       audio: { bytesMax: 200 * 1024 ** 2 },
       files: expect.objectContaining({ url: "/srv/gateway/data/files", quotaGb: 10 }),
       batch: { concurrency: 8, native: "auto" },
+      aliases: {},
       routers: {},
       plans: {},
       dashboard: true,

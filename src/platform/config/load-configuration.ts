@@ -225,6 +225,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     audio: { bytesMax: (file.audio?.max_mb ?? 200) * 1024 ** 2 },
     files: assembleFiles({ workingDirectory, file }, dataDirectory),
     batch: { concurrency: file.batch?.concurrency ?? 8, native: file.batch?.native ?? "auto" },
+    aliases: file.aliases ?? {},
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
       members,
       quality: quality ?? [],

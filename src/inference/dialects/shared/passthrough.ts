@@ -43,14 +43,7 @@ export type PreviousAnswers = ReadonlyMap<string, { providerId: string; upstream
  * or the system prompt, and tools only of Responses, whose answers repeat them.
  */
 export function withoutConversation(body: OriginalRequest["body"]): OriginalRequest["body"] {
-  const {
-    messages,
-    input: _input,
-    system: _system,
-    contents,
-    systemInstruction: _instruction,
-    ...rest
-  } = body;
+  const { messages, input: _input, system: _system, contents, ...rest } = body;
   if (messages === undefined && contents === undefined) return rest;
   const { tools: _tools, ...others } = rest;
   return others;

@@ -1,0 +1,42 @@
+import { z } from "zod";
+
+const modelName = z.string().trim().min(1, "expected a model id").max(256);
+
+const text = z.string().min(1).max(256);
+
+/** What a request must say for an entry to count: each named member has to match. */
+const conditionSchema = z
+  .strictObject({
+    /** The name or the hash of the key. */
+    key: text,
+    /** A tag of the request: in `metadata.tags`, or in the header of tags. */
+    tag: text,
+    /** Request headers by name, with their values. */
+    header: z.record(text, z.string().max(1_024)),
+    /** Members of the request's `metadata`, with their values. */
+    metadata: z.record(text, z.union([z.string().max(1_024), z.number(), z.boolean()])),
+  })
+  .partial();
+
+const entrySchema = z.strictObject({
+  model: z.union([modelName, z.array(modelName).min(1).max(10)]),
+  weight: z.number().positive("expected a weight above 0").max(1_000_000).optional(),
+  when: conditionSchema.optional(),
+});
+
+/** What a name stands for: a model; a list of fallbacks; or entries with weights or conditions. */
+const aliasTargetSchema = z.union([
+  modelName,
+  z
+    .array(z.union([modelName, entrySchema]))
+    .min(1)
+    .max(50),
+]);
+
+/** A name without an owner, so that it can be no model's id. */
+const aliasNameSchema = z
+  .string()
+  .regex(/^[a-zA-Z0-9][\w.:-]{0,127}$/, "expected a name of letters, digits, dots and dashes");
+
+/** Entries of `aliases:` by name. */
+export const aliasesSchema = z.record(aliasNameSchema, aliasTargetSchema);
