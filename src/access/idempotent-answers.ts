@@ -316,6 +316,44 @@ function keptOf(answer: Answer): KeptAnswer {
   };
 }
 
+/** The most characters of an answer that is kept to be repeated. */
+const keptCharactersMax = 16 * 1024 * 1024;
+
+/** The answer to a repetition of a request whose own answer was too long, or a stream. */
+const notKept = (): KeptAnswer => {
+  const message =
+    "The request with this Idempotency-Key was done and charged, and its answer was a stream or too long to be kept. " +
+    "Use a new key for a new request.";
+  return {
+    status: 409,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ error: { code: "conflict", message, type: "conflict_error" } }),
+  };
+};
+
+/**
+ * Runs a call that makes something, or repeats the answer that an earlier one with the same
+ * `Idempotency-Key` got. A stream and a long answer are not repeated: their repetition answers 409.
+ * `bodyText` is the body of the request, or a hash of it.
+ */
+export async function answerOnceFor<Given extends Answer>(
+  answers: IdempotentAnswers,
+  { context, bodyText }: { context: RequestContext; bodyText: string },
+  work: () => Promise<Given>,
+): Promise<Given | Reply> {
+  if (keyOf(context) === undefined) return work();
+  let given: Given | undefined;
+  const keep = async (): Promise<Answer> => {
+    given = await work();
+    const isText = given instanceof Reply && typeof given.body === "string";
+    return isText && (given as Reply).body.length <= keptCharactersMax
+      ? given
+      : new Reply(notKept().body, notKept());
+  };
+  const answer = await answerOnce(answers, { context, bodyText, onError: () => undefined }, keep);
+  return given ?? (answer as Reply);
+}
+
 /**
  * Runs an endpoint's handler, or repeats the answer that an earlier request with the same
  * `Idempotency-Key` got.

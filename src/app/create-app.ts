@@ -24,6 +24,7 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { HostedFiles } from "../platform/spool/hosted-files.ts";
 import { Spool } from "../platform/spool/spool.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
@@ -238,6 +239,16 @@ const spoolElsewhere = () => ({
   bytesMax: 4 * 1024 ** 3,
 });
 
+/** Returns the places of uploads, and of pictures that are handed out by their address. */
+const spoolsOf = (place: NonNullable<AppSettings["spool"]>, clock: Clock) => ({
+  spool: new Spool(place),
+  hostedFiles: new HostedFiles({
+    directory: join(place.directory, "hosted"),
+    bytesMax: place.bytesMax,
+    nowMs: () => clock.nowMs(),
+  }),
+});
+
 /** Returns the dependencies of the endpoints' handlers. */
 const dependenciesOf = (
   settings: AppSettings,
@@ -266,7 +277,7 @@ const dependenciesOf = (
   mcp: buildMcp(settings, tools),
   ...parts.gateway,
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
-  spool: new Spool(settings.spool ?? spoolElsewhere()),
+  ...spoolsOf(settings.spool ?? spoolElsewhere(), clock),
   audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,
   ...buildDocuments(settings, catalog.snapshot),
 });

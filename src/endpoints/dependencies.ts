@@ -24,6 +24,7 @@ import type { Security } from "../access/open-security.ts";
 import type { Documents } from "../documents/open-documents.ts";
 import type { Files } from "../files/open-files.ts";
 import type { RateCounters } from "../access/count-request.ts";
+import type { IdempotentAnswers } from "../access/idempotent-answers.ts";
 import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
 import type { McpGateway } from "../mcp/gateway/open-gateway.ts";
@@ -37,6 +38,7 @@ import type { ResponseStore } from "../inference/responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-record.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
+import type { HostedFiles } from "../platform/spool/hosted-files.ts";
 import type { Spool } from "../platform/spool/spool.ts";
 
 /** A file of the dashboard, in memory. */
@@ -150,6 +152,10 @@ export interface Dependencies {
   spool: Spool;
   /** The most bytes of a file of sound. */
   audioBytesMax: number;
+  /** Pictures that are handed out by their address for an hour. */
+  hostedFiles: HostedFiles;
+  /** The answers of calls that may be repeated with the same `Idempotency-Key`. */
+  idempotentAnswers: IdempotentAnswers;
   embeddingCache: AnswerCache;
   security: Security;
   budgets: Budgets;

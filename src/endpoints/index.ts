@@ -191,6 +191,13 @@ import {
 } from "./mcp/mcp-servers.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
+import {
+  imageContent,
+  imageEdits,
+  imageGenerations,
+  imageVariations,
+  openrouterImages,
+} from "./inference/media/images.ts";
 import { responses } from "./inference/responses/responses.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
@@ -258,6 +265,11 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   ...geminiOthers,
   cohereEmbedPath,
   rerank,
+  imageGenerations,
+  imageEdits,
+  imageVariations,
+  openrouterImages,
+  imageContent,
   cohereRerankPath,
   moderations,
   decisions,

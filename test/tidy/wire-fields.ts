@@ -120,8 +120,35 @@ const exceptions: Readonly<Record<string, Exception>> = {
     ],
     why: "embeddings are wire formats of their own, one file each",
   },
+  "src/inference/surfaces/images/": {
+    names: [
+      ...geminiFields,
+      "completion_tokens_details",
+      "image_url",
+      "input_tokens_details",
+      "output_tokens_details",
+      "prompt_tokens_details",
+      "response_format",
+    ],
+    why: "pictures are wire formats of their own, one file each",
+  },
+  "src/inference/surfaces/audio/": {
+    names: [...geminiFields, "input_audio", "response_format"],
+    why: "sound has wire formats of its own, one file each",
+  },
+  "src/endpoints/inference/media/": {
+    names: ["image_url", "input_audio", "response_format"],
+    why: "documents requests for pictures and sound in OpenAPI",
+  },
   "src/inference/sandbox/": {
-    names: [...declaredParameters, ...geminiFields, "toolConfig", "tool_calls", "tool_result"],
+    names: [
+      ...declaredParameters,
+      ...geminiFields,
+      "input_tokens_details",
+      "toolConfig",
+      "tool_calls",
+      "tool_result",
+    ],
     why: "declares models, and answers as Google's server would, which no client dialect does",
   },
   "src/endpoints/inference/": {

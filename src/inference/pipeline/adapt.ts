@@ -123,7 +123,11 @@ export function chatDialectOf(route: UpstreamRoute): DialectId {
  * server-sent events.
  */
 export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
-  const { binaryStreams, exceptionForm } = upstreamDialects[chatDialectOf(route)];
+  const dialect = routeDialect(route, "chat");
+  const id = dialectIds.find((known) => known === dialect);
+  // Streams of other surfaces are server-sent events.
+  if (id === undefined) return undefined;
+  const { binaryStreams, exceptionForm } = upstreamDialects[id];
   const isBinary = binaryStreams === true || route.provider.deviations.eventStreamFrames === true;
   return isBinary ? exceptionForm : undefined;
 }

@@ -54,26 +54,32 @@ export async function sendTo(
   },
 ): Promise<Sent> {
   const { timeouts } = candidate.route.provider;
-  const { stream } = call.requirements;
-  const firstTokenMs = stream
-    ? timeouts.firstTokenMs
-    : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
+  const { stream, mediaAt } = call.requirements;
+  // A picture may take two minutes without a sign of life, streamed or not.
+  const isSilent = mediaAt !== undefined;
+  const firstTokenMs =
+    stream && !isSilent ? timeouts.firstTokenMs : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
   try {
+    const { requestText: body, requestParts, requestHeaders, requestBody, requestPath } = adapter;
     const target = deps.targetOf(candidate.route, {
       surface: candidate.model.surface,
       stream,
       purpose,
+      path: requestPath,
     });
-    const { requestText: body, requestParts, requestHeaders } = adapter;
     const response = await deps.upstream.send({
       target,
-      body: requestParts ?? body,
+      body: requestBody ?? requestParts ?? body,
       headers:
         target.signing === undefined
           ? requestHeaders
           : await signedHeaders(target.signing, { body, requestHeaders }),
       connectTimeoutMs: timeouts.connectMs,
-      timeouts: { firstTokenMs, idleMs: timeouts.idleMs, totalMs: timeouts.totalMs },
+      timeouts: {
+        firstTokenMs,
+        idleMs: isSilent ? timeouts.totalMs : timeouts.idleMs,
+        totalMs: timeouts.totalMs,
+      },
       abortScope,
     });
     if (response.status >= 200 && response.status < 300) return { ok: true, response };

@@ -471,6 +471,7 @@ async function sendInPieces(
   const waiting = pieces.each.values();
   let failure: AttemptFailure | undefined;
   let accepted = false;
+  let served = false;
   let status = 200;
   const sendPiece = async (adapter: Adapter): Promise<Whole> => {
     const sent = await sendTo(deps, { ...asked, adapter, abortScope: bundle });
@@ -482,17 +483,18 @@ async function sendInPieces(
   const sendRemaining = async (): Promise<void> => {
     for (const adapter of waiting) {
       const whole = await sendPiece(adapter);
-      if (failure !== undefined) return;
+      if (failure !== undefined && pieces.keepsSome !== true) return;
+      served ||= whole.ok;
       if (whole.ok) continue;
       failure = whole.failure;
-      bundle.abort();
+      if (pieces.keepsSome !== true) bundle.abort();
       return;
     }
   };
   await Promise.all(
     Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, sendRemaining),
   );
-  return failure === undefined
+  return failure === undefined || (served && pieces.keepsSome === true)
     ? { ok: true, accepted, answer: pieces.join(), status }
     : { ok: false, accepted, failure };
 }

@@ -336,6 +336,8 @@ function scoped(
   const { deps, call } = execution;
   const { route } = candidate;
   const { id } = call.caller.workspace;
+  if (adapter.withEndUser !== undefined)
+    return adapter.withEndUser((endUserId) => deps.scopedId(`${id} ${endUserId}`));
   const options = {
     body: call.body,
     inMetadata:

@@ -33,6 +33,7 @@ import {
   type AskedExtras,
   type SentExtras,
 } from "../dialects/shared/charged-extras.ts";
+import type { BodyPart } from "../upstream/upstream-client.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
@@ -252,6 +253,11 @@ export interface RequestPieces {
   readonly each: readonly Adapter[];
   /** The number of pieces that are in flight at once. */
   readonly parallel: number;
+  /**
+   * Whether the answers that came are worth something by themselves, so that the failure of one
+   * piece does not end the others.
+   */
+  readonly keepsSome?: true;
   /** Joins the answers to all pieces, once each was read. */
   join(): WholeAnswer;
 }
@@ -267,6 +273,21 @@ export interface Adapter extends Passthrough {
    * pieces.
    */
   readonly pieces?: RequestPieces;
+  /**
+   * The body in place of `requestText`, such as a form with stored files; its content type is among
+   * `requestHeaders`.
+   */
+  readonly requestBody?: readonly BodyPart[];
+  /**
+   * The path and query below the provider's address, where they depend on the request. The content
+   * type is then among `requestHeaders`.
+   */
+  readonly requestPath?: string;
+  /**
+   * Returns the request with another id of the caller's end user; absent where that is a member of
+   * `requestText`.
+   */
+  withEndUser?(scope: (endUserId: string) => string): Adapter;
   /**
    * The code that the caller receives for an unusable answer, where it is neither `empty_stream`
    * nor `bad_gateway`.

@@ -29,6 +29,8 @@ interface TargetOptions {
   surface: Surface;
   stream: boolean;
   purpose: Purpose;
+  /** The path and query of one request, whose content type comes with it; absent elsewhere. */
+  path?: string | undefined;
 }
 
 /** Returns where requests of a route are sent, whole or streamed. */
@@ -63,6 +65,8 @@ export function createTargetLookup(services: {
   const streamed = new WeakMap<UpstreamRoute, UpstreamTarget>();
   const counting = new WeakMap<UpstreamRoute, UpstreamTarget>();
   return (route, options) => {
+    if (options.path !== undefined)
+      return buildTarget(route, { ...options, signer: signerOf(route.provider) });
     const targets =
       options.purpose === "count-tokens" ? counting : options.stream ? streamed : whole;
     let target = targets.get(route);
@@ -91,19 +95,26 @@ function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamCli
 
 function buildTarget(
   route: UpstreamRoute,
-  { surface, stream, purpose, signer }: TargetOptions & { signer: RequestSigner | undefined },
+  {
+    surface,
+    stream,
+    purpose,
+    signer,
+    path: own,
+  }: TargetOptions & { signer: RequestSigner | undefined },
 ): UpstreamTarget {
   const { provider, upstreamModel } = route;
   const dialect = routeDialect(route, surface);
   const answerPath =
-    dialect && endpointPath(dialect, { upstreamModel, stream, deviations: provider.deviations });
+    own ??
+    (dialect && endpointPath(dialect, { upstreamModel, stream, deviations: provider.deviations }));
   const path = purpose === "count-tokens" ? answerPath && countPath(answerPath) : answerPath;
   const baseUrl = routeBaseUrl(route, surface);
   assert(baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
   const { name, prefix } = provider.credentialHeader;
   const url = baseUrl + path;
   const headers = {
-    "content-type": "application/json",
+    ...(own === undefined && { "content-type": "application/json" }),
     "user-agent": "switchyard",
     ...provider.headers,
     ...(provider.apiKey === undefined || provider.apiKey === ""

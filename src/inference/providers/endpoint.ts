@@ -33,6 +33,13 @@ const paths: Partial<Record<UpstreamDialect, PathOf>> = {
   "guard-chat": () => "/chat/completions",
   decisions: () => "/decisions",
   "chat-logprobs": () => "/chat/completions",
+  // Requests of these surfaces name their own paths.
+  "openai-images": () => "/images/generations",
+  "google-images": (facts) => `${googleResource(facts)}:generateContent`,
+  "openai-audio": () => "/audio/transcriptions",
+  "google-audio": (facts) => `${googleResource(facts)}:generateContent`,
+  deepgram: () => "/listen",
+  elevenlabs: () => "/speech-to-text",
 };
 
 /** Dialects that have an endpoint to be sent to. */

@@ -66,6 +66,8 @@ export interface ProviderDeviations extends DialectDeviations {
   knownBetas?: readonly string[];
   /** Members of a Messages body that the vendor answers with 400. */
   unknownMessagesFields?: readonly string[];
+  /** How pictures are asked for where not by OpenAI's sizes: by ratio (xAI), or by sides (Together). */
+  pictures?: "aspect-ratio" | "width-height";
 }
 
 /**

@@ -29,6 +29,7 @@ import {
   embeddings,
   type PlainSurface,
 } from "./wire/plain-surfaces.ts";
+import { mediaHandlers } from "./wire/media-surfaces.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
 import { completePrompt } from "./prompt.ts";
 import { simulate } from "./simulate.ts";
@@ -123,6 +124,7 @@ export function requestAnswerer(clock: Clock): AnswerRequest {
     "POST /v1/moderations": plain(moderations),
     "POST /v1/documents/parse": plain(documentsParse),
     "POST /v1/decisions": plain(decisions),
+    ...mediaHandlers,
   };
   return async (request) => {
     const { pathname } = new URL(request.url);

@@ -2,7 +2,15 @@
 export interface SandboxModel {
   id: string;
   upstream_model: string;
-  surface: "chat" | "embeddings" | "rerank" | "moderations" | "decisions";
+  surface:
+    | "chat"
+    | "embeddings"
+    | "rerank"
+    | "moderations"
+    | "decisions"
+    | "images"
+    | "transcriptions"
+    | "speech";
   display_name: string;
   context_length: number;
   max_completion_tokens?: number;
@@ -24,6 +32,9 @@ export interface SandboxProvider {
     moderations: "openai-moderations";
     documents: "documents-parse";
     decisions: "decisions";
+    images: "openai-images";
+    transcriptions: "openai-audio";
+    speech: "openai-audio";
   };
   api_key: string;
   data_policy: { zdr: boolean; data_collection: "allow" | "deny"; distillable_text: boolean };
@@ -103,6 +114,36 @@ export const sandboxModels: readonly SandboxModel[] = [
     pricing: free,
     capabilities: ["decisions"],
   },
+  {
+    id: "sandbox/image:free",
+    upstream_model: "sandbox-image",
+    surface: "images",
+    display_name: "Sandbox Image (simulated)",
+    context_length: 32_768,
+    pricing: free,
+    capabilities: ["image-generation", "image-editing"],
+    supported_parameters: ["n", "size", "quality", "stream", "partial_images"],
+  },
+  {
+    id: "sandbox/transcribe:free",
+    upstream_model: "sandbox-transcribe",
+    surface: "transcriptions",
+    display_name: "Sandbox Transcription (simulated)",
+    context_length: 32_768,
+    pricing: free,
+    capabilities: ["transcription", "translation"],
+    supported_parameters: ["language", "response_format", "timestamp_granularities", "stream"],
+  },
+  {
+    id: "sandbox/speech:free",
+    upstream_model: "sandbox-speech",
+    surface: "speech",
+    display_name: "Sandbox Speech (simulated)",
+    context_length: 32_768,
+    pricing: free,
+    capabilities: ["speech"],
+    supported_parameters: ["voice", "response_format", "speed", "stream_format"],
+  },
 ];
 
 /**
@@ -120,6 +161,9 @@ export const sandboxProvider = (baseUrl: string): SandboxProvider => ({
     moderations: "openai-moderations",
     documents: "documents-parse",
     decisions: "decisions",
+    images: "openai-images",
+    transcriptions: "openai-audio",
+    speech: "openai-audio",
   },
   api_key: "sandbox",
   data_policy: { zdr: true, data_collection: "deny", distillable_text: true },

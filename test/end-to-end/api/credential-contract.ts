@@ -41,6 +41,10 @@ const record = (
   [`DELETE ${name}`]: { scope: `write:${of}`, path, accepted: 404 },
 });
 
+/** Rows of calls that take an LLM key and a body. */
+const calls = (...paths: readonly string[]): Record<string, ContractRow> =>
+  Object.fromEntries(paths.map((path) => [`POST ${path}`, { llm: true, accepted: 400 }]));
+
 /** Rows of a figure of a model, by both forms of its path; no credential is needed. */
 const modelFigure = (name: string): Record<string, ContractRow> =>
   Object.fromEntries(
@@ -60,18 +64,14 @@ const modelFigure = (name: string): Record<string, ContractRow> =>
 export const contract: Record<string, ContractRow> = {
   "POST /chat/completions": { llm: true, accepted: 400 },
   "POST /messages": { llm: true, accepted: 400 },
-  "POST /messages/count_tokens": { llm: true, accepted: 400 },
-  "POST /responses/compact": { llm: true, accepted: 400 },
-  "POST /responses/input_tokens": { llm: true, accepted: 400 },
   "POST /routing/explain": { llm: true, scope: "inference", accepted: 400 },
   "POST /responses": { llm: true, accepted: 400 },
-  "POST /embeddings": { llm: true, accepted: 400 },
   "POST /v2/embed": { llm: true, accepted: 400, base: "root" },
-  "POST /rerank": { llm: true, accepted: 400 },
   "POST /v2/rerank": { llm: true, accepted: 400, base: "root" },
-  "POST /moderations": { llm: true, accepted: 400 },
-  "POST /decisions": { llm: true, accepted: 400 },
-  "POST /systemone": { llm: true, accepted: 400 },
+  ...calls("/messages/count_tokens", "/responses/compact", "/responses/input_tokens"),
+  ...calls("/embeddings", "/rerank", "/moderations", "/decisions", "/systemone"),
+  ...calls("/images", "/images/generations", "/images/edits", "/images/variations"),
+  "GET /images/content/:token": { without: "open", path: "/images/content/none", accepted: 404 },
   "GET /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
   "DELETE /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
   "POST /responses/:id/cancel": { llm: true, path: "/responses/resp_none/cancel", accepted: 404 },

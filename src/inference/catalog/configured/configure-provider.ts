@@ -198,7 +198,7 @@ export function configureProvider(
     dialectBaseUrls: baseUrl === undefined ? known?.dialectBaseUrls : undefined,
     dialects,
     credentialHeader:
-      known?.credentialHeader ?? like?.credentialHeader ?? headerOfDialect(dialects.chat),
+      known?.credentialHeader ?? like?.credentialHeader ?? headerOfDialects(dialects),
     apiKey: credentialOf(entry, { known, environment }),
     signing: entry.api_key === undefined ? known?.signing : undefined,
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
@@ -209,10 +209,20 @@ export function configureProvider(
   });
 }
 
-/** Returns how servers of a dialect expect their key, as the vendors' own clients send it. */
-function headerOfDialect(dialect: UpstreamDialect | undefined): CredentialHeader {
-  if (dialect === "anthropic-messages") return { name: "x-api-key", prefix: "" };
-  return dialect === "google-generate" ? { name: "x-goog-api-key", prefix: "" } : bearerHeader;
+/** The headers in which vendors' own clients send their key, by dialect. */
+const headersByDialect: Partial<Record<UpstreamDialect, CredentialHeader>> = {
+  "anthropic-messages": { name: "x-api-key", prefix: "" },
+  "google-generate": { name: "x-goog-api-key", prefix: "" },
+  "google-images": { name: "x-goog-api-key", prefix: "" },
+  "google-audio": { name: "x-goog-api-key", prefix: "" },
+  deepgram: { name: "authorization", prefix: "Token " },
+  elevenlabs: { name: "xi-api-key", prefix: "" },
+};
+
+/** Returns how a server of these dialects expects its key: that of chat, or of what it offers. */
+function headerOfDialects({ chat, ...others }: Provider["dialects"]): CredentialHeader {
+  const [first] = chat === undefined ? Object.values(others) : [chat];
+  return (first && headersByDialect[first]) ?? bearerHeader;
 }
 
 function credentialOf(
@@ -241,6 +251,9 @@ const openaiDialects: Provider["dialects"] = {
   chat: "openai-chat",
   embeddings: "openai-embeddings",
   moderations: "openai-moderations",
+  images: "openai-images",
+  transcriptions: "openai-audio",
+  speech: "openai-audio",
 };
 
 /** Returns the dialects by surface; any single dialect but OpenAI's is one of chat alone. */

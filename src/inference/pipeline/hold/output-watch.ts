@@ -142,7 +142,9 @@ export class OutputWatch implements StreamGuard {
   ): OutputWatch | undefined {
     const { candidate, outputCap } = sent;
     const { call } = execution;
-    if (!isPaid(candidate) || call.unbilled) return undefined;
+    // Pictures and sound are held whole, and their length is no output cap.
+    if (!isPaid(candidate) || call.unbilled || call.requirements.mediaAt !== undefined)
+      return undefined;
     const expected = expectedUse(execution);
     const cap = sentCap(call, sent);
     const most = outputCap ?? capOf(candidate, expected);

@@ -24,7 +24,13 @@ export const azure = {
   },
   credentialVariables: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
   credentialHeader: { name: "api-key", prefix: "" },
-  dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
+  dialects: {
+    chat: "openai-chat",
+    embeddings: "openai-embeddings",
+    images: "openai-images",
+    transcriptions: "openai-audio",
+    speech: "openai-audio",
+  },
   // The router is billed by the model that it picks; the instruct model completes text and does not
   // chat.
   deviatingModels: [

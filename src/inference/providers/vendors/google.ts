@@ -9,6 +9,12 @@ export const google = {
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   credentialVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
   credentialHeader: { name: "x-goog-api-key", prefix: "" },
-  dialects: { chat: "google-generate", embeddings: "google-embed" },
+  dialects: {
+    chat: "google-generate",
+    embeddings: "google-embed",
+    images: "google-images",
+    transcriptions: "google-audio",
+    speech: "google-audio",
+  },
   naming: { maker: "google" },
 } satisfies ProviderDefinition;

@@ -8,7 +8,7 @@ export const groq = {
   website: "https://groq.com",
   baseUrl: "https://api.groq.com/openai/v1",
   credentialVariables: ["GROQ_API_KEY"],
-  dialects: { chat: "openai-chat" },
+  dialects: { chat: "openai-chat", transcriptions: "openai-audio", speech: "openai-audio" },
   // console.groq.com/docs/reasoning: an effort is refused by models that do not reason.
   refuses: ({ takesEffort }) => ({
     always: takesEffort ? [] : ["reasoning_effort"],

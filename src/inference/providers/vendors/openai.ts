@@ -13,6 +13,9 @@ export const openai = {
     chat: "openai-chat",
     embeddings: "openai-embeddings",
     moderations: "openai-moderations",
+    images: "openai-images",
+    transcriptions: "openai-audio",
+    speech: "openai-audio",
   },
   // These answer on /v1/responses only; see the "Endpoints" part of each model page.
   deviatingModels: [

@@ -8,7 +8,7 @@ export const xai = {
   website: "https://x.ai",
   baseUrl: "https://api.x.ai/v1",
   credentialVariables: ["XAI_API_KEY"],
-  dialects: { chat: "openai-chat" },
+  dialects: { chat: "openai-chat", images: "openai-images" },
   // Multi-agent models answer on /v1/responses only.
   deviatingModels: [{ match: /multi-agent/, dialect: "openai-responses" }],
   // docs.x.ai, "Reasoning": penalties are refused by all, `stop` by models that reason (2026-08).
@@ -21,6 +21,6 @@ export const xai = {
     ],
     whileReasoning: [],
   }),
-  deviations: { maxTokensField: "max_completion_tokens" },
+  deviations: { maxTokensField: "max_completion_tokens", pictures: "aspect-ratio" },
   naming: { maker: "x-ai" },
 } satisfies ProviderDefinition;

@@ -1,0 +1,200 @@
+import type { RequestContext } from "../../../access/define-endpoint.ts";
+import { boundaryOf, fieldText, formParts } from "../../../http/multipart.ts";
+import { bodyPieces, parseJsonObject, readJsonText } from "../../../http/read-body.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import { usePreset } from "../../../identity/presets/preset.ts";
+import { providerIdIn } from "../../../inference/catalog/model.ts";
+import type { Upload } from "../../../inference/surfaces/media/uploads.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { SpooledContent } from "../../../platform/spool/spool.ts";
+import type { Dependencies } from "../../dependencies.ts";
+
+/** A request with files, as JSON or as a form. */
+export interface MediaBody {
+  body: Record<string, unknown>;
+  uploads: readonly Upload[];
+  /** The id of the preset that the request names as its model. */
+  presetId: string | undefined;
+  /** A hash of all that was sent, for requests that may be repeated. */
+  fingerprint: string;
+  /** Frees the files. */
+  close(): Promise<void>;
+}
+
+type Services = Pick<Dependencies, "spool" | "presets" | "inference">;
+
+/** What a route accepts. */
+interface MediaLimits {
+  /** The most bytes of a whole form, and of a body of JSON. */
+  formBytesMax: number;
+  jsonBytesMax: number;
+  /** The most bytes of one file, by the name of its field without brackets. */
+  fileBytesMax: number;
+}
+
+/**
+ * Reads a request with files. Forms are read as they come, and files beyond 1 MiB go to disk. Where
+ * reading fails, or the client leaves, nothing is left. Throws `GatewayError`.
+ */
+export async function readMedia(
+  context: RequestContext,
+  { services, limits }: { services: Services; limits: MediaLimits },
+): Promise<MediaBody> {
+  const type = context.request.headers.get("content-type");
+  const read = /^multipart\/form-data\b/i.test(type ?? "")
+    ? await readForm(context, { services, limits })
+    : await readJson(context, limits);
+  try {
+    return { ...read, ...withPreset(context, { services, body: read.body }) };
+  } catch (error) {
+    await read.close();
+    throw error;
+  }
+}
+
+type ReadBody = Omit<MediaBody, "presetId">;
+
+async function readJson(
+  { request }: RequestContext,
+  { jsonBytesMax }: MediaLimits,
+): Promise<ReadBody> {
+  const text = await readJsonText(request, jsonBytesMax);
+  return {
+    body: parseJsonObject(text),
+    uploads: [],
+    fingerprint: new Bun.CryptoHasher("sha256").update(text).digest("hex"),
+    close: async () => undefined,
+  };
+}
+
+async function readForm(
+  { request }: RequestContext,
+  { services: { spool }, limits }: { services: Services; limits: MediaLimits },
+): Promise<ReadBody> {
+  const fields: [string, string][] = [];
+  const uploads: (Upload & { content: SpooledContent })[] = [];
+  const hash = new Bun.CryptoHasher("sha256");
+  const close = async (): Promise<void> => {
+    for (const { content } of uploads.splice(0)) await content.close();
+  };
+  try {
+    const boundary = boundaryOf(request.headers.get("content-type"));
+    for await (const part of formParts(bodyPieces(request, limits.formBytesMax), boundary)) {
+      const { name: field, filename, type } = part;
+      hash.update(JSON.stringify([field, filename]));
+      if (filename === undefined && !isBinary(type)) {
+        const text = await fieldText(part);
+        hash.update(text);
+        fields.push([field, text]);
+        continue;
+      }
+      const content = await spool.store(
+        counted(part.content, { hash, field, bytesMax: limits.fileBytesMax }),
+      );
+      uploads.push({ field, filename: filename ?? "file", type, content });
+    }
+    return {
+      body: nestedFields(fields),
+      uploads: [...uploads],
+      fingerprint: hash.digest("hex"),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Returns whether a part without a filename is bytes all the same. */
+const isBinary = (type: string | undefined): boolean =>
+  type !== undefined && !/^(?:text\/plain|application\/json)\b/i.test(type);
+
+async function* counted(
+  pieces: AsyncIterable<Uint8Array>,
+  { hash, field, bytesMax }: { hash: Bun.CryptoHasher; field: string; bytesMax: number },
+): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.byteLength;
+    if (size > bytesMax)
+      throw new GatewayError(
+        "content_too_large",
+        `${field}: the file is larger than the limit of ${bytesMax} bytes. Send a smaller one.`,
+        { param: field, metadata: { limit_bytes: bytesMax } },
+      );
+    hash.update(piece);
+    yield piece;
+  }
+}
+
+/** Matches the keys in brackets behind a field's name, such as `[type]` or `[]`. */
+const bracketKey = /\[([^[\]]*)\]/g;
+
+/** The most keys in brackets behind one field's name. */
+const depthMax = 4;
+
+/**
+ * Returns the fields of a form as JSON would have them: `a[]` and repeated names become lists, and
+ * `a[b]` objects, as OpenAI's SDKs write them. Values stay text.
+ */
+export function nestedFields(
+  fields: readonly (readonly [string, string])[],
+): Record<string, unknown> {
+  const body = new Map<string, unknown>();
+  for (const [name, value] of fields) {
+    const open = name.indexOf("[");
+    const base = open > 0 ? name.slice(0, open) : name;
+    const keys =
+      open > 0 ? [...name.slice(open).matchAll(bracketKey)].map(([, key]) => key ?? "") : [];
+    if (keys.length > depthMax)
+      throw new GatewayError("bad_request", `${name}: is nested too deeply.`, { param: name });
+    body.set(base, merged(body.get(base), { keys, value }));
+  }
+  return Object.fromEntries(body);
+}
+
+function merged(
+  known: unknown,
+  { keys, value }: { keys: readonly string[]; value: string },
+): unknown {
+  const [key, ...rest] = keys;
+  if (key === undefined)
+    return known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value];
+  if (key === "")
+    return [...(Array.isArray(known) ? known : []), merged(undefined, { keys: rest, value })];
+  const object = new Map(typeof known === "object" && known !== null ? Object.entries(known) : []);
+  object.set(key, merged(object.get(key), { keys: rest, value }));
+  return Object.fromEntries(object);
+}
+
+/** Writes a preset's settings of pictures and sound. */
+const presetFields = {
+  settings: (config: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(
+      ["size", "quality", "voice", "instructions", "language"].flatMap((name) =>
+        config[name] === undefined || (body[name] ?? undefined) !== undefined
+          ? []
+          : [[name, config[name]]],
+      ),
+    ),
+  hasSystem: () => true,
+  systemMember: () => undefined,
+};
+
+function withPreset(
+  context: RequestContext,
+  { services, body }: { services: Services; body: Record<string, unknown> },
+): Pick<MediaBody, "body" | "presetId"> {
+  const { workspace } = context.caller as LlmKeyCaller;
+  const model = body["model"];
+  if (typeof model !== "string" || !model.startsWith("@preset/"))
+    return { body, presetId: undefined };
+  const used = usePreset(services.presets, {
+    workspaceId: workspace.id,
+    presetFields,
+    text: JSON.stringify(body),
+    body,
+    providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
+  });
+  return { body: { ...used.body }, presetId: used.preset?.id };
+}

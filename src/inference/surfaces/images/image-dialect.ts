@@ -1,0 +1,129 @@
+import type { PictureKind } from "../../../platform/kernel/usage.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
+import type { AdaptedRoute, BodyPart } from "../../pipeline/inference-call.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+import { encodeJson } from "../media/uploads.ts";
+import type { Fields } from "../read-fields.ts";
+import { expectedUsage, type CountedTokens } from "./image-usage.ts";
+import { pixelsOf, type ImageRequest } from "./image-request.ts";
+
+/** A body towards a provider in parts, with its content type. */
+export interface MediaBody {
+  parts: readonly BodyPart[];
+  type: string;
+}
+
+/** Returns a body of JSON, whose files are read while they are sent. */
+export const jsonBody = (value: object): MediaBody => ({
+  parts: encodeJson(value),
+  type: "application/json",
+});
+
+/** A request for pictures as one provider is sent it. */
+export interface ImageExchange {
+  /** The requests that are sent; several where the provider makes fewer pictures at once. */
+  bodies: readonly MediaBody[];
+  /** The path below the provider's address. */
+  path: string;
+  /** Whether the provider streams as OpenAI does. */
+  streams: boolean;
+  losses: readonly Loss[];
+  /** Reads an answer; undefined where it is none of the dialect's. */
+  read(body: object): ReadPictures | undefined;
+}
+
+/** The wire format of one vendor's pictures. */
+export interface ImageDialect {
+  /** Encodes a request. Throws `GatewayError` for what the provider cannot be asked for. */
+  encode(request: ImageRequest, route: AdaptedRoute): ImageExchange;
+}
+
+/** A picture of an answer: base64, or the address that its provider gave it. */
+export interface MadePicture {
+  base64?: string;
+  url?: string;
+  /** Such as `image/png`; absent where the provider names none. */
+  type?: string;
+  revisedPrompt?: string;
+}
+
+/** The pictures of one answer. */
+export interface ReadPictures {
+  pictures: readonly MadePicture[];
+  createdAtSeconds?: number;
+  tokens: CountedTokens | undefined;
+  kind: PictureKind;
+  /** Members of the answer that its client is shown as they are. */
+  shown: Fields;
+  /** Why there are fewer pictures than were asked for; absent where there are all. */
+  withheld?: string;
+}
+
+/** How the pictures of a request are metered at a route. */
+export interface PictureMetering {
+  request: ImageRequest;
+  /** Whether the route has a price of each picture, so that no tokens are estimated. */
+  byPiece: boolean;
+}
+
+/**
+ * Returns the usage that pictures are charged by: the provider's tokens, or where it counted none
+ * an estimate of them, and always the number of pictures.
+ */
+export function meteredPictures(
+  { pictures, tokens, kind }: Pick<ReadPictures, "pictures" | "tokens" | "kind">,
+  { request, byPiece }: PictureMetering,
+): MeteredUsage {
+  const picture = withoutUndefined<PictureKind>({
+    size: kind.size ?? (request.size === "auto" ? undefined : request.size?.toLowerCase()),
+    quality: kind.quality ?? (request.quality === "auto" ? undefined : request.quality),
+  });
+  const outputImages = pictures.length;
+  if (tokens !== undefined)
+    return {
+      usage: { ...tokens.usage, outputImages },
+      estimated: false,
+      clamped: tokens.clamped,
+      picture,
+      ...(tokens.costUsd !== undefined && { providerCostUsd: tokens.costUsd }),
+    };
+  const { outputImageTokens, ...expected } = expectedUsage(request, outputImages);
+  return {
+    usage: byPiece
+      ? { ...expected, outputImages }
+      : { ...expected, outputImages, outputImageTokens },
+    estimated: true,
+    clamped: false,
+    picture,
+  } as MeteredUsage;
+}
+
+const ratios = [
+  "1:1",
+  "16:9",
+  "9:16",
+  "4:3",
+  "3:4",
+  "3:2",
+  "2:3",
+  "2:1",
+  "1:2",
+  "21:9",
+  "4:5",
+  "5:4",
+] as const;
+
+/** Returns the ratio of a list that is nearest to a size; undefined where it names no pixels. */
+export function nearestRatio(
+  size: string | undefined,
+  known: readonly string[] = ratios,
+): string | undefined {
+  const [width, height] = pixelsOf(size) ?? [];
+  if (width === undefined || height === undefined) return undefined;
+  const distance = (ratio: string): number => {
+    const [left = 1, right = 1] = ratio.split(":").map(Number);
+    return Math.abs(Math.log((left / right) * (height / width)));
+  };
+  return known.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best), "1:1");
+}

@@ -1,0 +1,258 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
+import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
+import { fieldsOf, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { inMemory, type Upload } from "../media/uploads.ts";
+
+/** What is asked for: pictures of a prompt, changes of pictures, or variations of one. */
+export type ImageOperation = "generations" | "edits" | "variations";
+
+/** A picture that a request brings: a file, or the address of one. */
+export type Picture = { file: Omit<Upload, "field"> } | { url: string };
+
+/** A request for pictures, read and checked. */
+export interface ImageRequest {
+  operation: ImageOperation;
+  /** The form of the answer: that of OpenAI's Images API, or of OpenRouter's `POST /images`. */
+  form: "openai" | "openrouter";
+  model: string;
+  /** Empty for variations. */
+  prompt: string;
+  /** The number of pictures, 1 to 10. */
+  count: number;
+  size: string | undefined;
+  quality: string | undefined;
+  aspectRatio: string | undefined;
+  stream: boolean;
+  /** The number of partial pictures in a stream. */
+  partials: number;
+  /** The form of pictures in the answer; undefined where none was asked for. */
+  answersIn: "url" | "b64_json" | undefined;
+  /** Such as `png`; undefined where none was asked for. */
+  outputFormat: string | undefined;
+  pictures: readonly Picture[];
+  mask: Picture | undefined;
+  /** The members of the request, without those that the gateway reads itself. */
+  fields: Fields;
+}
+
+/** Members that the gateway reads itself, and providers do not know. */
+const ownMembers: ReadonlySet<string> = new Set([
+  "model",
+  "models",
+  "prompt",
+  "provider",
+  "preset",
+  "route",
+  "plugins",
+  "trace",
+  "session_id",
+  "require_params",
+  "min_context",
+  "image",
+  "images",
+  "input_references",
+  "mask",
+  "stream",
+]);
+
+/** The most characters of a prompt (OpenAI's reference of `images.generate`). */
+const promptCharactersMax = 32_000;
+const countMax = 10;
+const picturesMax = 16;
+
+const choices: Readonly<Record<string, readonly string[]>> = {
+  quality: ["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"],
+  background: ["auto", "opaque", "transparent"],
+  output_format: ["png", "jpeg", "webp", "gif", "svg"],
+  moderation: ["auto", "low"],
+  complexity: ["low", "medium", "high"],
+  style: ["vivid", "natural"],
+  response_format: ["url", "b64_json"],
+  input_fidelity: ["low", "high"],
+};
+
+const ranges: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  n: [1, countMax],
+  output_compression: [0, 100],
+  partial_images: [0, 3],
+  frame_count: [2, 16],
+  frame_duration_ms: [1, 60_000],
+};
+
+const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
+
+/** Returns a number, which forms write as text. Throws `bad_request` outside of its range. */
+function numberIn(body: Fields, name: string): number | undefined {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  const number = typeof value === "string" ? Number(value) : value;
+  const [least, most] = ranges[name] ?? [0, 0];
+  if (typeof number === "number" && Number.isInteger(number) && number >= least && number <= most)
+    return number;
+  throw refusal(name, `must be an integer from ${least} to ${most}.`);
+}
+
+function choiceIn(body: Fields, name: string): string | undefined {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  const allowed = choices[name] ?? [];
+  if (typeof value === "string" && allowed.includes(value)) return value;
+  throw refusal(name, `must be one of ${allowed.join(", ")}.`);
+}
+
+function textIn(body: Fields, name: string): string | undefined {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  if (typeof value === "string") return value;
+  throw refusal(name, "must be a string.");
+}
+
+function flagIn(body: Fields, name: string): boolean {
+  const value = body[name];
+  if (isAbsent(value) || value === false || value === "false") return false;
+  if (value === true || value === "true") return true;
+  throw refusal(name, "must be true or false.");
+}
+
+/** Reads the picture of a member: a data URL, an address, or an object with either. */
+function pictureOf(value: unknown, param: string): Picture {
+  const written = typeof value === "string" ? value : undefined;
+  const { image_url: nested, url, file_id: fileId } = fieldsOf(value);
+  const found = written ?? url ?? (typeof nested === "string" ? nested : fieldsOf(nested)["url"]);
+  if (typeof found !== "string") {
+    const hint = fileId === undefined ? "" : " A file_id is not taken here;";
+    throw refusal(
+      param,
+      `must name a picture by a data URL or an https URL.${hint} send its bytes.`,
+    );
+  }
+  const inline = parseDataUrl(found);
+  if (inline !== undefined) {
+    const bytes = Buffer.from(inline.data, "base64");
+    const type = inline.mediaType;
+    const filename = `image.${type.slice(type.indexOf("/") + 1)}`;
+    return { file: { filename, type, content: inMemory(bytes) } };
+  }
+  if (/^https?:\/\//i.test(found)) return { url: found };
+  throw refusal(param, "must be a data URL with base64, or an https URL.");
+}
+
+/** Returns the pictures of a request: files of a form, or members of JSON. */
+function picturesOf(body: Fields, uploads: readonly Upload[]): Picture[] {
+  const files = uploads
+    .filter(({ field }) => field === "image" || field === "image[]")
+    .map(({ field: _, ...file }): Picture => ({ file }));
+  if (files.length > 0) return files;
+  for (const name of ["images", "image", "input_references"]) {
+    const value = body[name];
+    if (isAbsent(value)) continue;
+    const list = listOf(value) ?? [value];
+    return list.map((entry, index) => pictureOf(entry, `${name}[${index}]`));
+  }
+  return [];
+}
+
+function maskOf(body: Fields, uploads: readonly Upload[]): Picture | undefined {
+  const upload = uploads.find(({ field }) => field === "mask");
+  if (upload !== undefined) {
+    const { field: _, ...file } = upload;
+    return { file };
+  }
+  return isAbsent(body["mask"]) ? undefined : pictureOf(body["mask"], "mask");
+}
+
+/** Throws for members that exclude each other (OpenAI's reference of `images.generate`). */
+function checkTogether(body: Fields, { stream, count }: { stream: boolean; count: number }): void {
+  const { background, output_format: format } = body;
+  if (background === "transparent" && !["png", "webp", undefined, null].includes(format as string))
+    throw refusal("background", "transparent needs output_format png or webp.");
+  if (format === "svg" && (stream || count > 1))
+    throw refusal("output_format", "svg is made one at a time and not streamed.");
+  if (format === "gif" && stream) throw refusal("output_format", "gif is not streamed.");
+  if (format !== "gif") {
+    for (const name of ["frame_count", "frame_duration_ms"])
+      if (!isAbsent(body[name])) throw refusal(name, "needs output_format gif.");
+  }
+  if (!isAbsent(body["partial_images"]) && Number(body["partial_images"]) > 0 && !stream)
+    throw refusal("partial_images", "needs stream: true.");
+}
+
+/** Throws where an operation lacks pictures, or has more than it takes. */
+function checkPictures(operation: ImageOperation, pictures: readonly Picture[]): void {
+  if (operation === "generations") return;
+  if (pictures.length === 0)
+    throw new GatewayError("missing_required_fields", "The request must have image.", {
+      param: "image",
+      metadata: { missing_fields: ["image"] },
+    });
+  const most = operation === "variations" ? 1 : picturesMax;
+  if (pictures.length > most) throw refusal("image", `may be sent at most ${most} times.`);
+}
+
+/** Reads and checks a request for pictures. Throws `GatewayError` that names the field. */
+export function readImageRequest(
+  body: Fields,
+  {
+    operation,
+    form = "openai",
+    uploads = [],
+  }: { operation: ImageOperation; form?: ImageRequest["form"]; uploads?: readonly Upload[] },
+): ImageRequest {
+  requireFields(body, operation === "variations" ? ["model"] : ["model", "prompt"]);
+  const model = textIn(body, "model") ?? "";
+  const prompt = textIn(body, "prompt") ?? "";
+  if (isLongerThan(prompt, promptCharactersMax))
+    throw refusal("prompt", `may have at most ${promptCharactersMax} characters.`);
+  for (const name of Object.keys(choices)) choiceIn(body, name);
+  for (const name of Object.keys(ranges)) numberIn(body, name);
+  const count = numberIn(body, "n") ?? 1;
+  const stream = flagIn(body, "stream");
+  checkTogether(body, { stream, count });
+  const pictures = picturesOf(body, uploads);
+  checkPictures(operation === "generations" && pictures.length > 0 ? "edits" : operation, pictures);
+  return {
+    operation: operation === "generations" && pictures.length > 0 ? "edits" : operation,
+    form,
+    model,
+    prompt,
+    count,
+    size: sizeOf(body),
+    quality: choiceIn(body, "quality"),
+    aspectRatio: textIn(body, "aspect_ratio"),
+    stream,
+    partials: numberIn(body, "partial_images") ?? 0,
+    answersIn: choiceIn(body, "response_format") as ImageRequest["answersIn"],
+    outputFormat: choiceIn(body, "output_format"),
+    pictures,
+    mask: maskOf(body, uploads),
+    fields: Object.fromEntries(
+      Object.entries(body).filter(([name, value]) => !ownMembers.has(name) && !isAbsent(value)),
+    ),
+  };
+}
+
+/** Returns the size: pixels, `auto`, or a tier such as `2K` that OpenRouter's clients name. */
+function sizeOf(body: Fields): string | undefined {
+  const size = textIn(body, "size");
+  const tier = textIn(body, "resolution");
+  const found = size ?? tier;
+  if (found === undefined) return undefined;
+  if (!/^(?:auto|[1-9]\d{1,4}x[1-9]\d{1,4}|\d(?:\.\d)?k|\d{3,4})$/i.test(found))
+    throw refusal(
+      size === undefined ? "resolution" : "size",
+      "must be auto, pixels such as 1024x1024, or a tier such as 2K.",
+    );
+  if (size !== undefined && tier !== undefined && size.toLowerCase() !== tier.toLowerCase())
+    throw refusal("resolution", "contradicts size; send one of them.");
+  return found;
+}
+
+/** Returns width and height in pixels; undefined where a size does not name them. */
+export function pixelsOf(size: string | undefined): readonly [number, number] | undefined {
+  const [, width, height] = /^(\d+)x(\d+)$/i.exec(size ?? "") ?? [];
+  return width === undefined ? undefined : [Number(width), Number(height)];
+}

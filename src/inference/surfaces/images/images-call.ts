@@ -1,0 +1,273 @@
+import { assert } from "../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
+import { routeDialect, type CatalogModel, type UpstreamDialect } from "../../catalog/model.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type {
+  Adapter,
+  AdaptedRoute,
+  CallOrigin,
+  InferenceCall,
+} from "../../pipeline/inference-call.ts";
+import type { Fields } from "../read-fields.ts";
+import { surfaceCall } from "../surface-call.ts";
+import { sumUsage } from "../whole-adapter.ts";
+import { googleImages } from "./google-images.ts";
+import {
+  meteredPictures,
+  type ImageDialect,
+  type ImageExchange,
+  type MadePicture,
+  type MediaBody,
+  type PictureMetering,
+  type ReadPictures,
+} from "./image-dialect.ts";
+import type { ImageRequest } from "./image-request.ts";
+import { eventsOfPictures, ImageRelay } from "./image-stream.ts";
+import { expectedUsage, shownUsage } from "./image-usage.ts";
+import { openaiImages } from "./openai-images.ts";
+
+/** Builds the call of a request for pictures. */
+export function imagesCall(
+  origin: CallOrigin,
+  { body, request, nowSeconds }: { body: Fields; request: ImageRequest; nowSeconds(): number },
+): InferenceCall {
+  const use = { usage: expectedUsage(request), picture: kindOf(request) };
+  const call = surfaceCall(origin, {
+    surface: "images",
+    // Pictures are in no record, and the prompt alone is no request that could be sent again.
+    text: "",
+    routing: body,
+    requirements: { texts: 1, parameters: Object.keys(request.fields), inputTokens: 0 },
+    adapt: (adapted) => adaptImages(request, { adapted, nowSeconds }),
+    assertServes: assertMakesPictures,
+  });
+  return {
+    ...call,
+    requirements: { ...call.requirements, stream: request.stream, mediaAt: () => use },
+  };
+}
+
+const kindOf = ({ size, quality }: ImageRequest) =>
+  withoutUndefined<{ size?: string; quality?: string }>({ size, quality });
+
+/** Throws `model_unavailable` for models that make no pictures. */
+export function assertMakesPictures({ id, surface }: CatalogModel): void {
+  if (surface === "images") return;
+  const message = `The model ${id} makes no pictures here; it serves ${surface}. GET /models?category=image lists those that do.`;
+  throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
+const dialects: Partial<Record<UpstreamDialect, ImageDialect>> = {
+  "openai-images": openaiImages,
+  "google-images": googleImages,
+};
+
+/** The requests of one call that are in flight at once. */
+const requestsAtOnce = 4;
+
+/** A route that pictures are asked of, and the clock of answers that tell no time. */
+interface Asked {
+  adapted: AdaptedRoute;
+  nowSeconds(): number;
+}
+
+function adaptImages(request: ImageRequest, asked: Asked): Adapter {
+  const { adapted, nowSeconds } = asked;
+  const dialect = dialects[routeDialect(adapted.route, "images") ?? "openai-images"];
+  assert(dialect !== undefined, "a route of images has a dialect of images");
+  const exchange = dialect.encode(request, adapted);
+  const { losses, bodies, read } = exchange;
+  const byPiece = adapted.route.price?.base.outputImages !== undefined;
+  const metering = { request, byPiece };
+  const answerOf = (parts: readonly ReadPictures[]): ImagesAnswer =>
+    new ImagesAnswer(request, { parts, metering, nowSeconds });
+  const shared = {
+    losses,
+    ...scopable(request, asked),
+    unusableCode: "upstream_invalid_response",
+    answerDeviations: {
+      eventsOfWhole: (text: string) => eventsOfText(text, { request, read }),
+    },
+    createRelay: (options) => new ImageRelay(options, metering),
+  } satisfies Partial<Adapter>;
+  const [first] = bodies;
+  assert(first !== undefined, "an exchange has a body");
+  if (bodies.length === 1)
+    return {
+      ...shared,
+      ...sentBody(exchange, first),
+      readWhole(_, body) {
+        const part = read(body);
+        return part && answerOf([part]);
+      },
+    };
+  const parts: ReadPictures[] = [];
+  const each = bodies.map(
+    (body): Adapter => ({
+      ...shared,
+      ...sentBody(exchange, body),
+      readWhole(_, answer) {
+        const part = read(answer);
+        if (part === undefined) return undefined;
+        parts.push(part);
+        return answerOf([part]);
+      },
+    }),
+  );
+  return {
+    ...shared,
+    requestText: "",
+    readWhole: () => undefined,
+    pieces: { each, parallel: requestsAtOnce, keepsSome: true, join: () => answerOf(parts) },
+  };
+}
+
+/** Members that name a caller's end user. */
+const userMembers = ["user", "safety_identifier"] as const;
+
+/** Returns how a form is sent with another id of its end user; nothing where it names none. */
+function scopable(request: ImageRequest, asked: Asked): Pick<Adapter, "withEndUser"> {
+  const named = userMembers.filter((name) => typeof request.fields[name] === "string");
+  if (named.length === 0 || request.operation === "generations") return {};
+  return {
+    withEndUser(scope) {
+      const users = named.map((name) => [name, scope(String(request.fields[name]))]);
+      const fields = { ...request.fields, ...Object.fromEntries(users) };
+      const { withEndUser: _, ...adapter } = adaptImages({ ...request, fields }, asked);
+      return adapter;
+    },
+  };
+}
+
+/** Returns how a body is sent. JSON without files is text, in which ids of users are found. */
+function sentBody(
+  { path }: ImageExchange,
+  { parts, type }: MediaBody,
+): Pick<Adapter, "requestText" | "requestBody" | "requestPath" | "requestHeaders"> {
+  const [only] = parts;
+  const isText = parts.length === 1 && typeof only === "string";
+  return {
+    requestText: isText ? only : "",
+    requestPath: path,
+    requestHeaders: { "content-type": type },
+    ...(!isText && { requestBody: parts }),
+  };
+}
+
+/** Converts a whole answer to the stream that its client asked for. */
+function eventsOfText(
+  text: string,
+  { request, read }: { request: ImageRequest } & Pick<ImageExchange, "read">,
+): string {
+  const body: unknown = JSON.parse(text);
+  const answer = typeof body === "object" && body !== null ? read(body) : undefined;
+  return answer === undefined || answer.pictures.length === 0
+    ? `data: ${text.replaceAll("\n", " ")}\n\n`
+    : eventsOfPictures(request, answer);
+}
+
+/** The answer to a request for pictures, in its client's form. */
+export class ImagesAnswer implements WholeAnswer {
+  readonly upstreamId = null;
+  readonly finishReason = null;
+  readonly metered: WholeAnswer["metered"];
+  readonly outputCharacters = 0;
+  readonly hasContent: boolean;
+  readonly spentOnReasoning = false;
+  /** The pictures, whose form may be changed before they are rendered. */
+  pictures: readonly MadePicture[];
+  readonly request: ImageRequest;
+  private readonly createdAtSeconds: number;
+  private readonly parts: readonly ReadPictures[];
+
+  constructor(
+    request: ImageRequest,
+    {
+      parts,
+      metering,
+      nowSeconds,
+    }: {
+      parts: readonly ReadPictures[];
+      metering: PictureMetering;
+      nowSeconds(): number;
+    },
+  ) {
+    this.createdAtSeconds = parts[0]?.createdAtSeconds ?? nowSeconds();
+    this.request = request;
+    this.parts = parts;
+    this.pictures = parts.flatMap(({ pictures }) => pictures);
+    const metered = parts.map((part) => meteredPictures(part, metering));
+    const sum = sumUsage(metered);
+    const picture = metered[0]?.picture;
+    this.metered = sum && (picture === undefined ? sum : { ...sum, picture });
+    this.hasContent = this.pictures.length > 0;
+    if (!this.hasContent) {
+      const withheld = parts.find((part) => part.withheld !== undefined)?.withheld;
+      if (withheld !== undefined) throw filtered(withheld);
+    }
+  }
+
+  render(shown: ShownAnswer): string {
+    return JSON.stringify(
+      this.request.form === "openrouter" ? this.inOpenrouterForm(shown) : this.inOpenaiForm(shown),
+    );
+  }
+
+  private usage({
+    metered,
+    chargedNano,
+    free,
+  }: Pick<ShownAnswer, "metered" | "chargedNano" | "free">) {
+    return shownUsage(metered.usage, free === true ? undefined : usdFromNano(chargedNano));
+  }
+
+  private inOpenaiForm(shown: ShownAnswer): Fields {
+    return {
+      created: this.createdAtSeconds,
+      data: this.pictures.map(({ base64, url, revisedPrompt }) =>
+        withoutUndefined<Fields>({
+          b64_json: base64,
+          url: base64 === undefined ? url : undefined,
+          revised_prompt: revisedPrompt,
+        }),
+      ),
+      ...this.parts[0]?.shown,
+      usage: this.usage(shown),
+    };
+  }
+
+  private inOpenrouterForm(shown: ShownAnswer): Fields {
+    const { usage } = shown.metered;
+    return {
+      created: this.createdAtSeconds,
+      data: this.pictures.map(({ base64, url, type }) =>
+        withoutUndefined<Fields>({
+          b64_json: base64,
+          url: base64 === undefined ? url : undefined,
+          media_type: type ?? "image/png",
+        }),
+      ),
+      usage: withoutUndefined<Fields>({
+        prompt_tokens: totalInputTokens(usage),
+        completion_tokens: totalOutputTokens(usage),
+        total_tokens: totalInputTokens(usage) + totalOutputTokens(usage),
+        completion_tokens_details: { image_tokens: usage.outputImageTokens ?? 0 },
+        cost: shown.free === true ? 0 : usdFromNano(shown.chargedNano),
+      }),
+    };
+  }
+}
+
+/** Builds the error for pictures that a provider withheld. */
+const filtered = (reason: string): GatewayError =>
+  new GatewayError(
+    "content_filter",
+    `The provider made no picture: ${reason}. Change the prompt.`,
+    {
+      fault: "upstream",
+      metadata: { upstream_message: `the provider made no picture: ${reason}` },
+    },
+  );

@@ -1,0 +1,277 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Loss } from "../../canonical/request.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
+import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { encodeForm, formFieldsOf, InlineFile, type FormField } from "../media/uploads.ts";
+import {
+  jsonBody,
+  nearestRatio,
+  type ImageDialect,
+  type ImageExchange,
+  type MadePicture,
+  type ReadPictures,
+} from "./image-dialect.ts";
+import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
+import { readImageUsage } from "./image-usage.ts";
+
+/**
+ * OpenAI's Images API, and the servers that resemble it. Source:
+ * https://platform.openai.com/docs/api-reference/images
+ */
+export const openaiImages: ImageDialect = {
+  encode(request, route) {
+    const { pictures } = route.route.provider.deviations;
+    if (pictures === "aspect-ratio") return encodeForXai(request, route);
+    if (pictures === "width-height") return encodeForTogether(request, route);
+    return encodeForOpenai(request, route);
+  },
+};
+
+const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+/** The names of OpenAI's own models; other servers have other bounds. */
+const isGptImage = (name: string): boolean => /^(?:gpt-image-|chatgpt-image)/.test(name);
+
+/** GPT image models of the first generation know three sizes; later ones any (npm openai 7.55). */
+const isFirstGeneration = (name: string): boolean =>
+  /^(?:gpt-image-1(?:[.-]|$)|chatgpt-image)/.test(name);
+
+const sizesOf = (name: string): readonly string[] | undefined => {
+  if (name.startsWith("dall-e-2")) return ["256x256", "512x512", "1024x1024"];
+  if (name.startsWith("dall-e-3")) return ["1024x1024", "1792x1024", "1024x1792"];
+  return isFirstGeneration(name) ? ["auto", "1024x1024", "1536x1024", "1024x1536"] : undefined;
+};
+
+/** Throws for what OpenAI's page of a model says that it refuses. */
+function checkBounds(name: string, { size, count, prompt, operation }: ImageRequest): void {
+  const sizes = sizesOf(name);
+  if (size !== undefined && sizes !== undefined && !sizes.includes(size.toLowerCase()))
+    throw refusal("size", `${name} makes ${sizes.join(", ")}.`);
+  if (name.startsWith("dall-e-3") && count > 1) throw refusal("n", `${name} makes one at a time.`);
+  const longest = name.startsWith("dall-e-2") ? 1_000 : name.startsWith("dall-e-3") ? 4_000 : null;
+  if (longest !== null && prompt.length > longest)
+    throw refusal("prompt", `${name} takes at most ${longest} characters.`);
+  if (operation === "variations" && isGptImage(name))
+    throw refusal("model", `${name} makes no variations; call /images/edits, or use dall-e-2.`);
+  if (isGptImage(name) && sizes === undefined) checkFreeSize(name, size);
+}
+
+function checkFreeSize(name: string, size: string | undefined): void {
+  const [width, height] = pixelsOf(size) ?? [];
+  if (width === undefined || height === undefined) return;
+  if (width % 16 !== 0 || height % 16 !== 0)
+    throw refusal("size", `${name} takes sides that are multiples of 16.`);
+  if (width > 3 * height || height > 3 * width)
+    throw refusal("size", `${name} takes ratios from 1:3 to 3:1.`);
+  if (Math.max(width, height) > 3_840 || Math.min(width, height) > 2_160)
+    throw refusal("size", `${name} makes at most 3840x2160.`);
+}
+
+/** Members that a model answers with 400, by its name. */
+const refusedBy = (name: string): readonly string[] => {
+  if (isGptImage(name))
+    return isFirstGeneration(name)
+      ? ["response_format", "style"]
+      : ["response_format", "style", "input_fidelity"];
+  if (name.startsWith("dall-e"))
+    return ["background", "output_format", "output_compression", "moderation", "partial_images"];
+  return [];
+};
+
+function encodeForOpenai(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
+  const { upstreamModel } = route;
+  checkBounds(upstreamModel, request);
+  const refused = refusedBy(upstreamModel);
+  const fields = Object.fromEntries(
+    Object.entries(request.fields).filter(([name]) => !refused.includes(name)),
+  );
+  // GPT image models answer in base64 alone, from which a requested address is made here.
+  const losses = refused
+    .filter((name) => name in request.fields && name !== "response_format")
+    .map((field): Loss => ({ field, reason: `${upstreamModel} does not take it` }));
+  const members = withoutUndefined<Fields>({
+    ...fields,
+    model: upstreamModel,
+    prompt: request.operation === "variations" ? undefined : request.prompt,
+    stream: request.stream ? true : undefined,
+  });
+  const links = request.pictures.some((picture) => "url" in picture);
+  return {
+    path: `/images/${request.operation}`,
+    bodies: [
+      request.operation === "generations"
+        ? jsonBody(members)
+        : links
+          ? jsonBody({ ...members, ...linkedPictures(request) })
+          : encodeForm(formOf(request, members)),
+    ],
+    streams: true,
+    losses,
+    read: (body) => readOpenai(body, request),
+  };
+}
+
+/** Returns the members of a request whose pictures stand elsewhere and are read by the provider. */
+function linkedPictures({ pictures, mask }: ImageRequest): Fields {
+  const linkOf = (picture: Picture): Fields => {
+    if ("url" in picture) return { image_url: picture.url };
+    throw refusal("images", "must all be https URLs, or all be files or data URLs.");
+  };
+  return { images: pictures.map(linkOf), ...(mask && { mask: linkOf(mask) }) };
+}
+
+/** Returns the form of an edit: one picture as `image`, several as `image[]`, as OpenAI's SDKs do. */
+function formOf({ pictures, mask }: ImageRequest, members: Fields): FormField[] {
+  const name = pictures.length === 1 ? "image" : "image[]";
+  const files = [
+    ...pictures.map((picture) => [name, picture] as const),
+    ...(mask ? [["mask", mask] as const] : []),
+  ];
+  return [
+    ...Object.entries(members).flatMap(([key, value]) => formFieldsOf(key, value)),
+    ...files.flatMap(([field, picture]): FormField[] =>
+      "file" in picture ? [[field, picture.file]] : [],
+    ),
+  ];
+}
+
+/** Reads an answer of OpenAI's form. */
+function readOpenai(body: object, { pictures }: ImageRequest): ReadPictures | undefined {
+  const { created, data, usage, ...rest } = fieldsOf(body);
+  const list = listOf(data);
+  if (list === undefined) return undefined;
+  const made = list.flatMap((entry): MadePicture[] => {
+    const {
+      b64_json: base64,
+      url,
+      revised_prompt: revisedPrompt,
+      media_type: type,
+    } = fieldsOf(entry);
+    const picture = withoutUndefined<MadePicture>({
+      base64: typeof base64 === "string" && base64 !== "" ? base64 : undefined,
+      url: typeof url === "string" && url !== "" ? url : undefined,
+      type: typeof type === "string" ? type : undefined,
+      revisedPrompt: typeof revisedPrompt === "string" ? revisedPrompt : undefined,
+    });
+    return picture.base64 === undefined && picture.url === undefined ? [] : [picture];
+  });
+  const text = (name: string): string | undefined =>
+    typeof rest[name] === "string" ? (rest[name] as string) : undefined;
+  return {
+    pictures: made,
+    ...(typeof created === "number" && { createdAtSeconds: created }),
+    tokens: readImageUsage(usage, { hasPictures: pictures.length > 0 }),
+    kind: withoutUndefined({ size: text("size"), quality: text("quality") }),
+    shown: withoutUndefined<Fields>({
+      background: rest["background"],
+      output_format: rest["output_format"],
+      quality: rest["quality"],
+      size: rest["size"],
+      safety_identifier: rest["safety_identifier"],
+      svg_usage: rest["svg_usage"],
+    }),
+  };
+}
+
+/** Returns a file as a data URL within JSON. */
+const inlineOf = ({ file }: Extract<Picture, { file: unknown }>): InlineFile =>
+  new InlineFile(file.content, file.type ?? "image/png");
+
+/** Returns the members that are sent, and a loss for each that is not. */
+function kept(fields: Fields, names: readonly string[], vendor: string) {
+  const isKept = ([name]: readonly [string, unknown]): boolean => names.includes(name);
+  const entries = Object.entries(fields);
+  return {
+    fields: Object.fromEntries(entries.filter(isKept)),
+    losses: entries
+      .filter((entry) => !isKept(entry) && entry[0] !== "response_format")
+      .map(([field]): Loss => ({ field, reason: `${vendor} has no such field` })),
+  };
+}
+
+const asRatio: Loss = { field: "size", reason: "sent as the nearest aspect ratio" };
+
+/** xAI knows aspect ratios in place of sizes. Source: https://docs.x.ai/docs/guides/image-generations */
+function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
+  const { fields, losses } = kept(
+    request.fields,
+    ["n", "aspect_ratio", "resolution", "user"],
+    "xAI",
+  );
+  const ratio = request.aspectRatio ?? nearestRatio(request.size);
+  const pictures = request.pictures.map((picture) => {
+    if ("url" in picture) return { url: picture.url, type: "image_url" };
+    return { url: inlineOf(picture), type: "image_url" };
+  });
+  if (request.mask !== undefined) throw refusal("mask", "xAI takes no masks.");
+  const isTier = request.size !== undefined && /k$/i.test(request.size);
+  const json = withoutUndefined<Fields>({
+    ...fields,
+    model: route.upstreamModel,
+    prompt: request.prompt,
+    aspect_ratio: ratio,
+    resolution: isTier ? request.size?.toLowerCase() : fields["resolution"],
+    response_format: request.answersIn ?? "b64_json",
+    ...(pictures.length === 1
+      ? { image: pictures[0] }
+      : pictures.length > 1 && { images: pictures }),
+  });
+  return {
+    path: request.operation === "generations" ? "/images/generations" : "/images/edits",
+    bodies: [jsonBody(json)],
+    streams: false,
+    losses: [
+      ...losses
+        .filter(({ field }) => field !== "size" || !isTier)
+        .map((loss) => (loss.field === "size" && ratio !== undefined ? asRatio : loss)),
+    ],
+    read: (body) => readOpenai(body, request),
+  };
+}
+
+/** Together names width and height, and answers in base64 as `base64`. Source: npm together-ai 0.52 */
+function encodeForTogether(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
+  const names = [
+    "n",
+    "seed",
+    "steps",
+    "guidance_scale",
+    "negative_prompt",
+    "image_loras",
+    "disable_safety_checker",
+    "width",
+    "height",
+  ];
+  const { fields, losses } = kept(request.fields, names, "Together");
+  const [width, height] = pixelsOf(request.size) ?? [];
+  if (request.operation !== "generations" && request.mask !== undefined)
+    throw refusal("mask", "Together takes no masks.");
+  const json = withoutUndefined<Fields>({
+    ...fields,
+    model: route.upstreamModel,
+    prompt: request.prompt,
+    width: width ?? fields["width"],
+    height: height ?? fields["height"],
+    response_format: request.answersIn === "url" ? "url" : "base64",
+    output_format: ["jpeg", "png"].includes(request.outputFormat ?? "")
+      ? request.outputFormat
+      : undefined,
+    reference_images:
+      request.pictures.length === 0
+        ? undefined
+        : request.pictures.map((picture) => ("url" in picture ? picture.url : inlineOf(picture))),
+  });
+  return {
+    path: "/images/generations",
+    bodies: [jsonBody(json)],
+    streams: false,
+    losses: losses.filter(
+      ({ field }) =>
+        (field !== "size" || width === undefined) &&
+        (field !== "output_format" || json["output_format"] === undefined),
+    ),
+    read: (body) => readOpenai(body, request),
+  };
+}

@@ -1,0 +1,450 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import OpenAI, { toFile } from "openai";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
+
+/** A PNG of one pixel. */
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+const base64 = png.toString("base64");
+
+interface Received {
+  path: string;
+  headers: Headers;
+  json: Record<string, unknown> | undefined;
+  form: FormData | undefined;
+}
+
+const received: Received[] = [];
+let answer: (request: Received) => Response | Promise<Response> = () => Response.json({});
+const upstream = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/hosted.png")
+      return new Response(png, { headers: { "content-type": "image/png" } });
+    const isForm = request.headers.get("content-type")?.startsWith("multipart/") === true;
+    const got: Received = {
+      path: pathname,
+      headers: request.headers,
+      json: isForm ? undefined : ((await request.json()) as Record<string, unknown>),
+      form: isForm ? ((await request.formData()) as FormData) : undefined,
+    };
+    received.push(got);
+    return answer(got);
+  },
+});
+const origin = `http://127.0.0.1:${upstream.port}`;
+
+const table = { "1024x1024": { low: "0.01", high: "0.04" }, "1536x1024": { high: "0.08" } };
+const tokens = { prompt: "5", image_input: "8", image_output: "30" };
+
+let gateway: TestGateway;
+let client: OpenAI;
+beforeAll(async () => {
+  const model = (id: string, upstreamModel: string, pricing: object) => ({
+    id,
+    upstream_model: upstreamModel,
+    surface: "images",
+    pricing,
+  });
+  gateway = await startGateway({
+    sandbox: true,
+    providers: [
+      provider({
+        id: "acme",
+        base_url: `${origin}/v1`,
+        api_key: "upstream-secret",
+        dialect: { images: "openai-images" },
+        models: [
+          model("acme/pixels", "pixels-1", { image: table }),
+          model("acme/gpt", "gpt-image-2", tokens),
+          model("acme/gpt-1", "gpt-image-1.5", tokens),
+        ],
+      }),
+      provider({
+        id: "grok",
+        like: "xai",
+        base_url: `${origin}/xai/v1`,
+        api_key: "xai-secret",
+        dialect: { images: "openai-images" },
+        models: [model("grok/imagine", "grok-imagine-image", { image: "0.02" })],
+      }),
+      provider({
+        id: "goog",
+        base_url: `${origin}/g`,
+        api_key: "google-secret",
+        dialect: { images: "google-images" },
+        models: [
+          model("goog/imagen", "imagen-4.0-generate-001", { image: "0.04" }),
+          model("goog/banana", "gemini-3-pro-image", {
+            prompt: "2",
+            completion: "12",
+            image_output: "120",
+          }),
+        ],
+      }),
+    ],
+  });
+  client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: testLlmKey, maxRetries: 0 });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await upstream.stop(true);
+});
+
+const last = (): Received => received.at(-1) as Received;
+const costOf = (result: unknown): number => (result as { usage: { cost: number } }).usage.cost;
+const pixels = (count = 1, more: object = {}): Response =>
+  Response.json({
+    created: 7,
+    data: Array.from({ length: count }, () => ({ b64_json: base64 })),
+    ...more,
+  });
+
+test("generations charge each picture at its size and quality", async () => {
+  answer = () => pixels(2);
+  const result = await client.images.generate({
+    model: "acme/pixels",
+    prompt: "a cat",
+    n: 2,
+    size: "1024x1024",
+    quality: "low",
+  });
+  expect(result.data).toEqual([{ b64_json: base64 }, { b64_json: base64 }]);
+  expect(result.created).toBe(7);
+  expect(costOf(result)).toBe(0.02);
+  expect(last()).toMatchObject({
+    path: "/v1/images/generations",
+    json: { model: "pixels-1", prompt: "a cat", n: 2, size: "1024x1024", quality: "low" },
+  });
+  expect(last().headers.get("authorization")).toBe("Bearer upstream-secret");
+});
+
+test("an answer's own quality takes precedence, and an open one costs the dearest", async () => {
+  answer = () => pixels(1, { size: "1024x1024", quality: "low" });
+  expect(costOf(await client.images.generate({ model: "acme/pixels", prompt: "x" }))).toBe(0.01);
+  answer = () => pixels();
+  expect(costOf(await client.images.generate({ model: "acme/pixels", prompt: "x" }))).toBe(0.08);
+});
+
+test.each([
+  [{ total_tokens: 1100, input_tokens: 100, output_tokens: 1000 }, 0.0305],
+  [
+    {
+      total_tokens: 1300,
+      input_tokens: 300,
+      input_tokens_details: { text_tokens: 100, image_tokens: 200 },
+      output_tokens: 1000,
+      output_tokens_details: { text_tokens: 0, image_tokens: 1000 },
+    },
+    0.0005 + 0.0016 + 0.03,
+  ],
+])("charges tokens of pictures as such: %j", async (usage, cost) => {
+  answer = () => pixels(1, { usage });
+  const result = await client.images.generate({ model: "acme/gpt", prompt: "a cat" });
+  expect(costOf(result)).toBeCloseTo(cost, 9);
+  expect(result.usage).toMatchObject({ output_tokens: 1000 });
+});
+
+test("the hold is what the pictures may cost, and a balance below it refuses", async () => {
+  answer = () => pixels(1);
+  const before = received.length;
+  const keys = await fetch(`${gateway.baseUrl}/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "small", limit: 0.05 }),
+  });
+  const { key } = (await keys.json()) as { key: string };
+  const poor = new OpenAI({ baseURL: gateway.baseUrl, apiKey: key, maxRetries: 0 });
+  const refused = poor.images.generate({
+    model: "acme/pixels",
+    prompt: "x",
+    size: "1024x1024",
+    quality: "high",
+    n: 2,
+  });
+  expect(await refused.catch((error: unknown) => error)).toMatchObject({ status: 402 });
+  expect(received.length).toBe(before);
+  const served = await poor.images.generate({
+    model: "acme/pixels",
+    prompt: "x",
+    size: "1024x1024",
+    quality: "high",
+  });
+  expect(costOf(served)).toBe(0.04);
+});
+
+test("a stream passes partial pictures on and ends with the charge", async () => {
+  const event = (data: { type: string }): string =>
+    `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  answer = () =>
+    new Response(
+      event({
+        type: "image_generation.partial_image",
+        b64_json: "AAAA",
+        partial_image_index: 0,
+      } as never) +
+        event({
+          type: "image_generation.completed",
+          b64_json: base64,
+          usage: { input_tokens: 10, output_tokens: 100, total_tokens: 110 },
+        } as never),
+      { headers: { "content-type": "text/event-stream" } },
+    );
+  const stream = await client.images.generate({
+    model: "acme/gpt",
+    prompt: "a cat",
+    stream: true,
+    partial_images: 1,
+  });
+  const events = await Array.fromAsync(stream);
+  expect(events.map(({ type }) => type)).toEqual([
+    "image_generation.partial_image",
+    "image_generation.completed",
+  ]);
+  expect(costOf(events[1])).toBeCloseTo(0.00305, 9);
+  expect(last().json).toMatchObject({ stream: true, partial_images: 1 });
+});
+
+test("a stream that its provider ignores becomes one all the same", async () => {
+  answer = () => pixels();
+  const stream = await client.images.generate({ model: "acme/gpt", prompt: "a cat", stream: true });
+  const events = await Array.fromAsync(stream);
+  expect(events).toMatchObject([{ type: "image_generation.completed", b64_json: base64 }]);
+});
+
+test("edits send files with their names and types", async () => {
+  answer = () => pixels();
+  const result = await client.images.edit({
+    model: "acme/gpt-1",
+    prompt: "a hat",
+    image: [
+      await toFile(png, "cat.png", { type: "image/png" }),
+      await toFile(png, "a dog ü.png", { type: "image/png" }),
+    ],
+    mask: await toFile(png, "mask.png", { type: "image/png" }),
+    input_fidelity: "high",
+  });
+  expect(result.data).toHaveLength(1);
+  const { form, path } = last();
+  expect(path).toBe("/v1/images/edits");
+  const files = form?.getAll("image[]") as File[];
+  expect(files.map(({ name, type }) => [name, type])).toEqual([
+    ["cat.png", "image/png"],
+    ["a dog ü.png", "image/png"],
+  ]);
+  expect(Buffer.from(await (files[0] as File).arrayBuffer()).equals(png)).toBe(true);
+  expect(form?.get("input_fidelity")).toBe("high");
+  expect((form?.get("mask") as File).name).toBe("mask.png");
+});
+
+test("variations go to their own path", async () => {
+  answer = () => pixels();
+  await client.images.createVariation({
+    model: "acme/pixels",
+    image: await toFile(png, "cat.png", { type: "image/png" }),
+  });
+  expect(last().path).toBe("/v1/images/variations");
+});
+
+test("edits take JSON with data URLs", async () => {
+  answer = () => pixels();
+  const response = await gateway.post("/images/edits", {
+    model: "acme/gpt",
+    prompt: "a hat",
+    images: [{ image_url: `data:image/png;base64,${base64}` }],
+  });
+  expect(response.status).toBe(200);
+  expect((last().form?.get("image") as File).type).toBe("image/png");
+});
+
+test("pictures come by an address of the gateway where one is asked for", async () => {
+  answer = () => pixels();
+  const result = await client.images.generate({
+    model: "acme/pixels",
+    prompt: "x",
+    response_format: "url",
+  });
+  const url = result.data?.[0]?.url ?? "";
+  expect(url).toStartWith("http://127.0.0.1/api/v1/images/content/");
+  const fetched = await fetch(url.replace("http://127.0.0.1/api/v1", gateway.baseUrl));
+  expect(fetched.headers.get("content-type")).toBe("image/png");
+  expect(Buffer.from(await fetched.arrayBuffer()).equals(png)).toBe(true);
+});
+
+test("a provider's address becomes base64 or an address of the gateway", async () => {
+  answer = () => Response.json({ created: 1, data: [{ url: `${origin}/hosted.png` }] });
+  const inline = await client.images.generate({
+    model: "acme/pixels",
+    prompt: "x",
+    response_format: "b64_json",
+  });
+  expect(inline.data).toEqual([{ b64_json: base64 }]);
+  const linked = await client.images.generate({ model: "acme/pixels", prompt: "x" });
+  expect(linked.data?.[0]?.url).toStartWith("http://127.0.0.1/api/v1/images/content/");
+});
+
+test("xAI is asked by aspect ratio, and the loss is named", async () => {
+  answer = () => pixels();
+  const response = await gateway.post("/images/generations", {
+    model: "grok/imagine",
+    prompt: "x",
+    size: "1536x1024",
+    quality: "high",
+  });
+  expect(last().json).toEqual({
+    model: "grok-imagine-image",
+    prompt: "x",
+    aspect_ratio: "3:2",
+    response_format: "b64_json",
+  });
+  expect(response.headers.get("x-service-translation-loss")).toBe("size, quality");
+  expect(costOf(await response.json())).toBe(0.02);
+});
+
+test("Imagen is asked by predict; fewer predictions are charged as fewer", async () => {
+  answer = () =>
+    Response.json({ predictions: [{ bytesBase64Encoded: base64, mimeType: "image/png" }] });
+  const result = await client.images.generate({
+    model: "goog/imagen",
+    prompt: "x",
+    n: 2,
+    size: "1024x1024",
+  });
+  expect(last()).toMatchObject({
+    path: "/g/models/imagen-4.0-generate-001:predict",
+    json: { instances: [{ prompt: "x" }], parameters: { sampleCount: 2, aspectRatio: "1:1" } },
+  });
+  expect(last().headers.get("x-goog-api-key")).toBe("google-secret");
+  expect(costOf(result)).toBe(0.04);
+});
+
+test("Gemini is asked once for each picture, and drafts are not shown", async () => {
+  const before = received.length;
+  answer = () =>
+    Response.json({
+      candidates: [
+        {
+          finishReason: "STOP",
+          content: {
+            parts: [
+              { thought: true, inlineData: { mimeType: "image/png", data: "AAAA" } },
+              { inlineData: { mimeType: "image/png", data: base64 } },
+            ],
+          },
+        },
+      ],
+      usageMetadata: {
+        promptTokenCount: 10,
+        candidatesTokenCount: 1120,
+        thoughtsTokenCount: 100,
+        candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1120 }],
+      },
+    });
+  const result = await client.images.generate({ model: "goog/banana", prompt: "x", n: 2 });
+  expect(received.length - before).toBe(2);
+  expect(result.data).toEqual([{ b64_json: base64 }, { b64_json: base64 }]);
+  expect(costOf(result)).toBeCloseTo(2 * (0.00002 + 0.1344 + 0.0012), 9);
+});
+
+test("OpenRouter's form has its own answer", async () => {
+  answer = () => pixels(1, { usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } });
+  const response = await gateway.post("/images", {
+    model: "acme/gpt",
+    prompt: "x",
+    resolution: "1K",
+  });
+  expect(await response.json()).toMatchObject({
+    data: [{ b64_json: base64, media_type: "image/png" }],
+    usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+  });
+});
+
+test.each([
+  [{ n: 11 }, "n"],
+  [{ quality: "best" }, "quality"],
+  [{ size: "huge" }, "size"],
+  [{ size: "1000x1024" }, "size"],
+  [{ size: "3072x512" }, "size"],
+  [{ prompt: "" }, "prompt"],
+  [{ prompt: "x".repeat(32_001) }, "prompt"],
+  [{ background: "transparent", output_format: "jpeg" }, "background"],
+  [{ partial_images: 2 }, "partial_images"],
+  [{ output_compression: 101 }, "output_compression"],
+  [{ output_format: "svg", n: 2 }, "output_format"],
+])("refuses %j before a provider is asked", async (fields, param) => {
+  const before = received.length;
+  const response = await gateway.post("/images/generations", {
+    model: "acme/gpt",
+    prompt: "x",
+    ...fields,
+  });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { param } });
+  expect(received.length).toBe(before);
+});
+
+test("refuses an empty file, another format and a bomb of pixels", async () => {
+  const bomb = Buffer.from(png);
+  bomb.writeUInt32BE(60_000, 16);
+  bomb.writeUInt32BE(60_000, 20);
+  for (const [bytes, status] of [
+    [Buffer.alloc(0), 400],
+    [Buffer.from("text"), 400],
+    [bomb, 413],
+  ] as const) {
+    const edit = client.images.edit({
+      model: "acme/gpt",
+      prompt: "x",
+      image: await toFile(bytes, "a.png", { type: "image/png" }),
+    });
+    expect(await edit.catch((error: unknown) => error)).toMatchObject({ status });
+  }
+});
+
+test("an Idempotency-Key repeats the answer without a second charge", async () => {
+  answer = () => pixels();
+  const before = received.length;
+  const ask = () =>
+    gateway.post(
+      "/images/generations",
+      { model: "acme/pixels", prompt: "once" },
+      { headers: { "idempotency-key": "one" } },
+    );
+  const [first, second] = [await ask(), await ask()];
+  expect(await second.json()).toEqual(await first.json());
+  expect(second.headers.get("idempotent-replayed")).toBe("true");
+  expect(received.length - before).toBe(1);
+});
+
+test("a chat model is refused, and a model of pictures on chat", async () => {
+  const response = await gateway.post("/chat/completions", {
+    model: "acme/gpt",
+    messages: [{ role: "user", content: "hi" }],
+  });
+  expect(response.status).toBe(404);
+});
+
+test("the sandbox makes a picture", async () => {
+  const result = await client.images.generate({
+    model: "sandbox/image:free",
+    prompt: "a cat",
+    n: 2,
+  });
+  const bytes = Buffer.from(result.data?.[0]?.b64_json ?? "", "base64");
+  expect(bytes.subarray(1, 4).toString()).toBe("PNG");
+  const again = await client.images.generate({
+    model: "sandbox/image:free",
+    prompt: "a cat",
+    n: 2,
+  });
+  expect(again.data?.[0]).toEqual(result.data?.[0] as object);
+});
