@@ -74,22 +74,29 @@ ${headerTexts.map(({ name, side, text }) => `## ${name}\n\n${sides[side]} ${text
 
 function configurationPage(exampleYaml: string): string {
   const parts = new Map<string, string[][]>();
-  for (const { path, type, text, example } of settings(exampleYaml)) {
+  for (const { path, type, text, standard, example } of settings(exampleYaml)) {
     const [top = ""] = path.split(/[.[]/);
     parts.set(top, [
       ...(parts.get(top) ?? []),
-      [code(path), type.length > 160 ? `${type.slice(0, 157)}...` : type, text, code(example)],
+      [
+        code(path),
+        type.length > 160 ? `${type.slice(0, 157)}...` : type,
+        standard,
+        text,
+        code(example),
+      ],
     ]);
   }
   const tables = [...parts].map(
-    ([top, rows]) => `## ${top}\n\n${table(["key", "type", "meaning", "example"], rows)}`,
+    ([top, rows]) =>
+      `## ${top}\n\n${table(["key", "type", "default", "meaning", "example"], rows)}`,
   );
   return `# Configuration
 
 Environment variables take precedence over \`switchyard.yaml\`, which takes precedence over the defaults.
 
 - Every key is optional. An unknown key is an error, which names its line.
-- \`switchyard check\` reports every mistake without starting the gateway.
+- \`switchyard check\` reports every mistake without starting the gateway, and \`switchyard check --explain KEY\` explains one key.
 - \`\${NAME}\` in a value inserts an environment variable. \`\${NAME:-value}\` gives it a default.
 - Every secret can come from a file: \`DATABASE_URL_FILE=/run/secrets/db\`.
 

@@ -2,6 +2,7 @@ import { isMap, isPair, isScalar, isSeq, parseDocument, type Node, type Pair } f
 import { z } from "zod";
 import { configuredProviderSchema } from "../inference/catalog/configured/configured-provider.ts";
 import { createFileSchema } from "../platform/config/file-schema.ts";
+import { settingMeaning } from "./setting-meanings.ts";
 
 /** A key of switchyard.yaml. */
 export interface Setting {
@@ -9,7 +10,9 @@ export interface Setting {
   path: string;
   type: string;
   text: string;
-  /** The value in the example file. */
+  /** The value where the key is absent; empty where there is none. */
+  standard: string;
+  /** The value in the example file; empty where it has none. */
   example: string;
 }
 
@@ -28,7 +31,7 @@ function typeOf(schema: Json): string {
     return [...new Set(choices.map((choice) => typeOf(object(choice))))].join(" or ");
   if (schema["type"] === "array") return `list of ${typeOf(object(schema["items"]))}`;
   const range = [schema["minimum"], schema["maximum"]]
-    .filter((bound) => bound !== undefined)
+    .filter((bound) => bound !== undefined && bound !== Number.MAX_SAFE_INTEGER)
     .join(" to ");
   return `${String(schema["type"] ?? "value")}${range === "" ? "" : ` (${range})`}`;
 }
@@ -49,35 +52,24 @@ function walk(schema: Json, path: string, found: Map<string, string>): void {
   walk(others, below, found);
 }
 
-/** Returns comments and values of the example file, by the path of their key. */
-function exampleTexts(yaml: string): Map<string, { text: string; example: string }> {
-  const found = new Map<string, { text: string; example: string }>();
-  const tidy = (text: string | null | undefined): string =>
-    (text ?? "")
-      .split("\n")
-      .map((line) => line.trim())
-      .join(" ")
-      .trim();
-  const visit = (node: Node | null | undefined, path: string, leading: string): void => {
-    if (isSeq(node))
-      node.items.forEach((item) => visit(item as Node, `${path}[]`, tidy(node.commentBefore)));
+/** Returns the values of the example file, by the path of their key. */
+function exampleValues(yaml: string): Map<string, string> {
+  const found = new Map<string, string>();
+  const visit = (node: Node | null | undefined, path: string): void => {
+    if (isSeq(node)) node.items.forEach((item) => visit(item as Node, `${path}[]`));
     if (!isMap(node)) return;
-    for (const [index, pair] of (node.items as Pair<Node, Node>[]).entries()) {
+    for (const pair of node.items as Pair<Node, Node>[]) {
       if (!isPair(pair) || !isScalar(pair.key)) continue;
       const below = path === "" ? String(pair.key.value) : `${path}.${String(pair.key.value)}`;
-      const before =
-        tidy(pair.key.commentBefore) || (index === 0 ? tidy(node.commentBefore) || leading : "");
-      const text = [before, tidy(pair.value?.comment)].filter(Boolean).join(" ");
-      const example = isScalar(pair.value) ? String(pair.value.value) : "";
-      if (!found.has(below)) found.set(below, { text, example });
-      visit(pair.value, below, "");
+      if (isScalar(pair.value) && !found.has(below)) found.set(below, String(pair.value.value));
+      visit(pair.value, below);
     }
   };
-  visit(parseDocument(yaml).contents as Node, "", "");
+  visit(parseDocument(yaml).contents as Node, "");
   return found;
 }
 
-/** Returns every key of switchyard.yaml from its schema, with its text from the example file. */
+/** Returns every key of switchyard.yaml from its schema, with its meaning and an example. */
 export function settings(exampleYaml: string): Setting[] {
   const schema = z.toJSONSchema(createFileSchema(configuredProviderSchema, "."), {
     io: "output",
@@ -86,18 +78,18 @@ export function settings(exampleYaml: string): Setting[] {
   });
   const types = new Map<string, string>();
   walk(object(schema), "", types);
-  const texts = exampleTexts(exampleYaml);
-  const underId = (path: string): { text: string; example: string } | undefined => {
+  const examples = exampleValues(exampleYaml);
+  const underId = (path: string): string | undefined => {
     const pattern = new RegExp(
       `^${path.replaceAll(/[[\].]/g, "\\$&").replaceAll("<id>", "[^.]+(?:/[^.]+)?")}$`,
     );
-    return [...texts].find(([name]) => pattern.test(name))?.[1];
+    return [...examples].find(([name]) => pattern.test(name))?.[1];
   };
-  return [...types].map(([path, type]) => ({
-    path,
-    type,
-    ...(texts.get(path) ?? underId(path) ?? { text: "", example: "" }),
-  }));
+  return [...types].map(([path, type]) => {
+    const [text = "", standard] = settingMeaning(path) ?? [];
+    const example = examples.get(path) ?? underId(path) ?? "";
+    return { path, type, text, standard: standard ?? "", example };
+  });
 }
 
 /** The gateway's environment variables: name, default, meaning. */
