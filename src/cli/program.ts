@@ -178,7 +178,13 @@ function addOperating(line: CommandLine): void {
   program
     .command("check")
     .description("check the configuration, with the line of each mistake")
-    .action(async () => {
+    .option("--explain <key>", "show the type, default and meaning of a key, such as server.port")
+    .action(async ({ explain }: { explain?: string }) => {
+      if (explain !== undefined) {
+        const { explainSetting } = await import("./explain-setting.ts");
+        explainSetting(line.context().terminal, explain);
+        return;
+      }
       const { server, warnings } = await readConfiguration(line.context());
       if (server.tls !== undefined) readTls(server.tls);
       const { terminal } = line.context();

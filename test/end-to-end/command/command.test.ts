@@ -169,6 +169,18 @@ describe("the command beside a running gateway", () => {
     });
   });
 
+  test("explains a key of the configuration, and names one that was probably meant", async () => {
+    const explained = await runCommand(["check", "--explain", "retention.log_budget_gb"]);
+    expect(explained).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/Gigabytes for generation records[\s\S]*default {2}10\n/),
+    });
+    expect(await runCommand(["check", "--explain", "tls.cert"])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("Did you mean server.tls.cert?"),
+    });
+  });
+
   test("exits with 2 for unknown words or options", async () => {
     for (const parameters of [
       ["cheese"],
