@@ -19,7 +19,7 @@ import { hasPlatformCredential, type CatalogSnapshot } from "../inference/catalo
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
 import { sandboxProvider } from "../inference/sandbox/sandbox-models.ts";
 import { startSandbox, type Sandbox } from "../inference/sandbox/sandbox.ts";
-import type { AliasTarget } from "../platform/kernel/model-alias.ts";
+import type { AliasTarget } from "../platform/kernel/models/model-alias.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 

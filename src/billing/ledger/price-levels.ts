@@ -5,7 +5,7 @@ import {
   type ChargedExtras,
   type LevelField,
   type Levels,
-} from "../../platform/kernel/charged-extras.ts";
+} from "../../platform/kernel/models/charged-extras.ts";
 import type { PicoUsd } from "../../platform/kernel/money.ts";
 import {
   inputParts,

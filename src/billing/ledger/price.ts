@@ -6,7 +6,7 @@ import {
   type Usage,
   type UsagePart,
 } from "../../platform/kernel/usage.ts";
-import type { LevelField } from "../../platform/kernel/charged-extras.ts";
+import type { LevelField } from "../../platform/kernel/models/charged-extras.ts";
 import { nanoFromPico, type NanoUsd, type PicoUsd } from "../../platform/kernel/money.ts";
 
 /**

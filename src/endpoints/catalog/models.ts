@@ -161,7 +161,7 @@ const modelObjectSchema = lazily(() =>
       alias_of: z
         .array(z.string())
         .optional()
-        .describe("The models that the operator's name stands for; absent on models."),
+        .describe("The models that the operator's name means; absent on models."),
       description: z.string().optional(),
       created: z.int().describe("Unix time in seconds; 0 if unknown"),
       coming_soon: z

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { pathOf, type Reply } from "../../http/request-context.ts";
+import { type Answer, pathOf, Reply } from "../../http/request-context.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { inCamelCase } from "../../inference/dialects/google-generate/contents/field-names.ts";
@@ -9,17 +9,12 @@ import {
   checkGenerateRequest,
   generateRequestSchema,
 } from "../../inference/dialects/google-generate/request-schema.ts";
-import { execute } from "../../inference/pipeline/execute.ts";
 import { countTokens } from "../../inference/pipeline/unbilled-requests.ts";
 import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import {
-  outputCapHeader,
-  streamResponse,
-  wholeResponse,
-  wholeText,
-} from "../inference/answer-call.ts";
+import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
+import { withEarlyStream } from "../inference/early-stream.ts";
 import { tokenCountHeader } from "../inference/messages.ts";
 import {
   inferenceBodyBytesMax,
@@ -83,25 +78,25 @@ function innerBody(sent: SurfaceBody, member: string): SurfaceBody {
 /** Answers a request for a whole answer or a stream. */
 const generate =
   ({ stream }: { stream: boolean }) =>
-  async (context: RequestContext, deps: Dependencies, model: string): Promise<Reply> =>
-    withCall(
-      context,
-      { reader: generateReader({ model, stream }), services: deps },
-      async (call) => {
-        const served = await execute(deps.inference, call);
-        if (served.kind === "whole")
-          return wholeResponse(context, { served, call, text: wholeText(served, call) });
-        const isArray = context.query.get("alt") !== "sse";
-        const frames = new GenerateFrames(served.stream, isArray ? "array" : "events");
-        const reply = streamResponse(context, {
-          served,
-          nowMs: deps.clock.monotonicMs(),
-          frames,
-        });
-        if (isArray) reply.share({ "content-type": "application/json" });
-        return reply;
-      },
+  async (context: RequestContext, deps: Dependencies, model: string): Promise<Answer> =>
+    withCall(context, { reader: generateReader({ model, stream }), services: deps }, async (call) =>
+      inForm(
+        await withEarlyStream(
+          context,
+          { call, dialect: googleGenerate, inference: deps.inference },
+          () => answerCall(context, call, deps),
+        ),
+        context.query.get("alt") === "sse" ? "events" : "array",
+      ),
     );
+
+/** Returns a stream in the form that the client asked for; whole answers have one form. */
+function inForm(answer: Answer, form: "events" | "array"): Answer {
+  if (!(answer instanceof Reply) || typeof answer.body === "string") return answer;
+  const frames = new GenerateFrames(answer.body, form);
+  const type = form === "array" ? { "content-type": "application/json" } : {};
+  return new Reply(frames, { headers: { ...answer.headers, ...type } });
+}
 
 /** Counts the tokens of a prompt, which clients write as contents or as a whole request. */
 async function count(context: RequestContext, deps: Dependencies, model: string): Promise<Reply> {
@@ -111,7 +106,7 @@ async function count(context: RequestContext, deps: Dependencies, model: string)
   return context.json({ totalTokens: inputTokens }, { headers: { [tokenCountHeader]: source } });
 }
 
-type Method = (context: RequestContext, deps: Dependencies, model: string) => Promise<Reply>;
+type Method = (context: RequestContext, deps: Dependencies, model: string) => Promise<Answer>;
 
 /** The methods of a model, by the word behind the last colon of the path. */
 const methods: Readonly<Record<string, Method>> = {
@@ -122,7 +117,7 @@ const methods: Readonly<Record<string, Method>> = {
   batchEmbedContents: embedMany,
 };
 
-function answer(context: RequestContext, deps: Dependencies): Promise<Reply> {
+function answer(context: RequestContext, deps: Dependencies): Promise<Answer> {
   const { model, method } = modelMethodOf(context.request);
   const answerBy = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (answerBy !== undefined && model !== "") return answerBy(context, deps, model);

@@ -1,4 +1,4 @@
-import type { AliasTarget } from "../../platform/kernel/model-alias.ts";
+import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { providerDefinitions } from "../providers/index.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { readBundledFacts, type CatalogFacts, type FactRow } from "./catalog-facts.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { levelFields, searchTool } from "../../platform/kernel/charged-extras.ts";
+import { levelFields, searchTool } from "../../platform/kernel/models/charged-extras.ts";
 import { dearestPicture } from "../../billing/ledger/media-price.ts";
 import type {
   PicturePrices,

@@ -1,4 +1,4 @@
-import type { AliasTarget } from "../../platform/kernel/model-alias.ts";
+import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import type { PriceRow, PriceVector } from "../../billing/ledger/price.ts";
 import type { ReasoningLevels } from "../canonical/reasoning.ts";
 import type {
@@ -157,7 +157,7 @@ export interface CatalogModel {
   addedAtMs: number;
   description?: string;
   comingSoon?: boolean;
-  /** The models that the operator's name stands for, where lists show it as a model. */
+  /** The models that the operator's name means, where lists show it as a model. */
   aliasOf?: readonly string[];
   /** All ways to serve the model; of a router, those of all its members. */
   routes: readonly UpstreamRoute[];
@@ -173,7 +173,7 @@ export interface CatalogSnapshot {
   providers: ReadonlyMap<string, Provider>;
   /** Other spellings of model ids, such as `x-ai/grok-4.3` for `xai/grok-4.3`, to catalog ids. */
   aliases?: ReadonlyMap<string, string>;
-  /** What the operator's own names of models stand for, by name in lower case. */
+  /** What the operator's own names of models mean, by name in lower case. */
   named?: ReadonlyMap<string, AliasTarget>;
   /** Ids by the first two words of their names, such as `claude opus`, newest first. */
   families?: ReadonlyMap<string, readonly string[]>;

@@ -1,5 +1,5 @@
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
-import type { AliasCondition, AliasTarget } from "../../platform/kernel/model-alias.ts";
+import type { AliasCondition, AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 
 /** The facts of a request on which an alias may depend. */
 export interface AliasFacts {
@@ -26,13 +26,13 @@ const entriesOf = (target: AliasTarget): readonly AliasEntry[] =>
     return { models: typeof model === "string" ? [model] : model, weight, when };
   });
 
-/** Returns every model that an alias may stand for, in order. */
+/** Returns every model that an alias may mean, in order. */
 export const modelsOfAlias = (target: AliasTarget): readonly string[] => [
   ...new Set(entriesOf(target).flatMap(({ models }) => models)),
 ];
 
 /**
- * Returns the models that an alias stands for in a request: the first is asked, the others are its
+ * Returns the models that an alias means in a request: the first is asked, the others are its
  * fallbacks. Entries whose condition is not met do not count. Among entries with weights one is
  * chosen, the same for all requests of a conversation; where there are conditions the first entry
  * counts; otherwise all do. Empty where no condition is met.

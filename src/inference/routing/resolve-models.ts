@@ -82,7 +82,7 @@ export const isModelAllowed = (
 const shownNames = new WeakMap<CatalogSnapshot, readonly CatalogModel[]>();
 
 /**
- * Returns the operator's names as models, each like the first model that it may stand for. Names of
+ * Returns the operator's names as models, each like the first model that it may mean. Names of
  * models that the catalog does not have are left out.
  */
 export function namedModels(catalog: CatalogSnapshot): readonly CatalogModel[] {
@@ -176,7 +176,7 @@ interface ExpandedId {
 }
 
 /**
- * Returns the models that an id stands for in a request: those of the operator's name, with the
+ * Returns the models that an id means in a request: those of the operator's name, with the
  * suffix shortcuts behind it, or else the id itself. Throws `model_unavailable` where no condition
  * of the name is met.
  */
@@ -194,7 +194,7 @@ export function expandedId(
   if (target === undefined) return { alias: undefined, ids: [id] };
   const ids = chooseModels(name, { target, facts: facts() });
   if (ids.length === 0) {
-    const message = `The name ${JSON.stringify(name)} stands for no model under the conditions of this request.`;
+    const message = `The name ${JSON.stringify(name)} means no model under the conditions of this request.`;
     throw new GatewayError("model_unavailable", message, { param: "model" });
   }
   const suffix = id.slice(name.length);

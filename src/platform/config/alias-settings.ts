@@ -24,7 +24,7 @@ const entrySchema = z.strictObject({
   when: conditionSchema.optional(),
 });
 
-/** What a name stands for: a model; a list of fallbacks; or entries with weights or conditions. */
+/** What a name means: a model; a list of fallbacks; or entries with weights or conditions. */
 const aliasTargetSchema = z.union([
   modelName,
   z

@@ -1,4 +1,4 @@
-import type { AliasTarget } from "../kernel/model-alias.ts";
+import type { AliasTarget } from "../kernel/models/model-alias.ts";
 import type { z } from "zod";
 import type { ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";

@@ -4,7 +4,7 @@ import {
   picoPerTokenFromUsdPerMillion,
   usdPerMillionText,
 } from "../../../platform/kernel/money.ts";
-import { levelFields, type LevelField } from "../../../platform/kernel/charged-extras.ts";
+import { levelFields, type LevelField } from "../../../platform/kernel/models/charged-extras.ts";
 import type { FactPrices } from "../catalog-facts.ts";
 import { present } from "../model.ts";
 

@@ -4,7 +4,7 @@ import {
   searchTool,
   type ChargedExtras,
   type Levels,
-} from "../../../platform/kernel/charged-extras.ts";
+} from "../../../platform/kernel/models/charged-extras.ts";
 import type { DialectId } from "../../canonical/dialect-id.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../dialect.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "./usage.ts";
+import type { Usage } from "../usage.ts";
 
 /** Request fields by which a provider charges other prices for the same tokens. */
 export const levelFields = ["service_tier", "speed", "inference_geo"] as const;

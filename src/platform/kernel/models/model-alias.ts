@@ -11,7 +11,7 @@ export interface AliasCondition {
 }
 
 /**
- * What a name of the operator's own stands for: a model; a list of fallbacks; or entries with
+ * What a name of the operator's own means: a model; a list of fallbacks; or entries with
  * weights or conditions.
  */
 export type AliasTarget =
