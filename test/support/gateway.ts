@@ -12,6 +12,7 @@ import {
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
 import { noTracing } from "../../src/platform/telemetry/tracing.ts";
+import { putMigratedSqlite } from "./migrated-sqlite.ts";
 
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
@@ -82,12 +83,14 @@ export async function startGateway(
   tools: Partial<AppTools> = {},
 ): Promise<TestGateway> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
+  const databasePath = join(directory, "test.db");
+  if (changes.storageUrl === undefined) await putMigratedSqlite(databasePath);
   const logLines: string[] = [];
   const metrics = createMetrics();
   const app = await createApp(
     {
       version: "0.0.0-test",
-      storageUrl: `sqlite:${join(directory, "test.db")}`,
+      storageUrl: `sqlite:${databasePath}`,
       durability: "process",
       encryptionKey: new Uint8Array(32).fill(7),
       environment: {},

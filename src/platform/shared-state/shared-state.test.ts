@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { rmSync } from "node:fs";
 import { freshRedis, hasRedis, redisMissing, startRedis } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
+import { pollUntil } from "../../../test/support/poll-until.ts";
 import { SharedState } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
@@ -36,7 +37,7 @@ async function failToSave(admin: Redis): Promise<void> {
   const [, directory] = (await admin.config("GET", "dir")) as [string, string];
   rmSync(directory, { recursive: true });
   await admin.bgsave();
-  while (!/^rdb_last_bgsave_status:err/m.test(await admin.info("persistence")));
+  await pollUntil(async () => /^rdb_last_bgsave_status:err/m.test(await admin.info("persistence")));
 }
 
 describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissing}`, () => {
@@ -74,7 +75,7 @@ describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissi
       const back = runs(2);
       await expect(shared.set("kept", "other", 60_000)).rejects.toThrow(SharedStateAwayError);
       expect(shared.runId).toBeUndefined();
-      while (warnings.length < 2) await new Promise(setImmediate);
+      await pollUntil(() => warnings.length >= 2);
       expect(warnings).toEqual([
         { ...takesNoWrites, message: "the server of shared state is away" },
         takesNoWrites,

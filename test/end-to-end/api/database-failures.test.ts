@@ -5,6 +5,7 @@ import { GatewayError } from "../../../src/platform/kernel/errors.ts";
 import { FailingPostgres, type PostgresFault } from "../../support/failing-postgres.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 import { at } from "./at.ts";
 import { contract, type ContractRow } from "./credential-contract.ts";
 import { familiesSeed, secrets } from "./credential-families.ts";
@@ -195,7 +196,7 @@ test.each(faults)(
 test("every endpoint answers again once the database works", async () => {
   await proxy.become("works");
   const readyz = () => fetch(`${gateway.origin}/readyz`);
-  while ((await readyz()).status !== 200);
+  await pollUntil(async () => (await readyz()).status === 200);
   // Readiness is asked above: it may notice a broken connection of the pool once more.
   const readers = samples.filter(
     ({ name }) => name.startsWith("GET ") && !name.startsWith("GET /readyz "),

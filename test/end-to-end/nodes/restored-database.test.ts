@@ -9,6 +9,7 @@ import { standingBooks } from "../process/support/standing-books.ts";
 import { backUp, restore } from "./support/database-copy.ts";
 import { give } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
 const usdForFew = "0.0001";
@@ -17,7 +18,7 @@ const usdForFew = "0.0001";
 async function untilAllHaveBeaten({ query }: Nodes): Promise<void> {
   const unmoved =
     "select 1 from public.gateway_beats now join backup.gateway_beats old using (node_id, beat)";
-  while ((await query(unmoved)).length > 0);
+  await pollUntil(async () => (await query(unmoved)).length === 0);
 }
 
 /** @see `docs/decisions/0095-the-epoch-of-a-database.md` */

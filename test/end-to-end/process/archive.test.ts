@@ -7,6 +7,7 @@ import { at, listAt, numberAt } from "../api/at.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { getJson, postChat } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 let clickhouse: ClickHouseServer | undefined;
 afterAll(async () => {
@@ -25,14 +26,16 @@ async function archived(
   count: number,
   name = "archived_records_total",
 ): Promise<void> {
-  while ((await metric(gateway, name)) < count);
+  await pollUntil(async () => (await metric(gateway, name)) >= count);
 }
 
 /** Resolves when the archive has a table for prompts and answers that forgets them after a time. */
 async function lifeOfContents(server: ClickHouseServer, life: string): Promise<void> {
   const query =
     "select create_table_query as text from system.tables where name = 'switchyard_contents'";
-  while (!(await server.ask("records", query)).some(({ text }) => text?.includes(life)));
+  await pollUntil(async () =>
+    (await server.ask("records", query)).some(({ text }) => text?.includes(life)),
+  );
 }
 
 async function ask(gateway: GatewayProcess, count: number): Promise<void> {

@@ -7,6 +7,7 @@ import { at } from "../api/at.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { getJson, postChat } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const command = [
@@ -40,7 +41,7 @@ async function isKept({ url }: GatewayProcess, id: string): Promise<boolean> {
 /** Lets an hour pass, and resolves when the record is gone. */
 async function deleteUntil(gateway: GatewayProcess, id: string): Promise<void> {
   gateway.child.kill("SIGUSR2");
-  while (await isKept(gateway, id));
+  await pollUntil(async () => !(await isKept(gateway, id)));
 }
 
 test("retention.log_budget_gb deletes the oldest records and logs it, and charges and usage stay", async () => {

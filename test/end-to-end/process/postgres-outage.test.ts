@@ -12,6 +12,7 @@ import { queryDatabase } from "./support/query-database.ts";
 import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
 import { expectToStand, standingBooks } from "./support/standing-books.ts";
 import type { OpenedStore } from "./support/stores.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 let upstream: FaultUpstream;
 let proxy: CuttingProxy;
@@ -92,7 +93,7 @@ describe("Postgres", () => {
 
     proxy.mode = "pass";
     expect(await readyzIs(200)).toEqual({ status: "ready", unready: [] });
-    while ((await gaugeOf("uncollected_charges_waiting")) > 0);
+    await pollUntil(async () => (await gaugeOf("uncollected_charges_waiting")) === 0);
     const { charges, balanceNano } = await standingBooks(store);
     // What was delivered meanwhile is in the books without a charge.
     expect([...charges.values()].map((nano) => nano > 0n).sort()).toEqual([false, false, true]);

@@ -10,6 +10,7 @@ import { commitFaults, openFaultyStore, type FaultyStore } from "./support/commi
 import { openHolds } from "./support/expect-nothing-held.ts";
 import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
 import { expectToStand, standingBooks } from "./support/standing-books.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 const clientCount = 12;
 
@@ -107,13 +108,13 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     expect(await openHolds(gateway)).toBe(0);
 
     await end();
-    while ((await readyz()) !== 200);
+    await pollUntil(async () => (await readyz()) === 200);
     for (let served = 0; served < 3; ) {
       const charges = chargeIn(await (await postChat(gateway)).text());
       clients.seen.push(...charges);
       served += charges.length;
     }
-    while ((await metric("uncollected_charges_waiting")) > 0);
+    await pollUntil(async () => (await metric("uncollected_charges_waiting")) === 0);
     const rejectedCount = await metric("commits_rejected_total");
     await gateway.terminate();
     const books = await standingBooks(store);

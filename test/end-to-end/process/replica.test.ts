@@ -13,6 +13,7 @@ import { acmeYaml } from "./support/acme-yaml.ts";
 import { getJson, postChat } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { queryDatabase } from "./support/query-database.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 let primary: PostgresServer;
 let replica: Pick<PostgresServer, "url" | "stop">;
@@ -59,7 +60,7 @@ async function metricOf({ url }: GatewayProcess, name: string): Promise<number> 
 
 /** Asks until the replica is read from, or no longer; the test's own time limit ends it. */
 async function replicaIs(opened: GatewayProcess, up: 0 | 1): Promise<void> {
-  while (gateway === opened && (await metricOf(opened, "replica_up")) !== up);
+  await pollUntil(async () => gateway !== opened || (await metricOf(opened, "replica_up")) === up);
 }
 
 /** What the connections of gateways at the replica asked last. */

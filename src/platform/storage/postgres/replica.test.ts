@@ -8,6 +8,7 @@ import {
   startPostgres,
   startReplicaOf,
 } from "../../../../test/support/postgres.ts";
+import { pollUntil } from "../../../../test/support/poll-until.ts";
 import type { GatewayTables } from "../database-epoch.ts";
 import { Replica } from "./replica.ts";
 
@@ -85,7 +86,7 @@ async function pauseReplay(): Promise<void> {
     );
     return rows[0]?.paused === true;
   };
-  while (!(await isPaused()));
+  await pollUntil(isPaused);
 }
 
 /** Whether the server that answers is a replica. */

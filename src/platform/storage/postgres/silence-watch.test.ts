@@ -9,6 +9,7 @@ import {
   sampleOptions,
   type SampleSchema,
 } from "../../../../test/support/sample-commits.ts";
+import { pollUntil } from "../../../../test/support/poll-until.ts";
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
@@ -157,12 +158,12 @@ describe("Postgres that keeps connections open without responding", () => {
       ...Array.from({ length: 5 }, read),
     ].map(failureOf);
     for (const failure of await Promise.all(waiting)) expect(failure).toBeDefined();
-    while (storage.commits.admits()) await new Promise(setImmediate);
+    await pollUntil(() => !storage.commits.admits());
     expect(await storage.isHealthy()).toBe(false);
     expect(await failureOf(read())).toBeInstanceOf(StorageUnavailableError);
 
     proxy.mode = "pass";
-    while (!(await storage.isHealthy())) await new Promise(setImmediate);
+    await pollUntil(() => storage.isHealthy());
     expect((await read()).rows).toEqual([{ id: "first" }]);
     await storage.commits.commit(entryUnit("second", 2));
     expect(storage.commits.admits()).toBe(true);
@@ -184,7 +185,7 @@ describe("Postgres that keeps connections open without responding", () => {
       };
       const commit = storage.commits.commit(entryUnit(id, 2));
       if (arrives) await sent.promise;
-      while (storage.commits.admits()) await new Promise(setImmediate);
+      await pollUntil(() => !storage.commits.admits());
       proxy.mode = "pass";
       await commit;
     }

@@ -7,5 +7,6 @@ export async function until(
   while (!(await isSo())) {
     if (performance.now() - startedMs > patienceMs)
       throw new Error(`not within ${patienceMs} ms: ${what}`);
+    await Bun.sleep(5);
   }
 }
