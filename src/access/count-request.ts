@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from "../http/answer-headers.ts";
-import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
+import { windowKeysOf, type Caller, type LlmKeyCaller } from "../identity/keys/caller.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
 import type { Quota, QuotaState } from "../platform/rate-windows/quota.ts";
@@ -48,9 +48,9 @@ function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedReques
   if (caller.kind === "session") return [{ counter: `${caller.user.id} ${name}`, tier }];
   if (caller.kind === "management-key" || caller.kind === "connection")
     return [{ counter: `${caller.key.id} ${name}`, tier }];
-  const { key, parent } = caller;
-  const own = windowOfKey(key, { name, tier });
-  return parent === undefined ? [own] : [own, windowOfKey(parent, { name, tier })];
+  const [own, parent] = windowKeysOf(caller);
+  const first = windowOfKey(own, { name, tier });
+  return parent === undefined ? [first] : [first, windowOfKey(parent, { name, tier })];
 }
 
 const windowOfKey = (
@@ -207,16 +207,20 @@ export function describeWindow(counters: RateCounters, caller: Caller): Record<s
 /** Receives all tokens that a request has used, once it is settled. */
 export type TokensUsed = (total: number) => void;
 
+type WindowedCaller = Pick<LlmKeyCaller, "key" | "parent" | "run" | "grandparent">;
+
 /** Returns whether a key, or the key that created it, has a ceiling of tokens per minute. */
-export const countsTokens = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent">): boolean =>
-  key.tokensPerMinute !== null || (parent !== undefined && parent.tokensPerMinute !== null);
+export const countsTokens = (caller: WindowedCaller): boolean => {
+  const [own, parent] = windowKeysOf(caller);
+  return own.tokensPerMinute !== null || (parent !== undefined && parent.tokensPerMinute !== null);
+};
 
 /**
  * Returns the tokens that a request is about to send and the ceilings of tokens per minute (`tpm`)
  * that count them, so that concurrent requests see each other; undefined for a key without one.
  */
 export const tokenCountOf = (
-  caller: Pick<LlmKeyCaller, "key" | "parent" | "workspace">,
+  caller: WindowedCaller & Pick<LlmKeyCaller, "workspace">,
   estimateTokens: () => number,
 ): TokenCount | undefined =>
   countsTokens(caller) ? { windows: tokenWindowsOf(caller), tokens: estimateTokens() } : undefined;
@@ -245,15 +249,9 @@ export function reserveTokens(
   return reserved instanceof Promise ? reserved.then(conclude) : conclude(reserved);
 }
 
-const tokenWindowsOf = ({
-  key,
-  parent,
-  workspace,
-}: Pick<LlmKeyCaller, "key" | "parent" | "workspace">): TokenWindow[] =>
-  [key, parent].flatMap((each) =>
-    each === undefined || each.tokensPerMinute === null
-      ? []
-      : [{ keyId: each.id, workspaceId: workspace.id, perMinute: each.tokensPerMinute }],
+const tokenWindowsOf = (caller: WindowedCaller & Pick<LlmKeyCaller, "workspace">): TokenWindow[] =>
+  windowKeysOf(caller).flatMap(({ id: keyId, tokensPerMinute: perMinute }) =>
+    perMinute === null ? [] : [{ keyId, workspaceId: caller.workspace.id, perMinute }],
   );
 
 const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>

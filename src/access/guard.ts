@@ -34,6 +34,7 @@ import type { Security } from "./open-security.ts";
 /** Options of the guard. */
 interface GuardOptions {
   directory: CredentialDirectory;
+  runs: RunDoor;
   counters: RateCounters;
   clock: Clock;
   security: Pick<Security, "allowlist" | "auditLog">;
@@ -129,10 +130,11 @@ export class Guard implements RouterGuard<Caller> {
       operatorWorkspaceId,
       onError: this.options.onAuditError,
     };
+    const told = endpoint.counting === "by-handler" ? tellingRuns(this.options.runs, work) : work;
     const change = isAudited(endpoint)
       ? (context: RequestContext) =>
-          auditChange(auditing, { endpoint, context }, () => work(context))
-      : work;
+          auditChange(auditing, { endpoint, context }, () => told(context))
+      : told;
     if (!endpoint.idempotent) return change;
     return (context, bodyText) =>
       answerOnce(
@@ -152,8 +154,24 @@ export class Guard implements RouterGuard<Caller> {
     try {
       context.caller = this.credentialOf(endpoint, context);
     } catch (refusal) {
-      return this.refuse(refusal, context);
+      const learned =
+        refusal instanceof RefusedCredentialError &&
+        this.options.runs.learn(presentedSecrets(context.request.headers));
+      return learned
+        ? this.admitLearned(endpoint, context, { refusal, learned })
+        : this.refuse(refusal, context);
     }
+    return this.enter(endpoint, context);
+  }
+
+  /** Admits the key of a run that another gateway opened. */
+  private async admitLearned(
+    endpoint: GuardedEndpoint,
+    context: RequestContext,
+    { refusal, learned }: { refusal: unknown; learned: Promise<boolean> },
+  ): Promise<void> {
+    if (!(await learned)) return this.refuse(refusal, context);
+    context.caller = this.credentialOf(endpoint, context);
     return this.enter(endpoint, context);
   }
 
@@ -198,10 +216,36 @@ export class Guard implements RouterGuard<Caller> {
     if (caller.kind !== "anonymous" && caller.kind !== "session")
       directory.uses.note(caller.key.id, clock.nowMs());
     if (endpoint.counting === "none") headers.share(describeWindow(counters, caller));
+    if (endpoint.counting === "by-handler") return this.options.runs.enter(context);
     if (endpoint.counting !== "at-door") return undefined;
     return countRequest(counters, { caller, rateClass: "account", headers });
   }
 }
+
+/** Lets requests into their runs, and tells their callers what is left. */
+export interface RunDoor {
+  /**
+   * Puts the runs of secrets in force that other gateways opened; undefined where none may be a
+   * run's.
+   */
+  learn(secrets: readonly string[]): Promise<boolean> | undefined;
+  /**
+   * Lets a request into the run of its key, or into the one that its header names, and makes the
+   * run its caller. Undefined where it belongs to none.
+   */
+  enter(context: RequestContext): Promise<void> | undefined;
+  /** Returns whether a request is in a run. */
+  isIn(context: RequestContext): boolean;
+  /** Adds the headers that tell what is left of a request's run. */
+  tell(context: RequestContext, answer: Promise<Answer>): Promise<Answer>;
+}
+
+const tellingRuns =
+  (runs: RunDoor, work: (context: RequestContext) => Answer | Promise<Answer>): typeof work =>
+  (context) => {
+    if (!runs.isIn(context)) return work(context);
+    return runs.tell(context, (async () => await work(context))());
+  };
 
 /**
  * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's

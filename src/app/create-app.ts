@@ -9,6 +9,8 @@ import { type Consent, type ConsentParts, openConsent } from "../consent/open-co
 import { type Documents, openDocuments } from "../documents/open-documents.ts";
 import type { Files } from "../files/open-files.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
+import type { Runs } from "../billing/runs/open-runs.ts";
+import { RunsDoor } from "../endpoints/runs/run-door.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
@@ -53,6 +55,7 @@ import { observeErrors, observeRequests, watchFigures } from "./observe.ts";
 import type { Account } from "./open-account.ts";
 import {
   closeShared,
+  hasSeveralGateways,
   openCounters,
   openEmbeddingCache,
   openShared,
@@ -255,6 +258,7 @@ const dependenciesOf = (
   { tools, account, storage, catalog, shared, clock, ...parts }: Parts & { tools: AppTools },
 ): Dependencies => ({
   ...account,
+  runs: openDoor(account.runs, shared !== undefined && hasSeveralGateways(settings)),
   documents: parts.documents,
   files: parts.files,
   payments: parts.payments,
@@ -343,11 +347,17 @@ async function closeParts({
   await endInference(parts.inference);
   await parts.catalog.stop();
   await parts.nodes.stop();
+  await account.runs.stop();
   await stopSharing(shared, account);
   await parts.replica?.close();
   await parts.storage.close();
   closeShared(shared);
 }
+
+const openDoor = (runs: Runs, isShared: boolean): Dependencies["runs"] => ({
+  ...runs,
+  door: new RunsDoor({ gate: runs.gate, isShared }),
+});
 
 /**
  * Opens the histories of the catalog, beside its snapshot: how routes were used, and what they
@@ -394,6 +404,7 @@ function compileApp(
   const { dependencies, clock } = parts;
   const guard = new Guard({
     directory: parts.directory,
+    runs: dependencies.runs.door,
     counters: parts.counters,
     clock,
     security: parts.security,

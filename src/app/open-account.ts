@@ -13,6 +13,8 @@ import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
 import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
+import { openRuns, type RunChannel, type Runs } from "../billing/runs/open-runs.ts";
+import type { RunTables } from "../billing/runs/run-store.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";
 import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/open-byok.ts";
@@ -108,6 +110,7 @@ export type AccountTables = KeyTables &
   SecurityTables &
   IdempotencyTables &
   BudgetsTables &
+  RunTables &
   ReferralTables;
 
 /** Options of the account plane. */
@@ -132,6 +135,10 @@ interface AccountOptions {
   isLeader?: (() => boolean) | undefined;
   /** Called when the shared ledger could not be updated; it is tried again. */
   onLedgerError(error: unknown): void;
+  /** The channel to other gateways on the database, for runs; absent where there are none. */
+  runChannel?: RunChannel | undefined;
+  /** Called when a run could not be released yet; it is tried again. */
+  onRunError(error: unknown): void;
   /** Called when monthly credits could not be granted or expired; it is tried again. */
   onCreditError(error: unknown): void;
   /**
@@ -177,6 +184,7 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
   referrals: Referrals | undefined;
   /** Undefined where no mail is sent. */
   mailer: Mailer | undefined;
+  runs: Runs;
   idempotentAnswers: IdempotentAnswers;
   security: Security;
 }
@@ -238,6 +246,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
       ledger: ledger.ledger,
       webhookNetworks: options.webhookNetworks ?? [],
     }),
+    runs: await openAccountRuns(options, { keys, ledger }),
     idempotentAnswers: openIdempotentAnswers(database.withTables(), {
       vault: byok.providerKeyVault,
       hasher: keys.hasher,
@@ -251,6 +260,20 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     }),
   };
 }
+
+/** Opens runs, which are carved out of the limits of keys. */
+const openAccountRuns = (
+  options: AccountOptions,
+  { keys, ledger: { ledger } }: { keys: Keys; ledger: OpenedLedger },
+): Promise<Runs> =>
+  openRuns({
+    ...options,
+    ...keys,
+    database: options.database.withTables(),
+    ledger,
+    channel: options.runChannel,
+    onError: options.onRunError,
+  });
 
 /** Loads credentials, balances, presets and provider keys in parallel. */
 async function loadMemory(

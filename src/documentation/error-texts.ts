@@ -118,6 +118,11 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "Add credits, raise the limit, or lower `max_tokens`. `metadata` has `reason`, `worst_case_usd`, `available_usd` and " +
       "`held_usd`. If the answer has `Retry-After`, the holds of other requests are the cause.",
   ],
+  run_exhausted: [
+    "The run has used its limit or its requests, or is paused, expired or ended.",
+    "Open `metadata.resume_url`, where a person adds to the run or lets it go on, and send the same request again. " +
+      "`metadata` has `reason`, `run_id` and `limit_usd`.",
+  ],
   spend_limit_reached: [
     "The key, or its parent key, has reached its spending limit for the window.",
     "Raise the limit, or wait until the window has moved on. Earlier retries fail.",

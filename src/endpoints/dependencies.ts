@@ -13,6 +13,7 @@ import type { PresetDirectory, PresetEditor } from "../identity/presets/preset-s
 import type { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { GrantStore, Grants } from "../billing/credits/grants.ts";
+import type { Runs } from "../billing/runs/open-runs.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Statements } from "../billing/credits/statement.ts";
 import type { LedgerStore } from "../billing/ledger/ledger-store.ts";
@@ -26,6 +27,7 @@ import type { Files } from "../files/open-files.ts";
 import type { RateCounters } from "../access/count-request.ts";
 import type { IdempotentAnswers } from "../access/idempotent-answers.ts";
 import type { EndpointPaths } from "../http/endpoint.ts";
+import type { RunsDoor } from "./runs/run-door.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
 import type { McpGateway } from "../mcp/gateway/open-gateway.ts";
 import type { Conversations } from "../mcp/hub/conversations.ts";
@@ -117,6 +119,7 @@ export interface Dependencies {
   grantStore: GrantStore;
   /** The workspace of the service's operator. */
   operatorWorkspaceId: string;
+  runs: Runs & { door: RunsDoor };
   /** The credits that come with plans each month. */
   planCredits: PlanCredits;
   llmKeys: LlmKeyStore;

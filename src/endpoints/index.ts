@@ -20,6 +20,7 @@ import {
   listProviderKeys,
   withdrawProviderKey,
 } from "./account/byok.ts";
+import { runEndpoints } from "./runs/index.ts";
 import { credits, listCreditTransactions } from "./credits/credits.ts";
 import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./keys/keys.ts";
 import {
@@ -451,6 +452,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   deleteMcpServer,
   refreshMcpServer,
   ...hubEndpoints,
+  // Runs
+  ...runEndpoints,
   // Payments
   quoteTopUp,
   createTopUp,

@@ -269,6 +269,7 @@ function operation(
 
 /** The purpose of the endpoints of each tag. */
 const tagDescriptions: Readonly<Record<string, string>> = {
+  Runs: "Budgets of agents' runs, each with a key of its own.",
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",
   BYOK: "The workspace's own provider keys, and donated keys.",

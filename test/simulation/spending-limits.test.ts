@@ -117,8 +117,7 @@ const expectedOf = ({ inputTokens, cap, choices }: Asked): ExpectedUse => ({
 
 const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
   budgetTags({
-    keyId: key.keyId,
-    parentId: parent.keyId,
+    keyIds: [key.keyId, parent.keyId],
     userId: "usr_1",
     models: ["acme/large"],
     providers: ["acme"],

@@ -273,6 +273,7 @@ export type LlmKey = {
   "allowed_models": readonly (string)[] | null;
   "allowed_endpoints": readonly (string)[] | null;
   "tpm": number | null;
+  "run_limit": number | null;
   "operator": boolean;
   "workspace_id": string;
   "external_user": null;
@@ -1043,6 +1044,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "run_limit"?: number | null;
     "operator"?: boolean | null;
   };
   "PATCH /keys/{hash}": {
@@ -1056,6 +1058,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "run_limit"?: number | null;
     "operator"?: boolean | null;
   };
   "POST /keys/{hash}/rotate": {
@@ -1072,6 +1075,7 @@ export interface Bodies {
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
     "tpm"?: number | null;
+    "run_limit"?: number | null;
     "operator"?: boolean | null;
   };
   "POST /management-keys": {

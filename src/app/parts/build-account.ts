@@ -66,6 +66,8 @@ const accountLog = (logger: Logger) => ({
     logger.error({ err: error }, "shared ledger not updated yet, trying again"),
   onUseError: (error: unknown) =>
     logger.error({ err: error }, "last uses of keys not written yet, trying again"),
+  onRunError: (error: unknown) =>
+    logger.error({ err: error }, "a run could not be released yet, trying again"),
   onCreditError: (error: unknown) =>
     logger.error({ err: error }, "monthly credits not settled yet, trying again"),
   onProviderKeyError: (error: unknown) =>
@@ -103,6 +105,7 @@ export async function buildAccount(
       database: database.withTables(),
       spentBy: (query, reading) => spend.spent(query, reading),
       ...accountLog(logger),
+      runChannel: hasSeveralGateways(settings) ? shared?.channel : undefined,
       shared: hasSeveralGateways(settings) ? shared : undefined,
       ...shareWork(shared, settings),
     }),

@@ -74,8 +74,8 @@ export const reachedThresholds = (
  * models and providers that cost credits.
  */
 interface Spender {
-  keyId: string;
-  parentId: string | undefined;
+  /** The key, and those that it was created with. */
+  keyIds: readonly string[];
   userId: string;
   models: readonly string[];
   providers: readonly string[];
@@ -120,13 +120,12 @@ const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
  * Returns the tags of the budgets that a request counts towards.
  *
  * @example
- * budgetTags({ keyId: "key_1", userId: "usr_1", models: ["acme/large"], ... })
+ * budgetTags({ keyIds: ["key_1"], userId: "usr_1", models: ["acme/large"], ... })
  * // ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
  */
-export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spender): string[] => [
+export const budgetTags = ({ keyIds, userId, models, providers }: Spender): string[] => [
   workspaceTag,
-  tag("key", keyId),
-  ...(parentId === undefined ? [] : [tag("key", parentId)]),
+  ...tags("key", keyIds),
   tag("user", userId),
   ...tags("model", models),
   ...tags("provider", providers),

@@ -34,6 +34,8 @@ export interface KeyAccount {
    */
   byok?: RollingSpend;
   heldNano: bigint;
+  /** The amount that is set aside for open runs. */
+  allocatedNano: bigint;
 }
 
 /** The balances that admission checks, in memory. `LedgerStore` fills them from the database. */
@@ -66,7 +68,7 @@ export class AccountBook {
   key(id: string): KeyAccount {
     let account = this.keys.get(id);
     if (account === undefined) {
-      account = { spend: new RollingSpend(), heldNano: 0n };
+      account = { spend: new RollingSpend(), heldNano: 0n, allocatedNano: 0n };
       this.keys.set(id, account);
     }
     return account;

@@ -1,8 +1,10 @@
 import type { Budget } from "../budgets/budget.ts";
 import type { AccountBook } from "./account-book.ts";
+import type { Allocations } from "../allocations/allocations.ts";
 import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
+import type { RequestCounts, SettledRequests } from "../allocations/request-counts.ts";
 import type { Bucket, TransferKind } from "./transfer.ts";
 
 /** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */
@@ -19,6 +21,10 @@ export interface LedgerPort extends Purse {
    */
   readonly book: AccountBook;
   readonly openHoldCount: number;
+  /** The amounts that are set aside for runs. */
+  readonly allocations: Allocations;
+  /** Returns the counts of requests of runs, filled from the database. */
+  requestCounts(settled: SettledRequests): RequestCounts;
   /**
    * Resolves once every hold is settled or freed. The commits of settled holds are queued by then.
    */

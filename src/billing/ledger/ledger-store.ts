@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
+import { type AllocatedTables, loadAllocated } from "../allocations/allocated-rows.ts";
 import { type ClosedTables, transferColumns, type TransferRow } from "./closed/closed-books.ts";
 import type { GrantTables } from "../credits/grants.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
@@ -11,7 +12,7 @@ import { bucketAccount, chargeTransferIds, type Bucket } from "./transfer.ts";
  * The tables of the ledger, which `migrations/first-schema/ledger.ts` describes. Amounts are
  * nano-USD.
  */
-export interface LedgerTables extends GrantTables, ClosedTables {
+export interface LedgerTables extends GrantTables, ClosedTables, AllocatedTables {
   transfers: TransferRow;
   ledger_accounts: { id: string; balance_nano: number | bigint };
   key_spend_hours: {
@@ -65,6 +66,7 @@ export class LedgerStore {
     }
     await this.loadFresh(book, { nowMs, workspaceId });
     await this.loadSpend(book, { nowMs, parents, workspaceId });
+    await loadAllocated(this.database.withTables(), { book, nowMs, parents, workspaceId });
     let byok = this.database.selectFrom("key_byok_hours").selectAll();
     if (workspaceId !== undefined) {
       const keys = this.database

@@ -30,7 +30,13 @@ import {
   type Taken,
   type Withdrawal,
 } from "./ledger-port.ts";
+import { type Allocations, BookAllocations } from "../allocations/allocations.ts";
 import { monthOf } from "./month.ts";
+import {
+  BookRequestCounts,
+  type RequestCounts,
+  type SettledRequests,
+} from "../allocations/request-counts.ts";
 import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
 
 interface Hold extends BudgetUse {
@@ -74,6 +80,7 @@ export class Ledger implements LedgerPort {
   private readonly clock: Clock;
   private readonly purse: BookPurse;
   private readonly budgets: BudgetCounters | undefined;
+  readonly allocations: Allocations;
 
   constructor(options: {
     book: AccountBook;
@@ -86,6 +93,7 @@ export class Ledger implements LedgerPort {
     this.commits = options.commits;
     this.clock = options.clock;
     this.budgets = options.budgets;
+    this.allocations = new BookAllocations(options);
   }
 
   get openHoldCount(): number {
@@ -263,6 +271,10 @@ export class Ledger implements LedgerPort {
     return this.purse.take(wanted);
   }
 
+  requestCounts(settled: SettledRequests): RequestCounts {
+    return new BookRequestCounts(settled);
+  }
+
   async stop(): Promise<void> {}
 
   async refresh(): Promise<void> {}
@@ -284,7 +296,8 @@ export class Ledger implements LedgerPort {
     return (
       limitNano -
       countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) -
-      key.heldNano
+      key.heldNano -
+      key.allocatedNano
     );
   }
 

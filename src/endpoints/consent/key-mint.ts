@@ -21,7 +21,7 @@ import {
   sessionOf,
 } from "../account/account-fields.ts";
 import { childFields } from "../keys/child-keys.ts";
-import { inferenceEndpoints } from "../keys/keys.ts";
+import { inferenceEndpoints } from "../keys/inference-endpoints.ts";
 import { limitField, limitResetField } from "../keys/llm-key-object.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";

@@ -115,6 +115,11 @@ export function childFields(
       wanted: wanted.tokensPerMinute,
       parents: parent.tokensPerMinute,
     }),
+    runLimitNano: bounded("run_limit", {
+      wanted: wanted.runLimitNano ?? null,
+      parents: parent.runLimitNano ?? null,
+      show: (nano) => `${usdFromNano(nano)} USD`,
+    }),
     allowedModels: listed("allowed_models", wanted.allowedModels, parent.allowedModels),
     allowedEndpoints: endpointsWithin(
       wanted.allowedEndpoints,
@@ -129,7 +134,7 @@ export function assertWithin(
   changes: LlmKeyChanges,
   endpointPaths: EndpointPaths,
 ): void {
-  const { limitNanoUsd, expiresAtMs, allowedModels, allowedEndpoints } = changes;
+  const { limitNanoUsd, expiresAtMs, allowedModels, allowedEndpoints, runLimitNano } = changes;
   const unbounded = (param: string): GatewayError =>
     beyond(param, "it has one, so this cannot be without");
   const refuse = <Value>(
@@ -140,6 +145,12 @@ export function assertWithin(
     if (wanted === null && parents !== null) throw unbounded(param);
   };
   refuse("limit", limitNanoUsd, parent.limitNanoUsd);
+  refuse("run_limit", runLimitNano, parent.runLimitNano ?? null);
+  bounded("run_limit", {
+    wanted: runLimitNano ?? null,
+    parents: parent.runLimitNano ?? null,
+    show: (nano) => `${usdFromNano(nano)} USD`,
+  });
   refuse("expires_at", expiresAtMs, parent.expiresAtMs);
   refuse("allowed_models", allowedModels, parent.allowedModels);
   bounded("limit", {

@@ -25,6 +25,7 @@ import {
   type ListOrder,
 } from "../account/account-fields.ts";
 import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
+import { inferenceEndpoints } from "./inference-endpoints.ts";
 import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
 import {
   allowedEndpointsField,
@@ -41,56 +42,10 @@ import {
   newKeySchema,
   operatorField,
   rateLimitField,
+  runLimitField,
   tokensPerMinuteField,
   type NewKeyBody,
 } from "./llm-key-object.ts";
-
-/**
- * Paths that a key created in the dashboard may call at first: inference, and reading what is
- * available and what was used. Account routes are off until its owner lists them.
- */
-export const inferenceEndpoints: readonly string[] = [
-  "/chat/completions",
-  "/messages",
-  "/messages/count_tokens",
-  "/responses",
-  "/responses/compact",
-  "/responses/input_tokens",
-  "/responses/:id",
-  "/responses/:id/cancel",
-  "/responses/:id/input_items",
-  "/embeddings",
-  "/v2/embed",
-  "/rerank",
-  "/v2/rerank",
-  "/moderations",
-  "/decisions",
-  "/systemone",
-  "/ocr/extract",
-  "/documents/parse",
-  "/routing/explain",
-  "/models",
-  "/models/count",
-  "/models/metrics",
-  "/models/uptime",
-  "/models/recommend",
-  "/models/:owner/:model",
-  "/models/:id",
-  "/models/:owner/:model/routing-preview",
-  "/models/:owner/:model/metrics",
-  "/models/:owner/:model/privacy",
-  "/models/:owner/:model/uptime",
-  "/models/:owner/:model/prices",
-  "/models/:id/routing-preview",
-  "/models/:id/metrics",
-  "/models/:id/privacy",
-  "/models/:id/uptime",
-  "/models/:id/prices",
-  "/generation",
-  "/generation/content",
-  "/generation/:id",
-  "/generation/:id/explain",
-];
 
 /**
  * Returns the body with its endpoints. Keys that people create start with the inference endpoints,
@@ -286,6 +241,7 @@ const changeable = {
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
+  run_limit: runLimitField,
   operator: operatorField.nullish(),
 };
 
@@ -316,6 +272,7 @@ const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges =>
     ? {}
     : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
   ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
+  ...(body.run_limit === undefined ? {} : { runLimitNano: limitNano(body.run_limit) }),
 });
 
 const callerOf = (context: RequestContext<unknown, AccountCaller>): AccountCaller => context.caller;

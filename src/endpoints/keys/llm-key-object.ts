@@ -36,6 +36,13 @@ export const limitNano = (usd: number | null | undefined): bigint | null =>
 /** Tokens per minute. */
 export const tokensPerMinuteField = z.int().positive();
 
+/** The most USD of each run that a key opens. */
+export const runLimitField = limitField
+  .nullish()
+  .describe(
+    "The most USD of each run that the key opens with POST /runs or X-Service-Run. Null: what the key itself has.",
+  );
+
 /** The models that a key may use. */
 export const allowedModelsField = z.array(z.string().min(1));
 
@@ -102,6 +109,7 @@ export const newKeySchema = z.object({
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
+  run_limit: runLimitField,
   operator: operatorField.nullish(),
 });
 
@@ -127,6 +135,7 @@ export const newKeyFieldsOf = (
     allowedModels: allowedModelsOf(body.allowed_models),
     allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, endpointPaths),
     tokensPerMinute: body.tpm ?? null,
+    ...(typeof body.run_limit === "number" && { runLimitNano: limitNano(body.run_limit) }),
   }) satisfies Partial<LlmKey>;
 
 const usd = z.number();
@@ -175,6 +184,10 @@ export const llmKeyObjectSchema = lazily(() =>
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
       tpm: z.number().nullable(),
+      run_limit: z
+        .number()
+        .nullable()
+        .describe("The most USD of each run that the key opens; null without a bound of its own."),
       operator: z.boolean().describe("Whether the key may use the tools for operators."),
       workspace_id: z.string(),
       external_user: z.null().describe("Always null: keys belong to no end user."),
@@ -203,7 +216,7 @@ export function limitRemaining(
   { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">,
 ): number | null {
   if (key.limitNanoUsd === null) return null;
-  const spent = limitSpentNano(key, { account, nowMs });
+  const spent = limitSpentNano(key, { account, nowMs }) + account.allocatedNano;
   return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
 }
 
@@ -278,6 +291,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, usage.endpointPaths),
     tpm: key.tokensPerMinute,
+    run_limit: typeof key.runLimitNano === "bigint" ? usdFromNano(key.runLimitNano) : null,
     operator: key.operatorUserId !== undefined,
     workspace_id: key.workspaceId,
     external_user: null,

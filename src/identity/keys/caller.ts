@@ -2,6 +2,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SessionCaller } from "../people/sessions.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
 import { limitWindowHours, type KeyConnection, type LlmKey } from "./llm-key-store.ts";
+import type { Run } from "./run.ts";
 import { managementKeyStatus, type ManagementKey } from "./management-keys.ts";
 import type { Scope } from "./scopes.ts";
 
@@ -20,6 +21,13 @@ export type Caller =
       workspace: Workspace;
       /** The key that created this one, where one did. Its limits and its expiry apply to both. */
       parent?: LlmKey;
+      /**
+       * The run that the request belongs to; absent for nearly all. `key` is then the run's, and
+       * `parent` the key that its tree of runs began with.
+       */
+      run?: Run;
+      /** The key that created `parent`, for runs of a child key. */
+      grandparent?: LlmKey;
     }
   | { kind: "management-key"; key: ManagementKey; workspace: Workspace }
   | { kind: "connection"; key: LlmKey; connection: KeyConnection; workspace: Workspace }
@@ -109,10 +117,26 @@ export function isLive(credential: Credential, nowMs: number): boolean {
   if (credential.workspace.blocked) return false;
   if (credential.kind === "management-key")
     return managementKeyStatus(credential.key, nowMs) === "active";
-  const { key, parent } = credential;
+  const { key, parent, grandparent } = credential;
   // A connection outlives its access token, and so do the keys that it created.
   if (!isBefore(key.connection?.tokenExpiresAtMs ?? null, nowMs)) return false;
+  if (grandparent !== undefined && !isLiveKey(grandparent, nowMs)) return false;
   return isLiveKey(key, nowMs) && (parent === undefined || isLiveKey(parent, nowMs));
+}
+
+/**
+ * Returns the keys whose rate windows count a caller's requests: its own and that of the key which
+ * created it. A run's requests count in those of the key that it began with.
+ */
+export function windowKeysOf({
+  key,
+  parent,
+  run,
+  grandparent,
+}: Pick<LlmKeyCaller, "key" | "parent" | "run" | "grandparent">): readonly [LlmKey, ...LlmKey[]] {
+  if (run === undefined) return parent === undefined ? [key] : [key, parent];
+  if (parent === undefined) return [key];
+  return grandparent === undefined ? [parent] : [parent, grandparent];
 }
 
 /** The limits of a key, as charges count towards them. */

@@ -4,6 +4,7 @@ import type { WorkspaceStore, Workspace } from "../workspaces/workspace-store.ts
 import { type Credential, isLive, type LlmKeyCaller } from "./caller.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
+import { keyOfRun, type Run } from "./run.ts";
 import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
 
 /**
@@ -23,6 +24,10 @@ export class CredentialDirectory {
   private readonly previousHashById = new Map<string, string>();
   /** Ids of the keys that each key created. */
   private readonly childIds = new Map<string, Set<string>>();
+  /** Ids of the runs that began with each key. */
+  private readonly runIds = new Map<string, Set<string>>();
+  /** Ids of the runs that requests join, by the id of the owner and the name. */
+  private readonly joinedRunIds = new Map<string, string>();
 
   constructor(hasher: SecretHasher) {
     this.hasher = hasher;
@@ -106,6 +111,60 @@ export class CredentialDirectory {
       this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
     }
     for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
+    for (const runId of this.runIds.get(key.id) ?? []) {
+      const run = this.runCaller(runId)?.run;
+      if (run !== undefined) this.putRun(run);
+    }
+  }
+
+  /**
+   * Puts the key of a run in force. One whose first key was deleted is removed. Other gateways are
+   * not notified, since they read runs as they need them.
+   */
+  putRun(run: Run): void {
+    const workspace = this.workspaces.get(run.workspaceId);
+    const parent = this.llmKeyById(run.rootId);
+    if (workspace === undefined || (parent === undefined && run.rootId !== run.workspaceId))
+      return this.forget(run.id);
+    const grandparent = this.llmKeyById(parent?.parentKeyId ?? "");
+    this.replace(run.id, run.hash, {
+      kind: "llm-key",
+      key: keyOfRun(run, parent),
+      workspace,
+      run,
+      ...(parent !== undefined && { parent }),
+      ...(grandparent !== undefined && { grandparent }),
+    });
+    const runIds = this.runIds.get(run.rootId) ?? new Set<string>();
+    this.runIds.set(run.rootId, runIds.add(run.id));
+    if (run.joinedName !== undefined)
+      this.joinedRunIds.set(`${run.ownerId} ${run.joinedName}`, run.id);
+  }
+
+  /** Returns the caller of a run with this id, in any state. */
+  runCaller(id: string): LlmKeyCaller | undefined {
+    const credential = this.byHash.get(this.hashById.get(id) ?? "");
+    return credential?.kind === "llm-key" && credential.run !== undefined ? credential : undefined;
+  }
+
+  /** Returns the newest run in memory that requests of an owner joined by a name. */
+  joinedRun(ownerId: string, name: string): Run | undefined {
+    return this.runCaller(this.joinedRunIds.get(`${ownerId} ${name}`) ?? "")?.run;
+  }
+
+  /** Removes the runs from memory that were released, and have passed their time. */
+  forgetRunsBefore(nowMs: number): void {
+    for (const [rootId, runIds] of this.runIds) {
+      for (const id of runIds) {
+        const run = this.runCaller(id)?.run;
+        if (run !== undefined && (run.releasedAtMs === null || run.expiresAtMs > nowMs)) continue;
+        this.forget(id);
+        runIds.delete(id);
+        if (run?.joinedName !== undefined)
+          this.joinedRunIds.delete(`${run.ownerId} ${run.joinedName}`);
+      }
+      if (runIds.size === 0) this.runIds.delete(rootId);
+    }
   }
 
   /** Returns the keys that a key created and that were not deleted. */
@@ -129,11 +188,12 @@ export class CredentialDirectory {
     }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
   ): void {
     const kept = new Set([...llmKeys, ...managementKeys].map(({ id }) => id));
-    for (const {
-      key,
-      workspace: { id },
-    } of [...this.byHash.values()])
-      if (id === workspace.id && !kept.has(key.id)) this.remove(key.id);
+    for (const credential of [...this.byHash.values()]) {
+      const isOwn = credential.workspace.id === workspace.id && !kept.has(credential.key.id);
+      // Runs are read apart from keys, and go with the key that they began with.
+      if (isOwn && !(credential.kind === "llm-key" && credential.run !== undefined))
+        this.remove(credential.key.id);
+    }
     this.putWorkspace(workspace);
     for (const key of llmKeys) this.putLlmKey(key);
     for (const key of managementKeys) this.putManagementKey(key);
@@ -144,9 +204,18 @@ export class CredentialDirectory {
     const workspaceId = this.byHash.get(this.hashById.get(id) ?? "")?.workspace.id;
     if (workspaceId !== undefined) this.onChange(workspaceId);
     this.childIds.get(this.llmKeyById(id)?.parentKeyId ?? "")?.delete(id);
-    for (const childId of this.childIds.get(id) ?? []) this.forget(childId);
+    for (const childId of this.childIds.get(id) ?? []) {
+      this.forgetRuns(childId);
+      this.forget(childId);
+    }
     this.childIds.delete(id);
+    this.forgetRuns(id);
     this.forget(id);
+  }
+
+  private forgetRuns(keyId: string): void {
+    for (const runId of this.runIds.get(keyId) ?? []) this.forget(runId);
+    this.runIds.delete(keyId);
   }
 
   private forget(id: string): void {

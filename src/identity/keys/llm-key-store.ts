@@ -33,6 +33,8 @@ export interface LlmKey {
   /** Lower-case model ids; null allows all. */
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
+  /** The most of each run that it opens, in nano-USD; absent means no bound beside its own. */
+  runLimitNano?: bigint | null;
   creatorUserId: string;
   /**
    * The person to whose session the present secret was shown; absent where a key, an app or a file
@@ -93,6 +95,7 @@ export type LlmKeyChanges = Partial<
     | "allowedModels"
     | "allowedEndpoints"
     | "tokensPerMinute"
+    | "runLimitNano"
   >
 >;
 
@@ -129,6 +132,7 @@ interface LlmKeyRow {
   previous_until_ms: number | null;
   holder_user_id: string | null;
   operator_user_id: string | null;
+  run_limit_nano: number | bigint | null;
 }
 
 /** The table of LLM keys. */
@@ -174,6 +178,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   tokensPerMinute: row.tokens_per_minute,
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
+  ...(row.run_limit_nano === null ? {} : { runLimitNano: BigInt(row.run_limit_nano) }),
   creatorUserId: row.creator_user_id,
   ...(row.holder_user_id === null ? {} : { holderUserId: row.holder_user_id }),
   ...(row.operator_user_id === null ? {} : { operatorUserId: row.operator_user_id }),
@@ -214,6 +219,9 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
     ? {}
     : { allowed_endpoints: listText(changes.allowedEndpoints) }),
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
+  ...(changes.runLimitNano === undefined
+    ? {}
+    : { run_limit_nano: changes.runLimitNano === null ? null : Number(changes.runLimitNano) }),
 });
 
 /** A new secret of a key, which replaces the one with `oldHash`. */
@@ -343,6 +351,10 @@ export class LlmKeyStore {
         previous_until_ms: null,
         holder_user_id: key.holderUserId ?? null,
         operator_user_id: key.operatorUserId ?? null,
+        run_limit_nano:
+          key.runLimitNano === undefined || key.runLimitNano === null
+            ? null
+            : Number(key.runLimitNano),
       })
       .execute();
   }

@@ -71,6 +71,7 @@ export const errorCatalog = {
   authentication_required: client(401, "authentication_error"),
   insufficient_balance: client(402, "payment"),
   plan_required: client(402, "payment"),
+  run_exhausted: client(402, "payment"),
   forbidden: client(403, "permission_error"),
   insufficient_scope: client(403, "permission_error"),
   ip_not_allowed: client(403, "permission_error"),

@@ -37,7 +37,8 @@ export type IdPrefix =
   | "con"
   | "file"
   | "upload"
-  | "part";
+  | "part"
+  | "run";
 
 /**
  * Bytes of random digits that are drawn at once: a system call and a conversion for each id would

@@ -1,6 +1,7 @@
 import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
 import { filesAndBatches } from "./file-contract.ts";
+import { runs } from "./run-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
 /** Who may call an endpoint, as the contract has it. */
@@ -195,6 +196,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /oauth/device_authorization": { without: "open" },
   ...doors,
   ...mcpRows,
+  ...runs,
   "POST /mcp/oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/revoke": { without: "open", accepted: 400 },
   "POST /mcp/oauth/revoke": { without: "open", accepted: 400 },
@@ -376,8 +378,6 @@ export const contract: Record<string, ContractRow> = {
     path: "/keys/none/children",
     accepted: 400,
   },
-  "POST /key/children": { llm: true, accepted: 400 },
-  "DELETE /key/children/:hash": { llm: true, path: "/key/children/none", accepted: 404 },
   "GET /credits/transactions": { scope: "read:credits" },
   "GET /credits": { llm: true, scope: "read:credits" },
   "GET /security/keys": { scope: "read:security" },

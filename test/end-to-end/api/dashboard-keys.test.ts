@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inferenceEndpoints } from "../../../src/endpoints/keys/keys.ts";
+import { inferenceEndpoints } from "../../../src/endpoints/keys/inference-endpoints.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 
 /**

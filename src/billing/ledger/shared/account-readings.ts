@@ -2,6 +2,12 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import { budgetScopes, readCounter, type Budget } from "../../budgets/budget.ts";
 import { dayMs, hourMs } from "../../../platform/kernel/clock.ts";
+import { isRunId } from "../../../identity/keys/run.ts";
+import {
+  allocatedIn,
+  type AllocatedTables,
+  committedAllocations,
+} from "../../allocations/allocated-rows.ts";
 import { type LedgerTables, transferRowsOf } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
 import { bucketAccount, chargeTransferIds } from "../transfer.ts";
@@ -10,9 +16,10 @@ import { bucketAccount, chargeTransferIds } from "../transfer.ts";
 const hoursBack = 30 * 24 + 1;
 
 /** The tables that readings query. */
-export type ReadingTables = LedgerTables & {
-  llm_keys: { id: string; parent_key_id: string | null };
-};
+export type ReadingTables = LedgerTables &
+  AllocatedTables & {
+    llm_keys: { id: string; parent_key_id: string | null };
+  };
 
 /** A charge, or a hold that may be charged, which is not known to be committed. */
 export interface OpenCharge {
@@ -152,9 +159,19 @@ async function balancesOf(reading: Kysely<ReadingTables>, workspaceId: string): 
 
 async function includedIn(
   reading: Kysely<ReadingTables>,
+  all: readonly OpenCharge[],
+): Promise<string[]> {
+  const allocations = all.flatMap(({ id }) => (isRunId(id) ? [id] : []));
+  const committed =
+    allocations.length === 0 ? [] : await committedAllocations(reading.withTables(), allocations);
+  const charges = all.filter(({ id }) => !isRunId(id));
+  return charges.length === 0 ? committed : [...committed, ...(await chargesIn(reading, charges))];
+}
+
+async function chargesIn(
+  reading: Kysely<ReadingTables>,
   charges: readonly OpenCharge[],
 ): Promise<string[]> {
-  if (charges.length === 0) return [];
   const rows = await transferRowsOf(reading.withTables(), charges.flatMap(decidingTransfersOf));
   const found = new Set(rows.map(({ id }) => id));
   return charges
@@ -193,6 +210,13 @@ async function keyHours(
     for (const { hour, spend_nano: amount } of rows)
       sums.set(`${prefix}${hour}`, (sums.get(`${prefix}${hour}`) ?? 0n) + BigInt(amount));
   }
+  const { hours, allocatedNano } = await allocatedIn(reading.withTables(), {
+    id,
+    ownerIds: ids,
+    sinceMs: since * hourMs,
+  });
+  for (const { hour, nano } of hours) sums.set(`s${hour}`, (sums.get(`s${hour}`) ?? 0n) + nano);
+  if (allocatedNano > 0n) sums.set("a", allocatedNano);
   return { id, hours: [...sums].flatMap(([field, amount]) => [field, String(amount)]) };
 }
 

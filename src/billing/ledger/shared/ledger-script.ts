@@ -21,7 +21,8 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
  *
  * `k:` and the id of a key has the key's spend by hour (`s`, and `b` through own provider keys,
  * each followed by the hour), its cached spend over a window of hours (`cw` hours up to the hour
- * `ch`: `cs` and `cb`) and the held amount (`h`). It is filled from the database too.
+ * `ch`: `cs` and `cb`), the held amount (`h`), and the amount that is set aside for open runs (`a`).
+ * It is filled from the database too.
  *
  * A field `x` in `w:`, `k:` or `b:`, followed by the id of a hold (and by the name of a sum in
  * `b:`), says that the figure was read from the database with the charge of that hold, before the
@@ -87,10 +88,10 @@ local function look(keys)
   }
   for _, key in ipairs(keys) do
     if key ~= '' then
-      local sums = redis.call('HMGET', root .. 'k:' .. key, 'h', 'cw', 'ch', 'cs', 'cb')
+      local sums = redis.call('HMGET', root .. 'k:' .. key, 'h', 'cw', 'ch', 'cs', 'cb', 'a')
       spends[key] = {
         held = tonumber(sums[1]), window = sums[2], hour = sums[3],
-        spent = tonumber(sums[4]) or 0, byok = tonumber(sums[5]) or 0,
+        spent = tonumber(sums[4]) or 0, byok = tonumber(sums[5]) or 0, allocated = tonumber(sums[6]) or 0,
       }
     end
   end
@@ -203,7 +204,7 @@ local function bound(keys, hour, byokOnly, budgets)
     local limit, counts = tonumber(keys[at + 1]), keys[at + 3] == '1'
     if keys[at] ~= '' and limit >= 0 and (counts or not byokOnly) then
       local there = spends[keys[at]].held
-      local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there
+      local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there - spends[keys[at]].allocated
       if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
     end
   end

@@ -16,6 +16,7 @@ import {
   type Taken,
   type Withdrawal,
 } from "../ledger-port.ts";
+import type { RequestCounts, SettledRequests } from "../../allocations/request-counts.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
 import {
   countsByok,
@@ -39,6 +40,8 @@ import { OpenCharges } from "./open-charges.ts";
 import { Reservations } from "./reservations.ts";
 import { resolveCharge } from "./resolve-charge.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
+import { SharedAllocations } from "../../allocations/shared-allocations.ts";
+import { SharedRequestCounts } from "../../allocations/shared-request-counts.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
 
 /** The pause before a message that did not reach the server is sent again, in milliseconds. */
@@ -76,6 +79,7 @@ export class SharedLedger implements LedgerPort {
   private readonly charges: OpenCharges;
   private readonly unreported: UnreportedCharges;
   private readonly reservations: Reservations;
+  readonly allocations: SharedAllocations;
 
   constructor(options: SharedLedgerOptions) {
     this.options = options;
@@ -83,13 +87,15 @@ export class SharedLedger implements LedgerPort {
     this.charges = new OpenCharges(options);
     this.unreported = new UnreportedCharges({ ...options, charges: this.charges });
     this.holds = new LocalHolds(options);
-    this.reservations = new Reservations({
+    const asking = {
       ...options,
-      holds: this.holds,
       charges: this.charges,
       beforeAsking: () => this.unreported.reportNow(),
-      onAnswer: (workspaceId, answer) => this.recordAnswer(workspaceId, answer),
-    });
+      onAnswer: (workspaceId: string, answer: LedgerAnswer) =>
+        this.recordAnswer(workspaceId, answer),
+    };
+    this.reservations = new Reservations({ ...asking, holds: this.holds });
+    this.allocations = new SharedAllocations(asking);
   }
 
   /**
@@ -236,6 +242,10 @@ export class SharedLedger implements LedgerPort {
       committed: () => this.charges.confirm(id),
       undo: () => this.charges.revert(id),
     };
+  }
+
+  requestCounts(settled: SettledRequests): RequestCounts {
+    return new SharedRequestCounts(this.options.accounts, settled);
   }
 
   refresh(workspaceId: string): Promise<void> {

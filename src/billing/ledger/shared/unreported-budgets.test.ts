@@ -65,8 +65,7 @@ describe.skipIf(!hasRedis)(
       one.reportsFrom = gate.promise;
       const tags = () =>
         budgetTags({
-          keyId: workspaceId,
-          parentId: undefined,
+          keyIds: [workspaceId],
           userId: "usr_1",
           models: ["acme/large"],
           providers: ["acme"],

@@ -39,6 +39,7 @@ const knownCodes: Readonly<Record<string, string>> = {
   insufficient_balance: "insufficient_quota",
   insufficient_quota: "insufficient_quota",
   plan_required: "insufficient_quota",
+  run_exhausted: "insufficient_quota",
   bad_request: "invalid_prompt",
   invalid_request: "invalid_prompt",
   unprocessable_entity: "invalid_prompt",

@@ -132,7 +132,8 @@ export function takeHold(
     tight: () => tightHold(affordable, { expected, grows, counts: isPaid }),
     byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
     ...spendingKeyOf(key),
-    parent: parent && spendingKeyOf(parent),
+    // A run's limit is set aside in the limits that it is carved out of.
+    parent: parent && call.caller.run === undefined ? spendingKeyOf(parent) : undefined,
     tags: () => tagsOf(call, affordable.filter(isPaid)),
     admission: call.admission,
   });
@@ -144,12 +145,11 @@ export function takeHold(
  * credits.
  */
 export function tagsOf(
-  { caller: { key, parent } }: Pick<InferenceCall, "caller">,
+  { caller: { key, parent, grandparent } }: Pick<InferenceCall, "caller">,
   candidates: readonly Candidate[],
 ): string[] {
   return budgetTags({
-    keyId: key.id,
-    parentId: parent?.id,
+    keyIds: [key, parent, grandparent].flatMap((each) => each?.id ?? []),
     userId: key.creatorUserId,
     models: candidates.map(({ model }) => model.id),
     providers: candidates.map(({ route }) => route.provider.id),
@@ -222,7 +222,9 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
  */
 function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
   if (isUnavailable(refused.reason)) throw holdUnavailable(refused.reason);
-  const error = unaffordable(candidates, { ...refused, reason: refused.reason });
+  const isRun = refused.reason === "key_limit" && call.caller.run !== undefined;
+  const reason = isRun ? "run" : refused.reason;
+  const error = unaffordable(candidates, { ...refused, reason });
   if (refused.reason !== "insufficient_balance" || deps.holdsBonus === undefined) throw error;
   return deps.holdsBonus(call.caller.workspace.id).then((isHeld) => {
     throw isHeld ? bonusRefusal() : error;
@@ -270,6 +272,11 @@ const shortages = {
     reason: "key_limit_reached",
     name: "this key's spending limit",
     way: "raise the limit, or wait until its window has moved on",
+  },
+  run: {
+    reason: "run_limit_reached",
+    name: "this run",
+    way: "add to the run at metadata.resume_url",
   },
   budget: {
     reason: "budget_reached",
@@ -325,7 +332,7 @@ function unaffordable(
   const message =
     `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}` +
     `${affords}. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
-  return new GatewayError("insufficient_balance", message, {
+  return new GatewayError(reason === "run" ? "run_exhausted" : "insufficient_balance", message, {
     metadata: {
       reason: shortage.reason,
       ...(budget !== undefined && budgetFacts(budget)),

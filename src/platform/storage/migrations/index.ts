@@ -8,6 +8,7 @@ import { contents } from "./2026-11-26-contents.ts";
 import { mcpServers } from "./2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
+import { runs } from "./2026-11-28-runs.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
 
 /**
@@ -24,5 +25,6 @@ export const migrations: readonly Migration[] = [
   mcpServers,
   operatorKeys,
   passedCaps,
+  runs,
   storedFiles,
 ];

@@ -1,0 +1,119 @@
+import type { Kysely } from "kysely";
+import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import type { AccountBook } from "../ledger/account-book.ts";
+import { blockedNano } from "./allocations.ts";
+
+/** The columns of runs by which their amounts count in their owners. */
+export interface AllocatedTables {
+  runs: {
+    id: string;
+    workspace_id: string;
+    owner_id: string;
+    limit_nano: number | bigint;
+    version: number;
+    ended_at_ms: number | null;
+    released_at_ms: number | null;
+    settled_nano: number | bigint;
+  };
+}
+
+/** What runs count in one owner: spending of those that ended, and the limits of those open. */
+export interface AllocatedSums {
+  hours: { hour: number; nano: bigint }[];
+  allocatedNano: bigint;
+}
+
+/**
+ * Reads what runs count in the limit of a key or a run. Where that is an ended run itself, all of
+ * its limit is blocked.
+ */
+export async function allocatedIn(
+  database: Kysely<AllocatedTables>,
+  { id, ownerIds, sinceMs }: { id: string; ownerIds: readonly string[]; sinceMs: number },
+): Promise<AllocatedSums> {
+  const rows = await database
+    .selectFrom("runs")
+    .select(["id", "limit_nano", "ended_at_ms", "released_at_ms", "settled_nano"])
+    .where((where) =>
+      where.or([
+        where("id", "=", id),
+        where.and([
+          where("owner_id", "in", ownerIds),
+          where.or([where("released_at_ms", "is", null), where("released_at_ms", ">=", sinceMs)]),
+        ]),
+      ]),
+    )
+    .execute();
+  const sums: AllocatedSums = { hours: [], allocatedNano: 0n };
+  for (const row of rows) {
+    if (row.id === id) {
+      if (row.ended_at_ms !== null) sums.allocatedNano += blockedNano;
+    } else if (row.released_at_ms === null) sums.allocatedNano += BigInt(row.limit_nano);
+    else
+      sums.hours.push({
+        hour: Math.floor(Number(row.released_at_ms) / hourMs),
+        nano: BigInt(row.settled_nano),
+      });
+  }
+  return sums;
+}
+
+/** Returns those of some allocations, named by run and version, that the database has. */
+export async function committedAllocations(
+  database: Kysely<AllocatedTables>,
+  ids: readonly string[],
+): Promise<string[]> {
+  const wanted = ids.map((id) => {
+    const [runId = "", version = "1"] = id.split(".");
+    return { id, runId, version: Number(version) };
+  });
+  const rows = await database
+    .selectFrom("runs")
+    .select(["id", "version"])
+    .where(
+      "id",
+      "in",
+      wanted.map(({ runId }) => runId),
+    )
+    .execute();
+  const versions = new Map(rows.map((row) => [row.id, Number(row.version)]));
+  return wanted
+    .filter(({ runId, version }) => (versions.get(runId) ?? 0) >= version)
+    .map(({ id }) => id);
+}
+
+/** Loads what runs count in their owners into a book, for all workspaces or for one. */
+export async function loadAllocated(
+  database: Kysely<AllocatedTables>,
+  {
+    book,
+    nowMs,
+    parents,
+    workspaceId,
+  }: {
+    book: AccountBook;
+    nowMs: number;
+    parents: ReadonlyMap<string, string>;
+    workspaceId?: string | undefined;
+  },
+): Promise<void> {
+  let query = database
+    .selectFrom("runs")
+    .select(["id", "owner_id", "limit_nano", "ended_at_ms", "released_at_ms", "settled_nano"])
+    .where((where) =>
+      where.or([
+        where("released_at_ms", "is", null),
+        where("released_at_ms", ">=", nowMs - 31 * dayMs),
+      ]),
+    );
+  if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+  for (const row of await query.orderBy("released_at_ms").execute()) {
+    if (row.ended_at_ms !== null) book.key(row.id).allocatedNano += blockedNano;
+    for (const ownerId of [row.owner_id, parents.get(row.owner_id)]) {
+      if (ownerId === undefined) continue;
+      const owner = book.key(ownerId);
+      if (row.released_at_ms === null) owner.allocatedNano += BigInt(row.limit_nano);
+      else owner.spend.add(row.released_at_ms, BigInt(row.settled_nano));
+    }
+  }
+}

@@ -1,0 +1,335 @@
+import { type Kysely, sql } from "kysely";
+import type { Run, RunDegrade, RunLoopGuard } from "../../identity/keys/run.ts";
+import type { LedgerTables } from "../ledger/ledger-store.ts";
+
+interface RunRow {
+  id: string;
+  workspace_id: string;
+  owner_id: string;
+  root_id: string;
+  name: string;
+  joined_name: string | null;
+  hash: string;
+  label: string;
+  limit_nano: number | bigint;
+  max_requests: number | null;
+  depth: number;
+  max_depth: number;
+  expires_at_ms: number;
+  /** JSON, as `loop_guard` is. */
+  degrade: string | null;
+  loop_guard: string | null;
+  paused: number;
+  version: number;
+  creator_user_id: string;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+  ended_at_ms: number | null;
+  released_at_ms: number | null;
+  settled_nano: number | bigint;
+  alerted_percent: number;
+}
+
+/** Rows of runs, and the spending of their keys. */
+export type RunTables = Pick<LedgerTables, "key_spend_hours"> & { runs: RunRow };
+
+const fromRow = (row: RunRow): Run => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  ownerId: row.owner_id,
+  rootId: row.root_id,
+  name: row.name,
+  ...(row.joined_name !== null && { joinedName: row.joined_name }),
+  hash: row.hash,
+  label: row.label,
+  limitNano: BigInt(row.limit_nano),
+  maxRequests: row.max_requests,
+  depth: row.depth,
+  maxDepth: row.max_depth,
+  expiresAtMs: row.expires_at_ms,
+  ...(row.degrade !== null && { degrade: JSON.parse(row.degrade) as RunDegrade }),
+  ...(row.loop_guard !== null && { loopGuard: JSON.parse(row.loop_guard) as RunLoopGuard }),
+  paused: row.paused === 1,
+  version: row.version,
+  creatorUserId: row.creator_user_id,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+  endedAtMs: row.ended_at_ms,
+  releasedAtMs: row.released_at_ms,
+  settledNano: BigInt(row.settled_nano),
+  alertedPercent: row.alerted_percent,
+});
+
+const rowOf = (run: Run): RunRow => ({
+  id: run.id,
+  workspace_id: run.workspaceId,
+  owner_id: run.ownerId,
+  root_id: run.rootId,
+  name: run.name,
+  joined_name: run.joinedName ?? null,
+  hash: run.hash,
+  label: run.label,
+  limit_nano: Number(run.limitNano),
+  max_requests: run.maxRequests,
+  depth: run.depth,
+  max_depth: run.maxDepth,
+  expires_at_ms: run.expiresAtMs,
+  degrade: run.degrade === undefined ? null : JSON.stringify(run.degrade),
+  loop_guard: run.loopGuard === undefined ? null : JSON.stringify(run.loopGuard),
+  paused: run.paused ? 1 : 0,
+  version: run.version,
+  creator_user_id: run.creatorUserId,
+  created_at_ms: run.createdAtMs,
+  updated_at_ms: run.updatedAtMs,
+  ended_at_ms: run.endedAtMs,
+  released_at_ms: run.releasedAtMs,
+  settled_nano: Number(run.settledNano),
+  alerted_percent: run.alertedPercent,
+});
+
+/** The spending and requests of a run together with the runs in it. */
+export interface RunTotal {
+  spentNano: bigint;
+  requests: number;
+}
+
+/** A query for a page of runs, newest first. */
+export interface RunListQuery {
+  workspaceId: string;
+  /** The key or run whose direct runs are listed; absent lists all. */
+  ownerId?: string | undefined;
+  /** The key in whose trees the runs are; absent means any. */
+  rootId?: string | undefined;
+  /** The id after which the page begins. */
+  beforeId?: string | undefined;
+  limit: number;
+}
+
+/** Stores runs. Ended ones stay as rows, so that their requests can be explained. */
+export class RunStore {
+  private readonly database: Kysely<RunTables>;
+
+  constructor(database: Kysely<RunTables>) {
+    this.database = database;
+  }
+
+  /** Returns the runs that are open, that are ending, or whose keys are to be refused by name. */
+  async loadOpen(nowMs: number): Promise<Run[]> {
+    const rows = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where((where) =>
+        where.or([where("released_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]),
+      )
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  async find(id: string): Promise<Run | undefined> {
+    const row = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async findByHash(hash: string): Promise<Run | undefined> {
+    const row = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("hash", "=", hash)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Returns the newest run that requests of an owner joined by a name, and that is not expired. */
+  async findJoined(
+    ownerId: string,
+    { name, nowMs }: { name: string; nowMs: number },
+  ): Promise<Run | undefined> {
+    const row = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("owner_id", "=", ownerId)
+      .where("joined_name", "=", name)
+      .where("expires_at_ms", ">", nowMs)
+      .orderBy("id", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async insert(run: Run): Promise<void> {
+    await this.database.insertInto("runs").values(rowOf(run)).execute();
+  }
+
+  /**
+   * Changes a run that has not ended and has this version; undefined where it ended or was changed
+   * meanwhile.
+   */
+  async change(
+    { id, version }: Pick<Run, "id" | "version">,
+    changes: Partial<Pick<Run, "limitNano" | "version" | "paused" | "alertedPercent">>,
+    nowMs: number,
+  ): Promise<Run | undefined> {
+    const { limitNano, paused, alertedPercent } = changes;
+    const row = await this.database
+      .updateTable("runs")
+      .set({
+        ...(limitNano !== undefined && { limit_nano: Number(limitNano) }),
+        ...(changes.version !== undefined && { version: changes.version }),
+        ...(paused !== undefined && { paused: paused ? 1 : 0 }),
+        ...(alertedPercent !== undefined && { alerted_percent: alertedPercent }),
+        updated_at_ms: nowMs,
+      })
+      .where("id", "=", id)
+      .where("version", "=", version)
+      .where("ended_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Ends a run and every run in it, and returns those that are not released yet. */
+  async end(id: string, nowMs: number): Promise<Run[]> {
+    const ids = await this.idsBelow(id);
+    await this.database
+      .updateTable("runs")
+      .set({ ended_at_ms: nowMs, updated_at_ms: nowMs })
+      .where("id", "in", ids)
+      .where("ended_at_ms", "is", null)
+      .execute();
+    const rows = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("id", "in", ids)
+      .where("released_at_ms", "is", null)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Returns the ids of the runs that have passed their time and were not ended yet. */
+  async expired(nowMs: number): Promise<string[]> {
+    const rows = await this.database
+      .selectFrom("runs")
+      .select("id")
+      .where("released_at_ms", "is", null)
+      .where("expires_at_ms", "<=", nowMs)
+      .where("ended_at_ms", "is", null)
+      .limit(100)
+      .execute();
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Records that the rest of an ended run's limit went back to its owner, with what it cost in all.
+   * Undefined while a run in it is not released, and where it was released before.
+   */
+  async release(id: string, nowMs: number): Promise<Run | undefined> {
+    const own = await this.database
+      .selectFrom("key_spend_hours")
+      .select(({ fn }) => fn.sum<number | bigint | null>("spend_nano").as("spent"))
+      .where("key_id", "=", id)
+      .executeTakeFirst();
+    const row = await this.database
+      .updateTable("runs")
+      .set({
+        released_at_ms: nowMs,
+        settled_nano: sql<number>`
+          ${Number(own?.spent ?? 0)} + coalesce((
+            select sum(inner_runs.settled_nano) from runs inner_runs where inner_runs.owner_id = ${id}
+          ), 0)`,
+      })
+      .where("id", "=", id)
+      .where("released_at_ms", "is", null)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom("runs as inner_runs")
+              .select("inner_runs.id")
+              .where("inner_runs.owner_id", "=", id)
+              .where("inner_runs.released_at_ms", "is", null),
+          ),
+        ),
+      )
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Returns a page of runs, newest first. */
+  async list({ workspaceId, ownerId, rootId, beforeId, limit }: RunListQuery): Promise<Run[]> {
+    let query = this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId);
+    if (ownerId !== undefined) query = query.where("owner_id", "=", ownerId);
+    if (rootId !== undefined) query = query.where("root_id", "=", rootId);
+    if (beforeId !== undefined) query = query.where("id", "<", beforeId);
+    const rows = await query.orderBy("id", "desc").limit(limit).execute();
+    return rows.map(fromRow);
+  }
+
+  /** Returns a run and every run in it, oldest first, at most `limit`. */
+  async tree(id: string, limit: number): Promise<Run[]> {
+    const ids = await this.idsBelow(id);
+    const rows = await this.database
+      .selectFrom("runs")
+      .selectAll()
+      .where("id", "in", ids.slice(0, limit))
+      .orderBy("id")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Returns the spending and the requests of runs, each with the runs in it. */
+  async totals(ids: readonly string[]): Promise<ReadonlyMap<string, RunTotal>> {
+    if (ids.length === 0) return new Map();
+    const { rows } = await sql<{ top: string; spent: number | bigint; requests: number | bigint }>`
+      select top, coalesce(sum(spend_nano), 0) as spent,
+        coalesce(sum(requests), 0) as requests
+      from (
+        with recursive tree(top, id) as (
+          select id, id from runs where id in (${sql.join(ids)})
+          union all
+          select tree.top, runs.id from runs join tree on runs.owner_id = tree.id
+        )
+        select top, id from tree
+      ) as members left join key_spend_hours on key_spend_hours.key_id = members.id
+      group by top`.execute(this.database);
+    return new Map(
+      rows.map(({ top, spent, requests }) => [
+        top,
+        { spentNano: BigInt(spent), requests: Number(requests) },
+      ]),
+    );
+  }
+
+  /** Returns what the open runs of an owner have spent, in nano-USD. */
+  async spentByOpenRuns(ownerId: string): Promise<bigint> {
+    const { rows } = await sql<{ spent: number | bigint }>`
+      select coalesce(sum(spend_nano), 0) as spent from key_spend_hours where key_id in (
+        with recursive tree(id) as (
+          select id from runs where owner_id = ${ownerId} and released_at_ms is null
+          union all
+          select runs.id from runs join tree on runs.owner_id = tree.id
+        )
+        select id from tree
+      )`.execute(this.database);
+    return BigInt(rows[0]?.spent ?? 0);
+  }
+
+  private async idsBelow(id: string): Promise<string[]> {
+    const { rows } = await sql<{ id: string }>`
+      select id from (
+        with recursive tree(id, level) as (
+          select id, 0 from runs where id = ${id}
+          union all
+          select runs.id, tree.level + 1 from runs join tree on runs.owner_id = tree.id
+        )
+        select id, level from tree
+      ) as members order by level, id`.execute(this.database);
+    return rows.map((row) => row.id);
+  }
+}

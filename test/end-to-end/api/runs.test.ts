@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { acme } from "../../support/gateway.ts";
+import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { at, listAt, textAt } from "./at.ts";
+import { chatRequest } from "./chat-request.ts";
+import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+
+/** 11 tokens in at 500 nano-USD and 7 out at 1500. */
+const chargeUsd = 0.000016;
+
+interface Opened {
+  id: string;
+  secret: string;
+}
+
+describe.each(engines)("runs on %s", (_, freshUrl) => {
+  let upstream: FaultUpstream;
+  let workspaces: TwoWorkspaces;
+  beforeAll(async () => {
+    upstream = await startFaultUpstream();
+    workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
+  }, 60_000);
+  afterAll(async () => {
+    await workspaces.stop();
+    upstream.stop();
+  });
+
+  const makeKey = async (fields: Record<string, unknown> = {}): Promise<string> => {
+    const answer = await workspaces.own("POST", "/keys", { name: "agents", ...fields });
+    return textAt(await answer.json(), "key");
+  };
+  const ask = (secret: string, fields: Record<string, unknown>): Promise<Response> =>
+    workspaces.as(secret)("POST", "/runs", { name: "nightly", ...fields });
+  const open = async (secret: string, fields: Record<string, unknown>): Promise<Opened> => {
+    const response = await ask(secret, fields);
+    const answer: unknown = await response.json();
+    expect([response.status, answer]).toEqual([200, expect.anything()]);
+    return { id: textAt(answer, "data.id"), secret: textAt(answer, "key") };
+  };
+  const chat = (secret: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${workspaces.gateway().baseUrl}/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${secret}`,
+        "content-type": "application/json",
+        ...headers,
+      },
+      body: JSON.stringify(chatRequest({ max_tokens: 7 })),
+    });
+  const show = async (secret: string, id: string): Promise<unknown> =>
+    at(await (await workspaces.as(secret)("GET", `/runs/${id}`)).json(), "data");
+
+  test("opens with a key of its own, which tells what is left", async () => {
+    const key = await makeKey({ limit: 5 });
+    const response = await ask(key, { limit: 1, max_requests: 3, expires_in: 600 });
+    const answer: unknown = await response.json();
+    expect(response.status).toBe(200);
+    expect(at(answer, "data")).toMatchObject({
+      object: "run",
+      name: "nightly",
+      limit: 1,
+      spent: 0,
+      remaining: 1,
+      max_requests: 3,
+      requests: 0,
+      status: "active",
+      parent_id: null,
+    });
+    const secret = textAt(answer, "key");
+    expect(secret).toMatch(/^sk-svc-v1-/);
+    const served = await chat(secret);
+    expect(served.status).toBe(200);
+    expect(served.headers.get("x-service-run-remaining")).toBe("0.999984");
+    expect(served.headers.get("x-service-run-requests-remaining")).toBe("2");
+    await chat(secret);
+    await chat(secret);
+    const refused = await chat(secret);
+    expect(refused.status).toBe(402);
+    const body: unknown = await refused.json();
+    expect(textAt(body, "error.code")).toBe("run_exhausted");
+    expect(textAt(body, "error.metadata.resume_url")).toContain(textAt(answer, "data.id"));
+    expect(refused.headers.get("x-service-run-remaining")).toBe("0.999952");
+    expect(await show(key, textAt(answer, "data.id"))).toMatchObject({
+      spent: 3 * chargeUsd,
+      requests: 3,
+      status: "exhausted",
+    });
+  });
+
+  test("carves its limit out of its key, however many open at once", async () => {
+    const key = await makeKey({ limit: 1 });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(key, { limit: 0.3 })));
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 200, 200, 402, 402, 402, 402, 402, 402, 402]);
+    const refused = answers.find(({ status }) => status === 402);
+    expect(at(await refused?.json(), "error")).toMatchObject({
+      code: "insufficient_balance",
+      metadata: { reason: "key_limit_reached" },
+    });
+    const [first] = await Promise.all(
+      answers.filter(({ status }) => status === 200).map((each) => each.json()),
+    );
+    await chat(textAt(first, "key"));
+    const ended = await workspaces.as(key)("PATCH", `/runs/${textAt(first, "data.id")}`, {
+      status: "ended",
+    });
+    expect(at(await ended.json(), "data")).toMatchObject({ status: "ended", spent: chargeUsd });
+    expect((await ask(key, { limit: 0.4 })).status).toBe(402);
+    expect((await ask(key, { limit: 0.39 })).status).toBe(200);
+    const refusedNow = await chat(textAt(first, "key"));
+    expect([refusedNow.status, textAt(await refusedNow.json(), "error.code")]).toEqual([
+      402,
+      "run_exhausted",
+    ]);
+  });
+
+  test("leaves its key no more than the rest", async () => {
+    const key = await makeKey({ limit: 0.0001 });
+    await open(key, { limit: 0.0001 });
+    const refused = await chat(key);
+    expect([refused.status, at(await refused.json(), "error.metadata.reason")]).toEqual([
+      402,
+      "key_limit_reached",
+    ]);
+  });
+
+  test("nests, with sums by tree", async () => {
+    const key = await makeKey({ limit: 1 });
+    const outer = await open(key, { limit: 0.5, max_depth: 1 });
+    const inner = await open(outer.secret, { name: "inner", limit: 0.3 });
+    expect((await ask(outer.secret, { limit: 0.3 })).status).toBe(402);
+    expect((await ask(inner.secret, { limit: 0.1 })).status).toBe(403);
+    await chat(outer.secret);
+    await chat(inner.secret);
+    await chat(inner.secret);
+    const tree = await show(key, outer.id);
+    expect(tree).toMatchObject({
+      spent: 3 * chargeUsd,
+      remaining: 0.199984,
+      total: { spent: 3 * chargeUsd, requests: 3 },
+    });
+    expect(listAt(tree, "runs")).toMatchObject([
+      { id: inner.id, parent_id: outer.id, spent: 2 * chargeUsd, runs: [] },
+    ]);
+    expect(listAt(tree, "generations").map((each) => at(each, "run_id"))).toEqual([
+      outer.id,
+      inner.id,
+      inner.id,
+    ]);
+    await workspaces.as(key)("PATCH", `/runs/${outer.id}`, { status: "ended" });
+    expect(await show(key, inner.id)).toMatchObject({ status: "ended", spent: 2 * chargeUsd });
+    expect((await ask(key, { limit: 1 - 3 * chargeUsd })).status).toBe(200);
+  });
+
+  test("stops at its limit, and goes on once more was added", async () => {
+    const key = await makeKey({ limit: 1 });
+    const run = await open(key, { limit: 0.00003 });
+    expect((await chat(run.secret)).status).toBe(200);
+    const refused = await chat(run.secret);
+    expect(refused.status).toBe(402);
+    expect(at(await refused.json(), "error")).toMatchObject({
+      code: "run_exhausted",
+      metadata: { reason: "run_limit_reached", run_id: run.id, resume_url: expect.any(String) },
+    });
+    const own = await workspaces.as(run.secret)("PATCH", `/runs/${run.id}`, { limit: 0.5 });
+    expect(own.status).toBe(403);
+    const added = await workspaces.own("PATCH", `/runs/${run.id}`, { limit: 0.5 });
+    expect(at(await added.json(), "data")).toMatchObject({ limit: 0.5, status: "active" });
+    expect((await chat(run.secret)).status).toBe(200);
+    expect((await workspaces.own("PATCH", `/runs/${run.id}`, { limit: 0.00001 })).status).toBe(409);
+    expect((await workspaces.own("PATCH", `/runs/${run.id}`, { limit: 1.5 })).status).toBe(402);
+    await workspaces.own("PATCH", `/runs/${run.id}`, { status: "paused" });
+    expect((await chat(run.secret)).status).toBe(402);
+    await workspaces.own("PATCH", `/runs/${run.id}`, { status: "active" });
+    expect((await chat(run.secret)).status).toBe(200);
+  });
+
+  test("opens and is joined on the fly within the key's run_limit", async () => {
+    const key = await makeKey({ limit: 1, run_limit: 0.1 });
+    const named = { "x-service-run": "tests; limit=0.05; max_requests=8" };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => chat(key, named)));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+    const joined = await chat(key, { "x-service-run": "tests" });
+    expect(joined.status).toBe(402);
+    expect(joined.headers.get("x-service-run-requests-remaining")).toBe("0");
+    const list: unknown = await (await workspaces.as(key)("GET", "/runs")).json();
+    expect(listAt(list, "data")).toMatchObject([
+      { name: "tests", limit: 0.05, requests: 8, spent: 8 * chargeUsd },
+    ]);
+    expect((await chat(key, { "x-service-run": "more; limit=0.2" })).status).toBe(400);
+    const opened = await chat(key, { "x-service-run": "more" });
+    expect([opened.status, opened.headers.get("x-service-run-remaining")]).toEqual([
+      200,
+      "0.099984",
+    ]);
+  });
+
+  test("is not shown to other keys and workspaces", async () => {
+    const [key, other] = [await makeKey(), await makeKey()];
+    const run = await open(key, { limit: 0.01 });
+    expect((await workspaces.as(other)("GET", `/runs/${run.id}`)).status).toBe(404);
+    expect((await workspaces.as(run.secret)("GET", `/runs/${run.id}`)).status).toBe(200);
+    expect((await workspaces.stranger("GET", `/runs/${run.id}`)).status).toBe(404);
+    expect((await workspaces.stranger("PATCH", `/runs/${run.id}`, { limit: 1 })).status).toBe(404);
+  });
+});
