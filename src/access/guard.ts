@@ -154,9 +154,11 @@ export class Guard implements RouterGuard<Caller> {
     try {
       context.caller = this.credentialOf(endpoint, context);
     } catch (refusal) {
+      const { headers } = context.request;
+      const inQuery = endpoint.access.keyInQuery ? context.query.get("key") : null;
       const learned =
         refusal instanceof RefusedCredentialError &&
-        this.options.runs.learn(presentedSecrets(context.request.headers));
+        this.options.runs.learn(presentedSecrets(headers, inQuery));
       return learned
         ? this.admitLearned(endpoint, context, { refusal, learned })
         : this.refuse(refusal, context);

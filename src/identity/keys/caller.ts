@@ -161,6 +161,24 @@ export const spendingKeyOf = ({
   countsByok: includeByokInLimit,
 });
 
+/**
+ * Returns the limits of the key above a caller's that its charges count towards as well. What a run
+ * may spend is set aside there already.
+ */
+export const spendingParentOf = ({
+  parent,
+  run,
+}: Pick<LlmKeyCaller, "parent" | "run">): KeyLimits | undefined =>
+  parent === undefined || run !== undefined ? undefined : spendingKeyOf(parent);
+
+/** Returns the ids of the keys whose budgets count a caller's requests. */
+export const budgetKeyIdsOf = ({
+  key,
+  parent,
+  grandparent,
+}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string[] =>
+  [key, parent, grandparent].flatMap((each) => each?.id ?? []);
+
 /** The scope with which management keys of the first workspace are operators' keys. */
 export const operatorScope = "write:management-keys" satisfies Scope;
 

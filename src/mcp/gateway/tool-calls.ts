@@ -2,7 +2,12 @@ import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
 import { budgetTags } from "../../billing/budgets/budget.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
-import { spendingKeyOf, unlimitedKey } from "../../identity/keys/caller.ts";
+import {
+  budgetKeyIdsOf,
+  spendingKeyOf,
+  spendingParentOf,
+  unlimitedKey,
+} from "../../identity/keys/caller.ts";
 import {
   generationRow,
   type GenerationRecord,
@@ -125,7 +130,6 @@ export class ToolCalls {
       caller,
       server: { priceNanoUsd },
     } = call;
-    const parent = caller.kind === "llm-key" ? caller.parent : undefined;
     const outcome = await this.options.ledger.reserve({
       holdId: generationId,
       workspaceId: caller.workspace.id,
@@ -133,7 +137,7 @@ export class ToolCalls {
       // A call is paid whole or not made.
       tight: () => ({ beginNano: priceNanoUsd, leastNano: priceNanoUsd, takesShare: false }),
       ...spendingKeyOf(spendingKey(caller)),
-      parent: parent && spendingKeyOf(parent),
+      parent: caller.kind === "llm-key" ? spendingParentOf(caller) : undefined,
       tags: () => tagsOf(call),
     });
     if (!outcome.ok) throw unpaid(call, outcome);
@@ -194,8 +198,7 @@ const tagsOf = (call: ToolCall): string[] => {
   const { caller } = call;
   const key = spendingKey(caller);
   return budgetTags({
-    keyId: key.id,
-    parentId: caller.kind === "llm-key" ? caller.parent?.id : undefined,
+    keyIds: caller.kind === "llm-key" ? budgetKeyIdsOf(caller) : [key.id],
     userId: key.creatorUserId,
     models: [recordedTool(call)],
     providers: [recordedServer(call)],

@@ -1,6 +1,6 @@
 import { budgetTags, type Budget } from "../../../billing/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
-import { spendingKeyOf } from "../../../identity/keys/caller.ts";
+import { budgetKeyIdsOf, spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../../platform/kernel/money.ts";
 import type { Execution } from "../execution.ts";
@@ -94,7 +94,7 @@ export function takeHold(
   previous?: Refused,
 ): Promise<void> | undefined {
   const { deps, call, candidates } = execution;
-  const { key, parent, workspace } = call.caller;
+  const { key, workspace } = call.caller;
   const [first] = candidates;
   const mayServe = fallbackPolicies[step];
   if (previous !== undefined && (first === undefined || mayServe === undefined || !mayServe(first)))
@@ -132,8 +132,7 @@ export function takeHold(
     tight: () => tightHold(affordable, { expected, grows, counts: isPaid }),
     byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
     ...spendingKeyOf(key),
-    // A run's limit is set aside in the limits that it is carved out of.
-    parent: parent && call.caller.run === undefined ? spendingKeyOf(parent) : undefined,
+    parent: spendingParentOf(call.caller),
     tags: () => tagsOf(call, affordable.filter(isPaid)),
     admission: call.admission,
   });
@@ -145,12 +144,12 @@ export function takeHold(
  * credits.
  */
 export function tagsOf(
-  { caller: { key, parent, grandparent } }: Pick<InferenceCall, "caller">,
+  { caller }: Pick<InferenceCall, "caller">,
   candidates: readonly Candidate[],
 ): string[] {
   return budgetTags({
-    keyIds: [key, parent, grandparent].flatMap((each) => each?.id ?? []),
-    userId: key.creatorUserId,
+    keyIds: budgetKeyIdsOf(caller),
+    userId: caller.key.creatorUserId,
     models: candidates.map(({ model }) => model.id),
     providers: candidates.map(({ route }) => route.provider.id),
   });
