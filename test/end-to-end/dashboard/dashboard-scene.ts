@@ -9,7 +9,7 @@ import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/f
 import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
 import { Browser } from "../api/people-browser.ts";
-import { KeptWindows } from "./kept-windows.ts";
+import { KeptWindows } from "../../support/kept-windows.ts";
 import { openScreen, type Screen } from "./screen.ts";
 
 const root = resolve(import.meta.dirname, "../../..");

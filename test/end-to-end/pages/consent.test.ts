@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import {
   axeFindings,
@@ -49,6 +49,7 @@ describe.skipIf(!hasChromium).each(places)(
         fetch: () => new Response("back at the app"),
       });
     }, 60_000);
+    afterEach(() => scene.putBackWindows());
     afterAll(async () => {
       await app.stop(true);
       await scene.stop();

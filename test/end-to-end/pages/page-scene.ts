@@ -2,8 +2,10 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { KeptWindows } from "../../support/kept-windows.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
 import { at, listAt, textAt } from "../api/at.ts";
+import { Browser as Caller } from "../api/people-browser.ts";
 import { linkIn, startMailServer, type MailServer } from "../api/receivers.ts";
 
 export const password = "a password of some length";
@@ -25,6 +27,8 @@ export interface PageScene {
     email: string,
     options?: BrowserContextOptions,
   ): Promise<{ context: BrowserContext; page: Page }>;
+  /** Puts back the windows that were opened so far; for `afterEach`. */
+  putBackWindows(): Promise<void>;
   /** Asks the API as a page of the context would. */
   ask(context: BrowserContext, method: string, path: string, body?: object): Promise<unknown>;
   /** Link of an invitation to an organisation of the owner. */
@@ -111,33 +115,37 @@ async function startGateways(
   };
 }
 
-/** Invites people to the organisation of the scene, which the first invitation creates. */
-function membersOf({
-  ask,
-  openAs,
-}: Pick<PageScene, "ask" | "openAs">): Pick<PageScene, "invitation" | "removeMember"> {
+/** Invites people to the owner's organisation, which the first invitation creates. */
+function membersOf(owner: Caller): Pick<PageScene, "invitation" | "removeMember"> {
   let organizationId: string | undefined;
   return {
     async invitation(email) {
-      const { context } = await openAs(ownersEmail);
       organizationId ??= textAt(
-        await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }),
+        await owner.json("POST", "/organizations", { name: "Acme & Sons" }),
         "id",
       );
-      const path = `/api/v1/organizations/${organizationId}/invitations`;
-      const invited = await ask(context, "POST", path, { email });
-      await context.close();
-      return textAt(invited, "url");
+      const path = `/organizations/${organizationId}/invitations`;
+      return textAt(await owner.json("POST", path, { email }), "url");
     },
     async removeMember(email) {
-      const { context } = await openAs(ownersEmail);
-      const path = `/api/v1/organizations/${organizationId}/members`;
-      const members = listAt(await ask(context, "GET", path), "data");
+      const path = `/organizations/${organizationId}/members`;
+      const members = listAt(await owner.json("GET", path), "data");
       const member = members.find((each) => at(each, "email") === email);
-      await ask(context, "DELETE", `${path}/${textAt(member, "user_id")}`);
-      await context.close();
+      const removed = await owner.api("DELETE", `${path}/${textAt(member, "user_id")}`);
+      if (!removed.ok) throw new Error(`${email} was not removed: ${await removed.text()}`);
     },
   };
+}
+
+/** Claims a gateway as its owner, over the API. */
+async function claim(gateway: TestGateway, owner: Caller): Promise<void> {
+  const claimed = await owner.ask("POST", "/api/auth/sign-up", {
+    name: "Olga Owner",
+    email: ownersEmail,
+    password,
+    claim_token: await gateway.app.issueClaim(),
+  });
+  if (!claimed.ok) throw new Error(`the gateway was not claimed: ${await claimed.text()}`);
 }
 
 /**
@@ -176,10 +184,15 @@ export async function startPageScene(
   // Passkeys belong to a name, not to an address.
   origin = `http://localhost:${port}`;
   const browser: Browser = await startChromium([otherName]);
+  const windows = new KeptWindows(browser, `${origin}/healthz`);
+  let taken: Awaited<ReturnType<typeof windows.take>>[] = [];
   const open: PageScene["open"] = async (options = {}) => {
-    const context = await browser.newContext({ javaScriptEnabled: false, ...options });
+    const window = await windows.take({ javaScriptEnabled: false, ...options }, []);
+    taken.push(window);
+    const { page } = window;
+    const context = page.context();
     context.setDefaultTimeout(50_000);
-    return { context, page: await context.newPage() };
+    return { context, page };
   };
   const ask = askOf(gateway, origin);
   const openAs: PageScene["openAs"] = async (email, options) => {
@@ -189,14 +202,8 @@ export async function startPageScene(
     await opened.page.waitForURL(`${origin}/`);
     return opened;
   };
-  if (claimed) {
-    const { context, page } = await open();
-    await page.goto(`${origin}/claim?token=${await gateway.app.issueClaim()}`);
-    await fillPerson(page, { name: "Olga Owner", email: ownersEmail });
-    await page.getByRole("button").click();
-    await page.waitForURL(`${origin}/`);
-    await context.close();
-  }
+  const owner = Object.assign(new Caller(() => gateway), { origin });
+  if (claimed) await claim(gateway, owner);
   return {
     gateway,
     origin,
@@ -205,7 +212,12 @@ export async function startPageScene(
     open,
     openAs,
     ask,
-    ...membersOf({ ask, openAs }),
+    async putBackWindows() {
+      const opened = taken;
+      taken = [];
+      for (const { putBack } of opened) await putBack();
+    },
+    ...membersOf(owner),
     async mailedLink(email) {
       await gateway.app.people.recovery.idle();
       const found = mail.mails.findLast(({ to }) => to === email);

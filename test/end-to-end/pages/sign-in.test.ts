@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { codeOf } from "../../support/authenticator-app.ts";
 import { cookieOf, hasChromium, missingChromium } from "../../support/chromium.ts";
@@ -21,6 +21,7 @@ describe.skipIf(!hasChromium).each(engines)(
     beforeAll(async () => {
       scene = await startPageScene(await freshUrl());
     }, 60_000);
+    afterEach(() => scene.putBackWindows());
     afterAll(() => scene.stop());
 
     test("claiming opens the start page, also after a double click, and later shows that there is an owner", async () => {
@@ -245,6 +246,8 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.goto(`${scene.origin}/sign-in?return_to=/device`);
       await page.getByRole("button", { name: "Sign in with a passkey" }).click();
       await page.waitForURL(`${scene.origin}/device`);
+      // With the passkey's device, which would sign in others.
+      await context.close();
     });
   },
 );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { recordOf, attemptOf, settledUnit } from "../../support/generation-records.ts";
 import {
   axeFindings,
@@ -49,6 +49,7 @@ describe.skipIf(!hasChromium).each(engines)(
         );
       }
     }, 60_000);
+    afterEach(() => scene.putBackWindows());
     afterAll(() => scene.stop());
 
     test("the history has 90 days of each provider and is cacheable", async () => {

@@ -42,6 +42,7 @@ export class KeptWindows {
     return {
       page,
       putBack: async () => {
+        if (page.isClosed()) return;
         for (const other of context.pages()) if (other !== page) await other.close();
         page.removeAllListeners();
         await page.unrouteAll({ behavior: "ignoreErrors" });
