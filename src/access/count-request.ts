@@ -95,6 +95,19 @@ export function countRequest(
 }
 
 /**
+ * Refuses a caller whose window is full, without counting anything: as far as this process has
+ * counted, so that windows that several share may still refuse what it begins.
+ */
+export function refuseFullWindow(
+  counters: RateCounters,
+  request: Omit<CountedRequest, "ticket" | "tokens">,
+): void {
+  const full = counters.limiter.fullOf(minutesOf(counters, request));
+  if (full === undefined) return;
+  tell(request, { admitted: false, tier: full, hours: undefined });
+}
+
+/**
  * Counts a request against a window of its address alone, adds its headers, and refuses it where
  * the window is full.
  */

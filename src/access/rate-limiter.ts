@@ -147,6 +147,8 @@ export interface TokenCount {
 export interface RequestLimits {
   /** Counts a request. */
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome>;
+  /** Returns the tier of the first window that is full in this process; counts nothing. */
+  fullOf(minutes: readonly MinuteWindow[]): RateTier | undefined;
   /**
    * Counts tokens in the windows of keys, in order, for a request that was counted before. Returns
    * the first full one. The ticket is the one of `RequestWindows`.
@@ -213,6 +215,12 @@ export class RateLimiter implements RequestLimits {
       hours: { hasRoom, state: this.quotas.stateOf(hours.counter, hours.quota) },
       fullTokens,
     };
+  }
+
+  fullOf(minutes: readonly MinuteWindow[]): RateTier | undefined {
+    return minutes.find(
+      ({ counter, tier }) => this.requests.stateOf(counter).count >= tier.perMinute,
+    )?.tier;
   }
 
   reserveTokens({ windows, tokens }: TokenCount): TokenWindow | undefined {

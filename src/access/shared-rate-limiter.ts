@@ -12,6 +12,7 @@ import type {
   CountOutcome,
   PastRequests,
   RateLimiter,
+  RateTier,
   RequestLimits,
   RequestWindows,
   TokenCount,
@@ -154,6 +155,10 @@ export class SharedRateLimiter implements RequestLimits {
       ...outcome,
       hours: { hasRoom: answer.full !== minutes.length, state: quotaStateOf(hours.quota, left) },
     };
+  }
+
+  fullOf(minutes: RequestWindows["minutes"]): RateTier | undefined {
+    return this.ownWindows.fullOf(minutes);
   }
 
   async reserveTokens(count: TokenCount, ticket?: string): Promise<TokenWindow | undefined> {

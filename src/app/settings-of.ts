@@ -116,6 +116,8 @@ export interface AppSettings extends CatalogSources {
   disconnect: DisconnectPolicy;
   /** Milliseconds after which a stream without content begins with a ping; absent means never. */
   keepaliveBeforeContentMs?: number | undefined;
+  /** WebSockets towards clients; absent means that they are offered, with the default bounds. */
+  sockets?: { readonly enabled: boolean; readonly lanes: number } | undefined;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
   /** Where uploads are kept while their requests are served; absent uses the system's own place. */
@@ -191,6 +193,7 @@ const alikeSections = [
   "retention",
   "disconnect",
   "stream",
+  "sockets",
   "sandbox",
   "ocr",
   "audio",
@@ -345,6 +348,7 @@ export function appSettings(
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
     keepaliveBeforeContentMs: millisecondsOf(configuration.stream.keepaliveBeforeContentSeconds),
+    sockets: configuration.sockets,
     ocrModel: configuration.ocr.model,
     spool: {
       directory: join(configuration.dataDirectory, "spool"),

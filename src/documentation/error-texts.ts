@@ -163,6 +163,10 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "The response to continue does not exist, was not stored, or has expired.",
     "Send the whole input, or a stored response's id.",
   ],
+  websocket_connection_limit_reached: [
+    "The socket has been open for 60 minutes.",
+    "Open another one, and send the whole input where responses are not stored.",
+  ],
   method_not_allowed: [
     "The path does not support this method.",
     "Use one of the methods in the header `Allow`.",
@@ -193,8 +197,8 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "Change the values that the message names.",
   ],
   upgrade_required: [
-    "The endpoint does not support WebSocket.",
-    "Use HTTP with server-sent events.",
+    "The endpoint does not support WebSocket, or the operator has disabled it; or it supports nothing else.",
+    "Use HTTP with server-sent events, or the scheme `wss`, as the message says.",
   ],
   rate_limit_exceeded: [
     "The key has sent too many requests or tokens in its window.",

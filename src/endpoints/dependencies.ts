@@ -176,6 +176,8 @@ export interface Dependencies {
   /** Undefined where no Stripe key is configured. */
   payments: Payments | undefined;
   counters: RateCounters;
+  /** The most responses that one socket may have in progress at once. */
+  socketLanes: number;
   operations: Operations;
   /** The paths of the endpoint table. */
   endpointPaths: EndpointPaths;

@@ -200,6 +200,7 @@ import {
   openrouterImages,
 } from "./inference/media/images.ts";
 import { responses } from "./inference/responses/responses.ts";
+import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
   errorAnalytics,
@@ -254,6 +255,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   messages,
   countMessageTokens,
   responses,
+  responsesSocket,
   compactResponse,
   countResponseTokens,
   explainRouting,

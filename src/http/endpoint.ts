@@ -110,6 +110,15 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   path: string;
   /** `api` is served under both `/api/v1` and `/v1`. */
   base: "api" | "root";
+  /**
+   * Answers the handshakes of WebSockets alone (RFC 6455); a GET without one is answered as if the
+   * path had no such endpoint. The gateway may be configured to have none of them.
+   */
+  socket?: {
+    /** The frames that clients send, and those that they receive. */
+    client: AnswerSchema;
+    server: AnswerSchema;
+  };
   /** Also served below the root, for clients that know only the host. */
   alsoAtRoot?: true;
   /** Further full paths under which it answers, which documents do not list. */

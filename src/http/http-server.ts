@@ -3,12 +3,14 @@ import { readFile } from "node:fs/promises";
 import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import type { TlsPair } from "../platform/config/tls-files.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { type ErrorCode, GatewayError } from "../platform/kernel/errors.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest, Reply, type Answer } from "./request-context.ts";
 import { BodyMemory } from "./body-memory.ts";
+import { OpenSockets, type SocketData } from "./sockets/client-socket.ts";
+import { SocketUpgrade } from "./sockets/socket-upgrade.ts";
 
 /**
  * Handles one request, without a promise where nothing has to be waited for. Anything it throws is
@@ -74,7 +76,8 @@ const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 /** The API on `Bun.serve`: what it serves, how long connections may be silent, and how it ends. */
 export class HttpServer {
   readonly bodyMemory: BodyMemory;
-  readonly server: Server<undefined>;
+  readonly server: Server<SocketData>;
+  readonly sockets: OpenSockets;
   private readonly streams: FrameStreams;
   private readonly onError: (error: unknown) => void;
   private readonly headers: Readonly<Record<string, string>>;
@@ -97,6 +100,7 @@ export class HttpServer {
   }: HttpServerOptions) {
     this.headers = headers;
     this.streams = new FrameStreams(clock);
+    this.sockets = new OpenSockets(clock);
     this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
     this.onError = onError;
     this.server = Bun.serve({
@@ -114,6 +118,7 @@ export class HttpServer {
       ),
       fetch: (request) => this.answer(request, fallback),
       error: (error) => this.failed(error),
+      websocket: this.sockets.handlers,
       ...(tls === undefined ? {} : { tls }),
     });
     this.sweeper = setInterval(() => this.sweep(), sweepMs);
@@ -144,23 +149,42 @@ export class HttpServer {
   async stop(abruptly = false): Promise<void> {
     this.closing = true;
     clearInterval(this.sweeper);
-    await this.server.stop(abruptly);
+    if (abruptly) this.sockets.terminate();
+    await Promise.all([this.server.stop(abruptly), this.sockets.end()]);
   }
 
   private async answer(
     platformRequest: BunRequest | Request,
     handler: RouteHandler,
-  ): Promise<Response> {
+  ): Promise<Response | undefined> {
     const request = new ServedRequest(platformRequest, this);
     // The handler of a request limits how long its work takes.
     request.setIdleSeconds(0);
     try {
-      return this.send(request, await handler(request));
+      const answer = await handler(request);
+      if (answer instanceof SocketUpgrade) return this.upgrade(platformRequest, answer);
+      return this.send(request, answer);
     } catch (error) {
       request.memory.release();
       request.setIdleSeconds(strangerIdleSeconds);
       return this.failed(error);
     }
+  }
+
+  /** Turns a request into a socket, which answers it; a request that is no handshake gets a 400. */
+  private upgrade(
+    request: BunRequest | Request,
+    { session, headers }: SocketUpgrade,
+  ): Response | undefined {
+    if (this.closing) return this.refusal("service_unavailable", "The gateway is about to end.");
+    // Bun would answer with the first protocol that was offered, even where that is a credential.
+    const data: SocketData = { session, socket: undefined };
+    if (this.server.upgrade(request as Request, { headers: { ...this.headers, ...headers }, data }))
+      return undefined;
+    return this.refusal(
+      "bad_request",
+      "The request is no WebSocket handshake: it lacks sec-websocket-key, or its version is not 13.",
+    );
   }
 
   private send(request: ServedRequest, answer: Answer): Response {
@@ -198,12 +222,13 @@ export class HttpServer {
 
   private failed(error: unknown): Response {
     this.onError(error);
-    const envelope = encodeContractError(
-      new GatewayError("internal_server_error", "The gateway failed on this request."),
-      { traceId: "" },
-    );
-    return Response.json(envelope, {
-      status: 500,
+    return this.refusal("internal_server_error", "The gateway failed on this request.");
+  }
+
+  private refusal(code: ErrorCode, message: string): Response {
+    const error = new GatewayError(code, message);
+    return Response.json(encodeContractError(error, { traceId: "" }), {
+      status: error.status,
       headers: { connection: "close", ...this.headers },
     });
   }

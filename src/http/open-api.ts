@@ -178,9 +178,25 @@ const redirect: Json = {
   headers: { Location: { description: "URL of the redirect.", schema: { type: "string" } } },
 };
 
+const opened: Json = { description: "The connection is a WebSocket from here on." };
+
+/** Returns the frames of a socket, which OpenAPI has no words of its own for. */
+const socketFrames = ({ client, server }: Socket, { schemas, path }: Described): Json => ({
+  protocol: "RFC 6455, text frames with one JSON object each",
+  client: jsonContent(client(), { schemas, path }),
+  server: jsonContent(server(), { schemas, path }),
+});
+
+type Socket = NonNullable<Endpoint<never>["socket"]>;
+interface Described {
+  schemas: Schemas;
+  path: string;
+}
+
 /** Returns the responses that are not errors, by status. */
 function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
-  const { accepted, response, bodiesByStatus = {}, redirects } = endpoint;
+  const { accepted, response, bodiesByStatus = {}, redirects, socket } = endpoint;
+  if (socket !== undefined) return { 101: opened };
   return {
     ...(redirects
       ? { 302: redirect }
@@ -254,6 +270,9 @@ function operation(
     ...(endpoint.access.managementScope === undefined
       ? {}
       : { "x-required-scope": endpoint.access.managementScope }),
+    ...(endpoint.socket === undefined
+      ? {}
+      : { "x-websocket": socketFrames(endpoint.socket, { schemas, path: endpoint.path }) }),
     ...(given.length === 0 ? {} : { parameters: given }),
     ...(body === undefined
       ? {}

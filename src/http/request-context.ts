@@ -39,9 +39,13 @@ type PlatformRequest = Omit<Request, "clone">;
 
 /** The parts of the receiving server that a request needs. */
 interface RequestServer {
-  readonly server: Server<undefined>;
+  readonly server: Pick<Server<unknown>, "requestIP" | "timeout">;
   readonly bodyMemory: BodyMemory;
 }
+
+/** Matches headers of a handshake and of one body, which frames do not have. */
+const handshakeHeaders =
+  /^(?:connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|idempotency-key|expect)$/i;
 
 /** A request that arrived over a connection of this server; it wraps the platform's own request. */
 export class ServedRequest implements HttpRequest {
@@ -78,6 +82,30 @@ export class ServedRequest implements HttpRequest {
   ): ServedRequest {
     const request = new Request(`http://localhost${path}`, { ...init, signal: this.signal });
     return new ServedRequest(Object.assign(request, { params }), this.from, this.carried);
+  }
+
+  /**
+   * Returns a function that creates the requests that come as frames, once the connection of this
+   * one is a socket: with the same headers and address, which are read now, and a body each.
+   */
+  framing(): (path: string, frame: { text: string; signal: AbortSignal }) => ServedRequest {
+    const { peerAddress: address } = this;
+    const headers = this.headerEntries().filter(([name]) => !handshakeHeaders.test(name));
+    const origin = `${this.url.startsWith("https:") ? "https" : "http"}://localhost`;
+    const from: RequestServer = {
+      bodyMemory: this.from.bodyMemory,
+      server: {
+        requestIP: () => ({ address, family: "IPv4", port: 0 }),
+        timeout: () => undefined,
+      },
+    };
+    return (path, { text, signal }) => {
+      const body = { method: "POST", headers: new Headers(headers), body: text, signal };
+      return new ServedRequest(
+        Object.assign(new Request(origin + path, body), { params: noParams }),
+        from,
+      );
+    };
   }
 
   get method(): string {
@@ -208,6 +236,8 @@ export interface RequestSource<Caller> {
   addressOf(request: ServedRequest): string;
   /** Returns whether a request was encrypted in transit. */
   isEncrypted(request: ServedRequest): boolean;
+  /** Serves a request that came as a frame, as if it had come over HTTP. */
+  serve(endpoint: string, request: ServedRequest): Answer | Promise<Answer>;
   /** Calls another endpoint for the client of a request. */
   ask(context: RequestContext<unknown, Caller>, call: InnerCall<Caller>): Promise<InnerAnswer>;
 }
@@ -288,6 +318,15 @@ export class RequestContext<Body = unknown, Caller = unknown> {
    */
   ask(call: InnerCall<Caller>): Promise<InnerAnswer> {
     return this.source.ask(this, call);
+  }
+
+  /**
+   * Returns what serves the frames of a socket: each passes every check of an endpoint, such as
+   * `POST /responses`, as a request of its own would. Errors are answers.
+   */
+  frameServer(): RequestSource<Caller>["serve"] {
+    const { source } = this;
+    return (endpoint, request) => source.serve(endpoint, request);
   }
 
   /** Returns a path parameter, decoded; empty when the route has none of that name. */

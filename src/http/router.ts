@@ -30,6 +30,7 @@ import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
+import { asksForWebSocket, wrongProtocolOf } from "./sockets/handshake.ts";
 
 /**
  * Decides who may use an endpoint, and wraps its handler. The router knows nothing of credentials.
@@ -79,6 +80,8 @@ interface RouterOptions<Dependencies, Caller> {
   clientAddress(request: ServedRequest): string;
   /** Returns whether a request was encrypted in transit. */
   isEncrypted(request: ServedRequest): boolean;
+  /** Whether WebSockets are offered; otherwise their handshakes are refused with 426. */
+  sockets: boolean;
   /** Called for every refused or failed request, for logs and metrics. */
   onError(
     error: GatewayError,
@@ -150,6 +153,11 @@ export function compileRoutes<Dependencies, Caller>(
       addressOf: given.clientAddress,
       isEncrypted: given.isEncrypted,
       ask: (context, call) => askInner(context, { call, byName, options }),
+      serve(name, request) {
+        const compiled = byName.get(name);
+        assert(compiled !== undefined, `there is no endpoint ${name}`);
+        return compiled.handler(request);
+      },
     },
   };
   for (const endpoint of options.endpoints) {
@@ -178,22 +186,30 @@ function compilePath<Dependencies, Caller>(
   methods: PathMethods<Dependencies, Caller>,
   options: Compiling<Dependencies, Caller>,
 ): RouteHandler {
+  const plain = [...methods].filter(([, { endpoint }]) => !endpoint.socket);
   const byMethod = new Map<string, RouteHandler>(
-    [...methods].map(([method, { handler }]) => [method, handler]),
+    plain.map(([method, { handler }]) => [method, handler]),
   );
   const get = byMethod.get("GET");
   if (get !== undefined) byMethod.set("HEAD", get);
-  const openMethods = [...methods.values()]
-    .filter(({ endpoint }) => isOpenToOrigins(endpoint))
-    .map(({ endpoint }) => endpoint.method);
+  const openMethods = plain
+    .filter(([, { endpoint }]) => isOpenToOrigins(endpoint))
+    .map(([method]) => method);
   if (openMethods.length > 0)
     byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), openMethods));
   const [first] = methods.values();
   const encodeError = first?.endpoint.encodeError ?? encodeContractError;
-  const allow = [...methods.keys()].join(", ");
+  const allow = plain.map(([method]) => method).join(", ");
   const refuse: RouteHandler = (request) =>
     refuseMethod(newContext(request, options), { options, encodeError, allow });
-  const handle: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
+  const handlePlain: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
+  const socket = options.sockets && [...methods.values()].find(({ endpoint }) => endpoint.socket);
+  const handle: RouteHandler = socket
+    ? (request) =>
+        request.method === "GET" && asksForWebSocket(request)
+          ? socket.handler(request)
+          : handlePlain(request)
+    : handlePlain;
   return refusingAmbiguous(handle, { options, encodeError });
 }
 
@@ -378,16 +394,6 @@ function nearest(paths: Iterable<string>, path: string): string | undefined {
   return found;
 }
 
-/**
- * Returns whether a client asks to switch to a WebSocket. Codex (0.169) continues over HTTP at once
- * when it gets a 426, and after six seconds of retries when it gets a 404 or 405.
- */
-const asksForWebSocket = ({ headers }: ServedRequest): boolean =>
-  headers.get("upgrade")?.toLowerCase() === "websocket";
-
-const noWebSockets =
-  "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
-
 function refuseMethod<Dependencies, Caller>(
   context: RequestContext<unknown, Caller>,
   {
@@ -397,14 +403,10 @@ function refuseMethod<Dependencies, Caller>(
   }: { options: Compiling<Dependencies, Caller>; encodeError: ErrorEncoder; allow: string },
 ): Answer {
   const { request } = context;
-  if (asksForWebSocket(request)) {
-    // RFC 9110 section 15.5.22 requires a header that names the protocol.
-    context.headers["upgrade"] = "HTTP/1.1";
-    return errorResponse(new GatewayError("upgrade_required", noWebSockets), {
-      context,
-      options,
-      encodeError,
-    });
+  const wrongProtocol = wrongProtocolOf(request, allow);
+  if (wrongProtocol !== undefined) {
+    context.headers["upgrade"] = wrongProtocol.upgrade;
+    return errorResponse(wrongProtocol.error, { context, options, encodeError });
   }
   context.headers["allow"] = allow;
   const error = new GatewayError(

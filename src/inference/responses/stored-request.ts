@@ -64,9 +64,12 @@ export async function readStoredRequest(
     body,
     workspaceId,
     counted,
+    recall,
   }: {
     body: Readonly<Record<string, unknown>>;
     workspaceId: string;
+    /** Returns the conversation of a response that need not be stored; undefined for any other. */
+    recall?: ((responseId: string) => readonly ResponseItem[] | undefined) | undefined;
     /** Rejects where rate windows refuse the request, in which case nothing is read. */
     counted?: Promise<void> | undefined;
   },
@@ -89,7 +92,8 @@ export async function readStoredRequest(
   const history =
     previousResponseId === null
       ? []
-      : await expandConversation(store, { previousId: previousResponseId, workspaceId });
+      : (recall?.(previousResponseId) ??
+        (await expandConversation(store, { previousId: previousResponseId, workspaceId })));
   const items = [...history, ...inputItems];
   const conversation = openCompactions(items);
   return {

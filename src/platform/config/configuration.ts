@@ -102,6 +102,12 @@ export interface Configuration<Provider> {
     readonly responsesDays: number;
     readonly logBudgetGb: number;
   };
+  /** WebSockets towards clients; `enabled: false` refuses their handshakes with 426. */
+  readonly sockets: {
+    readonly enabled: boolean;
+    /** The most responses that one socket may have in progress at once. */
+    readonly lanes: number;
+  };
   /** The fate of the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
   readonly stream: {
@@ -325,6 +331,7 @@ const rows: readonly Row[] = [
     [],
     ({ stream }) => stream.keepaliveBeforeContentSeconds ?? "off",
   ],
+  ["sockets", [], ({ sockets }) => (sockets.enabled ? `${sockets.lanes} lanes each` : false)],
   ["providers", [], ({ providers }) => `${providers.length} of your own`],
   ["sandbox.enabled", [], ({ sandbox }) => sandbox.enabled],
   ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],

@@ -234,6 +234,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
       mcp: mcpSchema,
       mcp_servers: mcpServersSchema,
+      sockets: z.union([z.boolean(), z.strictObject({ lanes: integer(1, 256) }).partial()]),
       claude_code: z
         .strictObject({
           login_notice: z.string().trim().min(1).max(500),

@@ -218,6 +218,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     },
     disconnect: file.disconnect ?? "abort",
     stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
+    sockets: socketSettings(file.sockets),
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
     catalog: catalogSettings({ workingDirectory, file }),
@@ -396,3 +397,13 @@ function mapValues<From, To>(
     entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])),
   );
 }
+
+/** The most responses that one socket may have in progress at once, unless the file says more. */
+const lanesDefault = 8;
+
+const socketSettings = (
+  sockets: FileSettings<z.ZodType>["sockets"] = true,
+): Configuration<unknown>["sockets"] => ({
+  enabled: sockets !== false,
+  lanes: (typeof sockets === "object" ? sockets.lanes : undefined) ?? lanesDefault,
+});

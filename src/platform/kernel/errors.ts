@@ -80,6 +80,7 @@ export const errorCatalog = {
   unknown_provider: client(404, "not_found_error"),
   no_upstream: client(404, "not_found_error"),
   previous_response_not_found: client(404, "not_found_error"),
+  websocket_connection_limit_reached: client(400, "invalid_request_error", true),
   method_not_allowed: client(405, "invalid_request_error"),
   request_timeout: upstream(408, "request_timeout"),
   conflict: client(409, "conflict_error"),

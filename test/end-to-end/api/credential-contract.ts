@@ -1,3 +1,4 @@
+import { responsesRows } from "./responses-contract.ts";
 import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
 import { filesAndBatches } from "./file-contract.ts";
@@ -28,6 +29,8 @@ export interface ContractRow {
   /** The same for people who are signed in, where a page differs for them. */
   signedIn?: number;
   base?: "root";
+  /** It answers handshakes of WebSockets alone; a bare one lacks a key, and gets a 400. */
+  socket?: true;
 }
 
 const operators = { scope: "write:management-keys", operator: true } as const;
@@ -63,24 +66,16 @@ const modelFigure = (name: string): Record<string, ContractRow> =>
  * here.
  */
 export const contract: Record<string, ContractRow> = {
+  ...responsesRows,
   "POST /chat/completions": { llm: true, accepted: 400 },
   "POST /messages": { llm: true, accepted: 400 },
   "POST /routing/explain": { llm: true, scope: "inference", accepted: 400 },
-  "POST /responses": { llm: true, accepted: 400 },
   "POST /v2/embed": { llm: true, accepted: 400, base: "root" },
   "POST /v2/rerank": { llm: true, accepted: 400, base: "root" },
-  ...calls("/messages/count_tokens", "/responses/compact", "/responses/input_tokens"),
+  ...calls("/messages/count_tokens"),
   ...calls("/embeddings", "/rerank", "/moderations", "/decisions", "/systemone"),
   ...calls("/images", "/images/generations", "/images/edits", "/images/variations"),
   "GET /images/content/:token": { without: "open", path: "/images/content/none", accepted: 404 },
-  "GET /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
-  "DELETE /responses/:id": { llm: true, path: "/responses/resp_none", accepted: 404 },
-  "POST /responses/:id/cancel": { llm: true, path: "/responses/resp_none/cancel", accepted: 404 },
-  "GET /responses/:id/input_items": {
-    llm: true,
-    path: "/responses/resp_none/input_items",
-    accepted: 404,
-  },
   ...filesAndBatches,
   "GET /models": { without: "optional", llm: true },
   "GET /models/recommend": { without: "optional", llm: true, accepted: 400 },

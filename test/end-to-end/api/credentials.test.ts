@@ -188,6 +188,7 @@ async function ask(
     headers: {
       "x-forwarded-for": anotherAddress(),
       "x-forwarded-proto": "https",
+      ...(row.socket && { upgrade: "websocket" }),
       ...options.headers,
     },
     ...(method === "GET" ? {} : { body: "{}" }),

@@ -5,7 +5,7 @@ import { at } from "./at.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ sockets: { enabled: false, lanes: 1 } });
 });
 afterAll(() => gateway.stop());
 

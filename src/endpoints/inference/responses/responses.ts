@@ -23,17 +23,23 @@ import {
   type ResponseOrigin,
   type StoredRequest,
 } from "../../../inference/responses/stored-request.ts";
-import type { ResponseRecord, ResponseItem } from "../../../inference/responses/stored-response.ts";
+import {
+  outputItems,
+  type ResponseItem,
+  type ResponseRecord,
+} from "../../../inference/responses/stored-response.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { withEarlyStream } from "../early-stream.ts";
 import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "../answer-call.ts";
+import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
 import {
   inferenceBodyBytesMax,
   withCall,
   responsesHeaders,
   type CallReader,
 } from "../read-call.ts";
+import { answerWithout, steerable } from "../sockets/frame-answers.ts";
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
 import { responseEventSchema } from "../stream-events.ts";
 
@@ -45,30 +51,67 @@ const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): Respo
   createdAtMs,
 });
 
+/** A call, and what its request says about storage. */
+interface Storing {
+  call: ChatCall;
+  request: StoredRequest;
+  dependencies: Dependencies;
+}
+
+/**
+ * Returns a function that stores a response where its request says so, and keeps it in the memory of
+ * its connection where it came over one.
+ */
+function keeperOf(
+  { call, request, dependencies }: Storing,
+  frame: ResponseFrame | undefined,
+): (record: ResponseRecord) => Promise<void> {
+  const { inference, clock, responses: store } = dependencies;
+  const origin = originOf(call, clock.nowMs());
+  return async (record) => {
+    // The answer was given and paid for, so it is returned even if it could not be stored.
+    await keepResponse(store, { request, origin, record, endedAtMs: clock.nowMs() }).catch(
+      (error: unknown) => inference.observer.responseNotKept(error, origin.id),
+    );
+    if (record["status"] === "failed") return;
+    const output = outputItems(record);
+    frame?.memory.keep(origin.id, {
+      items: [...request.conversation, ...output],
+      characters: call.text.length + JSON.stringify(output).length,
+    });
+  };
+}
+
 /** Serves a call and stores its response before the client receives its end. */
 async function answerStored(
   context: RequestContext,
-  {
-    call,
-    request,
-    dependencies,
-  }: { call: ChatCall; request: StoredRequest; dependencies: Dependencies },
+  { call, request, dependencies }: Storing,
 ): Promise<Answer> {
-  const { inference, clock, responses: store } = dependencies;
-  const origin = originOf(call, clock.nowMs());
-  // The answer was given and paid for, so it is returned even if it could not be stored.
-  const keep = (record: ResponseRecord): Promise<void> =>
-    keepResponse(store, { request, origin, record, endedAtMs: clock.nowMs() }).catch(
-      (error: unknown) => inference.observer.responseNotKept(error, origin.id),
-    );
+  const { inference, clock } = dependencies;
+  const frame = frameOf(context.request);
+  const keep = keeperOf({ call, request, dependencies }, frame);
   const served = await execute(inference, call);
   if (served.kind === "stream") {
-    const frames = request.store ? keptStream(served.stream, keep) : served.stream;
+    const { stream } = served;
+    if (frame !== undefined) {
+      const frames = keptStream(steerable(stream, frame), keep);
+      return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames });
+    }
+    const frames = request.store ? keptStream(stream, keep) : stream;
     return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames });
   }
   const text = wholeText(served, call);
   if (request.store) await keep(JSON.parse(text) as ResponseRecord);
   return wholeResponse(context, { served, call, text });
+}
+
+/** Answers a call that came in a frame of a socket: with a stream, or without asking a model. */
+function answerFrame(
+  context: RequestContext,
+  { frame, ...storing }: Storing & { frame: ResponseFrame },
+): Promise<Answer> {
+  if (frame.generates) return answerStored(context, storing);
+  return answerWithout(context, { ...storing, keep: keeperOf(storing, frame) });
 }
 
 /** Serves OpenAI's Responses dialect, whole or streamed, on any model of the catalog. */
@@ -111,13 +154,16 @@ export const responses = defineEndpoint<Dependencies>({
   async handle(context, dependencies) {
     return withCall(context, { reader: responsesReader, services: dependencies }, async (sent) => {
       const workspaceId = (context.caller as LlmKeyCaller).workspace.id;
+      const frame = frameOf(context.request);
       const request = await readStoredRequest(dependencies.responses, {
         body: sent.body,
         workspaceId,
         counted: sent.admission?.counted,
+        recall: frame && ((id) => frame.memory.find(id)),
       });
       const call = request.expanded ? withConversation(sent, request.conversation) : sent;
       const { inference } = dependencies;
+      if (frame !== undefined) return answerFrame(context, { call, request, dependencies, frame });
       if (!request.background)
         return withEarlyStream(context, { call, dialect: openaiResponses, inference }, () =>
           answerStored(context, { call, request, dependencies }),

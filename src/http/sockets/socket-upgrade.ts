@@ -1,0 +1,22 @@
+import { Reply } from "../request-context.ts";
+import type { SocketSession } from "./client-socket.ts";
+
+/**
+ * The answer that turns a request into a socket. Its headers are those of the handshake; a session
+ * does the work from then on.
+ */
+export class SocketUpgrade extends Reply {
+  readonly session: SocketSession;
+
+  constructor(
+    session: SocketSession,
+    { headers, protocol }: { headers: Record<string, string>; protocol?: string | undefined },
+  ) {
+    super("", {
+      status: 101,
+      headers:
+        protocol === undefined ? headers : { ...headers, "sec-websocket-protocol": protocol },
+    });
+    this.session = session;
+  }
+}
