@@ -3,6 +3,8 @@ export interface PageEntry {
   /** Its address below the section, and its file without `.md`. */
   slug: string;
   title: string;
+  /** Words by which people search for it and which its text does not stress. */
+  keywords?: string;
 }
 
 /** One of the four kinds of documentation. */
@@ -18,62 +20,243 @@ export const writtenSections: readonly Section[] = [
     slug: "start",
     title: "Start",
     pages: [
-      { slug: "quickstart", title: "Quickstart" },
-      { slug: "for-developers", title: "For developers" },
-      { slug: "for-teams", title: "For teams" },
-      { slug: "for-operators", title: "For operators" },
+      {
+        slug: "quickstart",
+        title: "Quickstart",
+        keywords: "get started install first request npm start try",
+      },
+      {
+        slug: "for-developers",
+        title: "For developers",
+        keywords: "overview developer api key base url",
+      },
+      { slug: "for-teams", title: "For teams", keywords: "overview team organization" },
+      {
+        slug: "for-operators",
+        title: "For operators",
+        keywords: "overview self-host admin operator",
+      },
     ],
   },
   {
     slug: "guides",
     title: "Guides",
     pages: [
-      { slug: "openai-sdk", title: "OpenAI SDK" },
-      { slug: "anthropic-sdk", title: "Anthropic SDK" },
-      { slug: "ai-sdk", title: "AI SDK" },
-      { slug: "langchain", title: "LangChain" },
+      {
+        slug: "openai-sdk",
+        title: "OpenAI SDK",
+        keywords: "openai python node typescript client base_url chat completions responses",
+      },
+      {
+        slug: "anthropic-sdk",
+        title: "Anthropic SDK",
+        keywords: "anthropic python typescript messages claude client",
+      },
+      {
+        slug: "ai-sdk",
+        title: "AI SDK",
+        keywords: "vercel ai sdk generateText streamText next.js",
+      },
+      { slug: "langchain", title: "LangChain", keywords: "langchain langgraph python chatopenai" },
       { slug: "pydantic-ai", title: "pydantic-ai" },
       { slug: "openai-agents", title: "OpenAI Agents SDK" },
-      { slug: "claude-code", title: "Claude Code" },
-      { slug: "codex", title: "Codex" },
-      { slug: "opencode", title: "opencode" },
-      { slug: "aider", title: "aider" },
-      { slug: "editors", title: "Cursor and VS Code" },
-      { slug: "mcp", title: "Tools for agents (MCP)" },
-      { slug: "other-surfaces", title: "Embeddings, rerank and more" },
-      { slug: "documents", title: "Pictures and documents" },
-      { slug: "team-keys", title: "Keys and caps for a team" },
-      { slug: "budgets", title: "Budgets" },
-      { slug: "own-provider-keys", title: "Own provider keys" },
-      { slug: "presets", title: "Presets" },
-      { slug: "routing", title: "Routing recipes" },
-      { slug: "local-models", title: "Local models" },
-      { slug: "charges", title: "Reading a charge" },
-      { slug: "app-keys", title: "Give an app a key" },
-      { slug: "privacy", title: "Privacy and zero retention" },
-      { slug: "card-payments", title: "Card payments" },
-      { slug: "command", title: "The command switchyard" },
-      { slug: "from-litellm", title: "Coming from LiteLLM" },
-      { slug: "from-portkey", title: "Coming from Portkey" },
-      { slug: "from-openrouter", title: "Coming from OpenRouter" },
-      { slug: "from-openai", title: "Coming from a provider's API" },
+      {
+        slug: "claude-code",
+        title: "Claude Code",
+        keywords: "claude code anthropic_base_url agent terminal",
+      },
+      { slug: "codex", title: "Codex", keywords: "codex cli agent config.toml" },
+      { slug: "opencode", title: "opencode", keywords: "opencode agent" },
+      { slug: "aider", title: "aider", keywords: "aider agent" },
+      {
+        slug: "editors",
+        title: "Cursor and VS Code",
+        keywords: "cursor vs code vscode continue zed cline copilot editor ide",
+      },
+      {
+        slug: "mcp",
+        title: "Tools for agents (MCP)",
+        keywords: "mcp model context protocol tools server agent",
+      },
+      {
+        slug: "other-surfaces",
+        title: "Embeddings, rerank and more",
+        keywords: "embeddings rerank moderation ocr vector rag",
+      },
+      {
+        slug: "documents",
+        title: "Pictures and documents",
+        keywords: "pdf pictures images files vision upload ocr document",
+      },
+      {
+        slug: "build",
+        title: "Tools, schemas, reasoning, caching",
+        keywords:
+          "tool calling function calling structured output json schema json mode reasoning thinking effort prompt caching streaming sse errors retries build with it",
+      },
+      {
+        slug: "team-keys",
+        title: "Keys and caps for a team",
+        keywords:
+          "api keys cap limit team invite member role organization colleague rotate revoke create key per user",
+      },
+      {
+        slug: "budgets",
+        title: "Budgets",
+        keywords: "budget set a budget alert spending limit monthly cap block overspend",
+      },
+      {
+        slug: "own-provider-keys",
+        title: "Own provider keys",
+        keywords: "byok bring your own key own key provider credential",
+      },
+      {
+        slug: "presets",
+        title: "Presets",
+        keywords: "preset prompt template system prompt saved settings",
+      },
+      {
+        slug: "routing",
+        title: "Routing recipes",
+        keywords:
+          "routing fallback failover load balancing load balancer retry order provider cheapest fastest latency region router auto",
+      },
+      {
+        slug: "local-models",
+        title: "Local models",
+        keywords: "ollama vllm llama.cpp lm studio local models self-hosted model gpu",
+      },
+      {
+        slug: "charges",
+        title: "Reading a charge",
+        keywords:
+          "price pricing cost charge billing tokens usage credits statement invoice cost of a request prompt caching price",
+      },
+      {
+        slug: "app-keys",
+        title: "Give an app a key",
+        keywords: "oauth app consent pkce sign in with device flow connect app key for users",
+      },
+      {
+        slug: "privacy",
+        title: "Privacy and zero retention",
+        keywords: "zdr zero data retention gdpr privacy logging prompts stored content",
+      },
+      {
+        slug: "card-payments",
+        title: "Card payments",
+        keywords: "stripe card payment top up credits checkout auto top-up refund",
+      },
+      {
+        slug: "troubleshooting",
+        title: "Troubleshooting",
+        keywords:
+          "problem error fix debug why 401 402 403 404 429 502 503 slow latency not working insufficient balance model not found first paid call which provider",
+      },
+      {
+        slug: "command",
+        title: "The command switchyard",
+        keywords: "cli command line terminal switchyard command check doctor",
+      },
+      {
+        slug: "from-litellm",
+        title: "Coming from LiteLLM",
+        keywords: "litellm migrate import config.yaml virtual keys proxy",
+      },
+      {
+        slug: "from-portkey",
+        title: "Coming from Portkey",
+        keywords: "portkey migrate import config",
+      },
+      {
+        slug: "from-openrouter",
+        title: "Coming from OpenRouter",
+        keywords: "openrouter migrate import",
+      },
+      {
+        slug: "from-openai",
+        title: "Coming from a provider's API",
+        keywords: "migrate openai azure environment variables",
+      },
     ],
   },
   {
     slug: "operate",
     title: "Operate",
     pages: [
-      { slug: "install", title: "Install and upgrade" },
-      { slug: "providers", title: "Providers" },
-      { slug: "backup", title: "Backup and restore" },
-      { slug: "several-gateways", title: "Several gateways" },
-      { slug: "archive", title: "The archive" },
-      { slug: "network", title: "Proxies and certificates" },
-      { slug: "observability", title: "Observability" },
-      { slug: "outages", title: "Stops and outages" },
-      { slug: "failure-modes", title: "Failure modes" },
-      { slug: "security", title: "Security" },
-      { slug: "capacity", title: "Capacity" },
+      {
+        slug: "install",
+        title: "Install and upgrade",
+        keywords:
+          "docker docker compose kubernetes k8s helm systemd container image install upgrade update rollback deploy version",
+      },
+      {
+        slug: "production",
+        title: "Run in production",
+        keywords:
+          "production go-live checklist nginx caddy reverse proxy load balancer tls https sizing public url systemd timeouts",
+      },
+      {
+        slug: "people",
+        title: "People and sign-in",
+        keywords:
+          "sso single sign-on oidc login entra azure ad okta google workspace passkey two-factor 2fa mfa invite people roles owner lost password reset claim saml scim users",
+      },
+      {
+        slug: "providers",
+        title: "Providers",
+        keywords:
+          "provider add a provider add a model custom model pricing switchyard.yaml anthropic openai bedrock azure vertex gemini credentials reload",
+      },
+      {
+        slug: "backup",
+        title: "Backup and restore",
+        keywords: "backup restore disaster recovery copy database dump",
+      },
+      {
+        slug: "several-gateways",
+        title: "Several gateways",
+        keywords:
+          "high availability ha cluster scale horizontally multiple instances postgres valkey redis replicas several gateways",
+      },
+      {
+        slug: "archive",
+        title: "The archive",
+        keywords: "clickhouse archive long-term analytics records",
+      },
+      {
+        slug: "network",
+        title: "Proxies and certificates",
+        keywords: "proxy https_proxy certificate ca tls ssl ssrf firewall keepalive nginx timeout",
+      },
+      {
+        slug: "observability",
+        title: "Observability",
+        keywords:
+          "grafana prometheus metrics opentelemetry otel tracing traces logs langfuse datadog dashboard alert alerting monitoring",
+      },
+      {
+        slug: "outages",
+        title: "Stops and outages",
+        keywords: "outage shutdown sigterm drain database down postgres away disk full doctor",
+      },
+      {
+        slug: "failure-modes",
+        title: "Failure modes",
+        keywords: "failure chaos what happens when 503",
+      },
+      {
+        slug: "security",
+        title: "Security",
+        keywords:
+          "security threat encryption secrets audit log vulnerability hardening ip allowlist hsts",
+      },
+      {
+        slug: "capacity",
+        title: "Capacity",
+        keywords:
+          "performance benchmark sizing memory cpu throughput latency overhead how fast requests per second",
+      },
     ],
   },
 ];
