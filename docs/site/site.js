@@ -33,17 +33,12 @@ for (const block of document.querySelectorAll("pre")) {
   frame.append(block, button);
 }
 
-/** Loads the index with the first character; both files come from where the page does. */
+/** Loads the index with the first character; all files come from where the page does. */
 async function loadSearch() {
-  const [{ default: MiniSearch }, response] = await Promise.all([import(new URL("minisearch.js", script)), fetch(new URL("../search.json", script))]);
-  const engine = new MiniSearch({
-    fields: ["title", "page", "text"], storeFields: ["title", "page"],
-    // Names such as `insufficient_balance` and `X-Service-Model` are found whole and by their parts.
-    tokenize: (text) => text.split(/[\s,;:()[\]"'`]+/).flatMap((word) => [...new Set([word, ...word.split("."), ...word.split(/[_.\-/]+/)])]).filter(Boolean),
-    searchOptions: { boost: { title: 4, page: 2 }, prefix: true, fuzzy: (term) => (term.length > 4 ? 0.2 : false), combineWith: "AND" },
-  });
-  engine.addAll(await response.json());
-  return engine;
+  const [{ default: MiniSearch }, { createSearch }, response] = await Promise.all([
+    import(new URL("minisearch.js", script)), import(new URL("search.js", script)), fetch(new URL("../search.json", script)),
+  ]);
+  return createSearch(MiniSearch, await response.json());
 }
 
 globalThis.searchEngine = () => (search ??= loadSearch());

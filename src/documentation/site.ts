@@ -7,6 +7,16 @@ import { writtenSections, type Section } from "./contents.ts";
 import { generatedPages, type Facts } from "./generated-pages.ts";
 import { renderMarkdown, type RenderedPage } from "./render-markdown.ts";
 
+/** An entry of the search: a part of a page. */
+interface SearchEntry {
+  /** The address of the part. */
+  id: string;
+  title: string;
+  page: string;
+  keywords: string;
+  text: string;
+}
+
 /** A file of the site. */
 export interface SiteFile {
   type: string;
@@ -51,9 +61,13 @@ export class DocumentationSite {
   }
 
   /** Every page by its path below `/docs`, with its title. */
-  get pages(): { path: string; title: string }[] {
+  get pages(): { path: string; title: string; keywords: string }[] {
     return this.sections.flatMap(({ slug, pages }) =>
-      pages.map((page) => ({ path: `${slug}/${page.slug}`, title: page.title })),
+      pages.map(({ slug: name, title, keywords = "" }) => ({
+        path: `${slug}/${name}`,
+        title,
+        keywords,
+      })),
     );
   }
 
@@ -109,12 +123,14 @@ export class DocumentationSite {
   }
 
   /** Returns the entries of the search, one for each part of a page. */
-  private searchEntries(): { id: string; title: string; page: string; text: string }[] {
-    return this.pages.flatMap(({ path, title }) =>
-      (this.render(path)?.parts ?? []).map((part) => ({
+  private searchEntries(): SearchEntry[] {
+    return this.pages.flatMap(({ path, title, keywords }) =>
+      (this.render(path)?.parts ?? []).map((part, index) => ({
         id: `/docs/${path}${part.id === "" ? "" : `#${part.id}`}`,
         title: part.title,
         page: title,
+        // The page as a whole is found by its keywords, not each of its parts.
+        keywords: index === 0 ? keywords : "",
         text: part.text.trim().slice(0, path.startsWith("reference/api-") ? 600 : 20_000),
       })),
     );
@@ -188,7 +204,13 @@ role="combobox" aria-expanded="false" aria-controls="results"><ul id="results" r
 `;
 }
 
-const assets = ["site/site.css", "site/site.js", "site/theme.js", "site/minisearch.js"];
+const assets = [
+  "site/site.css",
+  "site/site.js",
+  "site/search.js",
+  "site/theme.js",
+  "site/minisearch.js",
+];
 
 /** Returns the place in the folder of a gateway's address; undefined where it is not part of it. */
 function placeOf(address: string, ending: ".html" | ".md"): string | undefined {
