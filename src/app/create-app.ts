@@ -71,6 +71,9 @@ import { startKeyProber, startRounds } from "./start-rounds.ts";
 const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCatalog> =>
   new LiveCatalog({ ...settings, clock }, settings);
 
+/** Returns the most model rounds of a request whose model calls tools. */
+const maxToolRoundsOf = ({ mcp }: AppSettings): number => mcp?.maxRounds ?? 16;
+
 /** The parts that all others are built on. */
 interface Ground {
   clock: Clock;
@@ -197,9 +200,20 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     catalog,
     clock,
   });
+  const gateway = openMcpGateway(settings.mcp ?? { servers: [], allowedNetworks: [] }, {
+    ...account,
+    database: storage.database.withTables(),
+    vault: account.providerKeyVault,
+    clock,
+    version: settings.version,
+    certificates: settings.extraCertificates,
+    onError: (error) => tools.logger.error({ err: error }, "an upstream MCP server failed"),
+  });
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,
+    gateway,
+    maxToolRounds: maxToolRoundsOf(settings),
     storage,
     inference,
     directory: account.directory,
@@ -221,15 +235,6 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     ownKeyOf: ownKeyLookup(account.providerKeys),
     onRetention: (ok) =>
       insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
-  });
-  const gateway = openMcpGateway(settings.mcp ?? { servers: [], allowedNetworks: [] }, {
-    ...account,
-    database: storage.database.withTables(),
-    vault: account.providerKeyVault,
-    clock,
-    version: settings.version,
-    certificates: settings.extraCertificates,
-    onError: (error) => tools.logger.error({ err: error }, "an upstream MCP server failed"),
   });
   const files = await buildFiles(settings, { ...core, ...work, logger: tools.logger });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
@@ -281,6 +286,7 @@ const dependenciesOf = (
   embeddingCache: openEmbeddingCache(shared, clock),
   mcp: buildMcp(settings, tools),
   ...parts.gateway,
+  maxToolRounds: maxToolRoundsOf(settings),
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
   ...spoolsOf(settings.spool ?? spoolElsewhere(), clock),
   audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,

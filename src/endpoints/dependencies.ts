@@ -167,6 +167,8 @@ export interface Dependencies {
   upstreamServers: McpGateway["upstreamServers"];
   toolCalls: McpGateway["toolCalls"];
   agentServer: McpGateway["agentServer"];
+  /** The most model rounds of a request whose model calls tools. */
+  maxToolRounds: number;
   hub: HubLibrary;
   /** The built dashboard. */
   dashboard: Dashboard;

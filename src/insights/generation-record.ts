@@ -103,7 +103,9 @@ export interface GenerationDetail {
   sessionId?: string;
   traceParent?: string;
   trace?: unknown;
-  /** The `gen_` id of the request whose model called this tool; absent for every other request. */
+  /**
+   * The `gen_` id of the request that this tool call, or this later round of the model, belongs to.
+   */
   calledBy?: string;
   /** The error of a failed request, without its message, which may repeat the prompt. */
   error?: { code: string; status: number };

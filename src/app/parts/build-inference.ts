@@ -26,6 +26,7 @@ import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { errorAddress } from "../../platform/kernel/errors.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
+import type { ResponseServices } from "../../endpoints/inference/tools/serve-response.ts";
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
 import { JobStore } from "../../inference/responses/job-store.ts";
@@ -157,8 +158,11 @@ export interface StoredResponses {
 
 /** Builds the storage of responses, their background work and their retention. */
 export function buildStoredResponses(
-  { responseDays: keepDays }: AppSettings,
+  { responseDays: keepDays, publicUrl }: AppSettings,
   parts: AppTools & {
+    /** What runs the tools that models call. */
+    gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers">;
+    maxToolRounds: number;
     storage: Storage<ResponseTables>;
     inference: InferenceDependencies;
     directory: CredentialDirectory;
@@ -184,7 +188,9 @@ export function buildStoredResponses(
     responses,
     clock,
     jobs: new JobStore(storage.database.withTables(), parts.leases),
-    run: parts.runBackground ?? runBackground({ inference, responses }),
+    run:
+      parts.runBackground ??
+      runBackground({ ...parts, ...parts.gateway, publicUrl, responses, clock }),
     callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
     onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
   });

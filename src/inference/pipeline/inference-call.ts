@@ -157,6 +157,11 @@ export interface CallOrigin {
   traceParent: string | undefined;
   /** Returns a request header, for conditions of names; absent where there are none. */
   headerOf?: ((name: string) => string | null) | undefined;
+  /**
+   * The `gen_` id of the request that this one is a later round of; absent for the first round and
+   * every other request.
+   */
+  roundOf?: string | undefined;
   /** The request's rate windows while they are being counted; absent means that they have room. */
   admission?: Admission | undefined;
 }
@@ -337,6 +342,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     traceParent: origin.traceParent,
     headerOf: origin.headerOf,
     admission: origin.admission,
+    roundOf: origin.roundOf,
     dialect: dialect.id,
     text: read.text,
     body: read.body,

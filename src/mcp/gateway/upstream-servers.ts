@@ -161,7 +161,7 @@ export class UpstreamServers {
     const { store, clock } = this.options;
     const key = storageKeyOf(server);
     const before = (await store.toolLists([key])).get(key)?.tools ?? [];
-    const told = await this.listed(server, owner);
+    const told = await this.listNow(server, owner);
     const list: ToolList = {
       revision: crypto.randomUUID(),
       tools: "error" in told ? before : pinnedTools(before, { listed: told.tools, accepts }),
@@ -172,7 +172,8 @@ export class UpstreamServers {
     return list;
   }
 
-  private async listed(
+  /** Reads the tools of a server, and neither pins nor stores them. A failure is returned. */
+  async listNow(
     server: UpstreamServer,
     owner: string,
   ): Promise<{ tools: ToolDefinition[] } | { error: string }> {

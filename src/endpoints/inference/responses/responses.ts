@@ -13,7 +13,6 @@ import {
 } from "../../../inference/dialects/openai-responses/request-schema.ts";
 import { responseRecord } from "../../../inference/dialects/openai-responses/answer-fields.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { execute } from "../../../inference/pipeline/execute.ts";
 import { tryOut } from "../../../inference/pipeline/execution.ts";
 import {
   keepResponse,
@@ -31,7 +30,8 @@ import {
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { withEarlyStream } from "../early-stream.ts";
-import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "../answer-call.ts";
+import { serveResponse } from "../tools/serve-response.ts";
+import { streamResponse, wholeResponse, outputCapHeader } from "../answer-call.ts";
 import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
 import {
   inferenceBodyBytesMax,
@@ -87,21 +87,21 @@ async function answerStored(
   context: RequestContext,
   { call, request, dependencies }: Storing,
 ): Promise<Answer> {
-  const { inference, clock } = dependencies;
+  const { clock } = dependencies;
   const frame = frameOf(context.request);
   const keep = keeperOf({ call, request, dependencies }, frame);
-  const served = await execute(inference, call);
-  if (served.kind === "stream") {
-    const { stream } = served;
-    if (frame !== undefined) {
-      const frames = keptStream(steerable(stream, frame), keep);
-      return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames });
-    }
-    const frames = request.store ? keptStream(stream, keep) : stream;
+  const { conversation } = request;
+  const response = await serveResponse(dependencies, { call, conversation });
+  if (response.kind === "stream") {
+    const { served, frames: sent } = response;
+    // A stream between whose rounds tools run ends by itself, and cannot be steered.
+    const isAlone = sent === served.stream;
+    const steered = frame !== undefined && isAlone ? steerable(served.stream, frame) : sent;
+    const frames = request.store || frame !== undefined ? keptStream(steered, keep) : steered;
     return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames });
   }
-  const text = wholeText(served, call);
-  if (request.store) await keep(JSON.parse(text) as ResponseRecord);
+  const { served, text, record } = response;
+  if (request.store) await keep(record ?? (JSON.parse(text) as ResponseRecord));
   return wholeResponse(context, { served, call, text });
 }
 

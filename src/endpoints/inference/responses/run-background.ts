@@ -2,14 +2,18 @@ import { parseJsonObject } from "../../../http/read-body.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { InferenceDependencies } from "../../../inference/pipeline/execution.ts";
 import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";
-import { execute } from "../../../inference/pipeline/execute.ts";
 import type { RelayedStream } from "../../../inference/pipeline/stream/relayed-stream.ts";
 import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
 } from "../../../inference/responses/job-store.ts";
-import { createdAt, endIn, eventsIn } from "../../../inference/responses/stored-response.ts";
+import {
+  createdAt,
+  endIn,
+  eventsIn,
+  type ResponseItem,
+} from "../../../inference/responses/stored-response.ts";
 import type { ResponseStore } from "../../../inference/responses/response-store.ts";
 import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
 import { asGatewayFacts } from "../../../inference/dialects/shared/gateway-facts.ts";
@@ -19,13 +23,20 @@ import { assert } from "../../../platform/kernel/assert.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import { conversationOf } from "../conversation-name.ts";
+import { serveResponse, type ResponseServices } from "../tools/serve-response.ts";
 import { responsesReader, withConversation } from "./responses.ts";
 
 const responseIdPrefix = "resp_";
 
-interface Services {
+interface Services extends ResponseServices {
   inference: InferenceDependencies;
   responses: ResponseStore;
+}
+
+/** A job's call, with the whole conversation that it continues. */
+interface JobCall {
+  call: ChatCall;
+  conversation: readonly ResponseItem[];
 }
 
 /** Returns the call of a job, which is always streamed, so that it can be followed. */
@@ -33,7 +44,7 @@ async function callOfJob(
   job: BackgroundJob,
   { inference, responses }: Services,
   signal: AbortSignal,
-): Promise<ChatCall> {
+): Promise<JobCall> {
   const { clock, callSignatures } = inference;
   const text = editMembers(job.requestText, new Map([["stream", "true"]]));
   const body = parseJsonObject(text);
@@ -72,7 +83,8 @@ async function callOfJob(
     },
   );
   const request = await readStoredRequest(responses, { body, workspaceId: workspace.id });
-  return request.expanded ? withConversation(call, request.conversation) : call;
+  const { conversation } = request;
+  return { call: request.expanded ? withConversation(call, conversation) : call, conversation };
 }
 
 /**
@@ -82,19 +94,19 @@ async function callOfJob(
 export const runBackground =
   (services: Services): RunBackground =>
   async (job, sink, signal) => {
-    const served = await execute(services.inference, await callOfJob(job, services, signal));
+    const served = await serveResponse(services, await callOfJob(job, services, signal));
     assert(served.kind === "stream", "a background response is streamed");
-    const { stream } = served;
-    signal.addEventListener("abort", () => stream.cancel(), { once: true });
-    if (signal.aborted) stream.cancel();
-    for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) {
+    const { frames: source } = served;
+    signal.addEventListener("abort", () => source.cancel(), { once: true });
+    if (signal.aborted) source.cancel();
+    for (let frames = await source.next(); frames !== undefined; frames = await source.next()) {
       const events = createdAt(eventsIn(frames), Math.floor(job.createdAtMs / 1000));
       for (const { name, data } of events) sink.event(name, data);
       const end = endIn(events);
       if (end !== undefined) sink.record(end.status, end.record);
     }
     if (!signal.aborted) return;
-    await recordCancelled(stream, { sink, createdAtMs: job.createdAtMs });
+    await recordCancelled(served.served.stream, { sink, createdAtMs: job.createdAtMs });
     signal.throwIfAborted();
   };
 

@@ -1,0 +1,345 @@
+import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
+import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import {
+  outputItems,
+  type ResponseItem,
+  type ResponseRecord,
+} from "../../../inference/responses/stored-response.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import type { GatewayTool, GatewayTools } from "./gateway-tools.ts";
+import {
+  approvalItem,
+  approvedPair,
+  endedCallItem,
+  itemId,
+  listItem,
+  modelConversation,
+  resultItem,
+  type ModelCall,
+} from "./response-items.ts";
+import { RoundUsage } from "./round-usage.ts";
+import { runTool, type RanTool } from "./run-tool.ts";
+
+/** A call of a round: its place in the client's output, and the item that the client sees. */
+export interface RoundCall extends ModelCall {
+  outputIndex: number;
+  id: string;
+  /** The item once it is known: of the ended call, or of the request for approval. */
+  item?: ResponseItem;
+}
+
+/** What is to be done after a round. */
+export type AfterRound = "ask-again" | "ended" | "at-bound";
+
+/** The most tool calls of one round that run at once. */
+const parallelMax = 8;
+
+/** The options of a request whose tools the gateway runs. */
+export interface ResponseRoundsOptions {
+  call: ChatCall;
+  /** The whole conversation, oldest first. */
+  conversation: readonly ResponseItem[];
+  tools: GatewayTools;
+  deps: Pick<Dependencies, "inference" | "toolCalls" | "clock">;
+  maxRounds: number;
+  signal: AbortSignal;
+  /** Whether the model can see pictures. */
+  seesPictures: boolean;
+}
+
+/** Returns a tool as a function that every model can call. */
+const functionTool = ({ name, definition }: GatewayTool) => ({
+  type: "function",
+  name,
+  description: definition.description ?? definition.title ?? "",
+  parameters: definition.inputSchema,
+  strict: false,
+});
+
+const isMcpTool = (tool: unknown): boolean => (Object(tool) as { type?: unknown }).type === "mcp";
+
+/**
+ * The rounds of one response: the model is asked, the tools that it calls are run, and it is asked
+ * again with their results, until it calls none, a person has to approve one, or the client has to
+ * run its own. Each round and each call is held, charged and recorded by itself.
+ */
+export class ResponseRounds {
+  /** The items that the client is shown. */
+  readonly output: ResponseItem[] = [];
+  readonly usage = new RoundUsage();
+  /** The calls of the present round, by their `call_id`. */
+  private roundCalls = new Map<string, RoundCall>();
+  private readonly options: ResponseRoundsOptions;
+  private items: ResponseItem[] = [];
+  private roundsAsked = 0;
+  private callsMade = 0;
+  private readonly callsMax: number;
+  private createdAt: unknown;
+  /** Where the items of the present round begin in the output. */
+  private base = 0;
+
+  constructor(options: ResponseRoundsOptions) {
+    this.options = options;
+    const { max_tool_calls: most } = options.call.body;
+    this.callsMax = typeof most === "number" ? most : Number.POSITIVE_INFINITY;
+  }
+
+  private get nowMs(): number {
+    return this.options.deps.clock.nowMs();
+  }
+
+  /** Returns the number of output items before the present round. */
+  get roundBase(): number {
+    return this.base;
+  }
+
+  /** Whether the present round is the first. */
+  get isFirst(): boolean {
+    return this.roundsAsked === 1;
+  }
+
+  /**
+   * Lists the tools and makes the calls that a person has approved, before the model is asked for
+   * the first time.
+   */
+  async begin(): Promise<void> {
+    const { conversation, tools } = this.options;
+    const { items, approved, listedLabels } = modelConversation(conversation, tools);
+    this.items = items;
+    for (const server of tools.servers)
+      if (!listedLabels.has(server.label))
+        this.output.push(listItem(server, itemId("mcpl", this.nowMs)));
+    for (const call of approved) {
+      const tool = tools.ofServer(call.label, call.name);
+      const ran: RanTool =
+        tool === undefined
+          ? unavailable(call.name)
+          : await this.run({ tool, argumentsText: call.argumentsText });
+      this.items.push(...approvedPair(tools, { call, ran }));
+      if (tool === undefined) continue;
+      const ended = { tool, argumentsText: call.argumentsText };
+      const id = itemId("mcp", this.nowMs);
+      this.output.push(endedCallItem(ended, { id, ran, approvalId: call.approvalId }));
+    }
+  }
+
+  /** Returns the call of the next round. */
+  nextCall(): ChatCall {
+    const { call, maxRounds, tools } = this.options;
+    this.roundsAsked += 1;
+    this.base = this.output.length;
+    this.roundCalls = new Map();
+    const isLast = this.roundsAsked >= maxRounds || this.callsMade >= this.callsMax;
+    const own = Array.isArray(call.body["tools"]) ? call.body["tools"] : [];
+    const functions = [
+      ...own.filter((tool: unknown) => !isMcpTool(tool)),
+      ...tools.all.map(functionTool),
+    ];
+    const choice = this.choiceOf(isLast && this.roundsAsked > 1);
+    const edits = new Map<string, unknown>([
+      ["input", this.items],
+      ["tools", functions.length === 0 ? undefined : functions],
+      ["tool_choice", functions.length === 0 ? undefined : choice],
+      ["max_tool_calls", undefined],
+      ["previous_response_id", undefined],
+    ]);
+    return roundOf(call, { edits, isFirst: this.isFirst, nowMs: this.nowMs });
+  }
+
+  /** Returns the tool of the present round that a function call means, and where it is shown. */
+  noteCall(item: ResponseItem, index: number): RoundCall | undefined {
+    const tool =
+      item["type"] === "function_call" ? this.options.tools.find(item["name"]) : undefined;
+    if (tool === undefined) return undefined;
+    const callId = String(item["call_id"]);
+    const known = this.roundCalls.get(callId);
+    const argumentsText = String(item["arguments"] ?? "");
+    if (known !== undefined) {
+      known.argumentsText = argumentsText;
+      return known;
+    }
+    const id = itemId(tool.needsApproval ? "mcpr" : "mcp", this.nowMs);
+    const noted = { tool, callId, argumentsText, id, outputIndex: this.base + index };
+    this.roundCalls.set(callId, noted);
+    return noted;
+  }
+
+  /**
+   * Takes the whole answer of a round: adds its items to the output, and runs the tools that it
+   * calls. `onEnded` receives each call as soon as it has ended.
+   */
+  async take(record: ResponseRecord, onEnded: (call: RoundCall) => void): Promise<AfterRound> {
+    this.createdAt ??= record["created_at"];
+    this.usage.addRound(record["usage"]);
+    const items = outputItems(record);
+    const calls = items.flatMap((item, index) => this.noteCall(item, index) ?? []);
+    this.output.push(...items);
+    const runs = calls.filter(({ tool }) => !tool.needsApproval);
+    for (const call of calls)
+      if (call.tool.needsApproval) this.show(call, approvalItem(call, call.id));
+    const results = await this.runAll(runs, onEnded);
+    const hasEnded = record["status"] !== "completed";
+    const waits = items.some((item) => this.isClients(item)) || runs.length < calls.length;
+    if (hasEnded || waits || runs.length === 0) return "ended";
+    if (this.roundsAsked >= this.options.maxRounds) return "at-bound";
+    this.items.push(...items, ...results);
+    return "ask-again";
+  }
+
+  /** Returns the response as the client sees it, with the items and the usage of all rounds. */
+  shown(record: ResponseRecord, changes: ResponseRecord = {}): ResponseRecord {
+    const { body } = this.options.call;
+    return {
+      ...this.named(record),
+      ...(this.createdAt !== undefined && { created_at: this.createdAt }),
+      output: this.output,
+      ...("output_text" in record && { output_text: textOf(this.output) }),
+      ...requestFields(body),
+      ...(record["usage"] !== undefined &&
+        this.usage.total !== null && {
+          usage: this.usage.total,
+        }),
+      ...changes,
+    };
+  }
+
+  /** Returns the metadata of a round under the trace id of the whole request. */
+  named(told: ResponseRecord): ResponseRecord {
+    const metadata = told[brand.metadataKey];
+    return typeof metadata !== "object" || metadata === null
+      ? told
+      : { ...told, [brand.metadataKey]: { ...metadata, requestId: this.options.call.traceId } };
+  }
+
+  private show(call: RoundCall, item: ResponseItem): void {
+    call.item = item;
+    this.output[call.outputIndex] = item;
+  }
+
+  /** Returns whether an item is a call that the client has to make. */
+  private isClients(item: ResponseItem): boolean {
+    const { type, name } = item;
+    if (type === "function_call") return this.options.tools.find(name) === undefined;
+    return type === "custom_tool_call" || type === "local_shell_call" || type === "shell_call";
+  }
+
+  private choiceOf(isLast: boolean): unknown {
+    const { tool_choice: choice } = this.options.call.body;
+    if (isLast) return "none";
+    const { type, server_label: label, name } = Object(choice) as Record<string, unknown>;
+    if (type === "mcp" && this.isFirst) {
+      const tool = this.options.tools.ofServer(String(label), String(name));
+      return tool === undefined ? "required" : { type: "function", name: tool.name };
+    }
+    // A choice that forces a call applies to the first round, or no round could be the last.
+    return this.isFirst || choice === "none" ? choice : undefined;
+  }
+
+  private async runAll(
+    runs: readonly RoundCall[],
+    onEnded: (call: RoundCall) => void,
+  ): Promise<ResponseItem[]> {
+    const results: ResponseItem[] = [];
+    for (let start = 0; start < runs.length; start += parallelMax) {
+      const ended = await Promise.all(
+        runs.slice(start, start + parallelMax).map(async (call) => {
+          const ran = await this.run(call);
+          this.show(call, endedCallItem(call, { id: call.id, ran, approvalId: null }));
+          onEnded(call);
+          return resultItem(call.callId, { ran, seesPictures: this.options.seesPictures });
+        }),
+      );
+      results.push(...ended);
+    }
+    return results;
+  }
+
+  private async run({ tool, argumentsText }: Omit<ModelCall, "callId">): Promise<RanTool> {
+    const { deps, call, signal } = this.options;
+    this.callsMade += 1;
+    if (this.callsMade > this.callsMax) return pastBound(this.callsMax);
+    const { caller, generationId: calledBy } = call;
+    const ran = await runTool(deps.toolCalls, { tool, argumentsText, caller, signal, calledBy });
+    this.usage.addTool(ran.chargedNano);
+    return ran;
+  }
+}
+
+const unmade = (message: string): RanTool => ({
+  text: message,
+  pictures: [],
+  error: { type: "protocol_error", code: -32602, message },
+  chargedNano: 0n,
+});
+
+const unavailable = (name: string): RanTool =>
+  unmade(`The tool ${name} is not available any more.`);
+
+const pastBound = (most: number): RanTool =>
+  unmade(`The request allows ${most} tool calls (max_tool_calls), and they were made.`);
+
+/** Returns the call of one round: the request with other members, under an id of its own. */
+function roundOf(
+  call: ChatCall,
+  {
+    edits,
+    isFirst,
+    nowMs,
+  }: { edits: ReadonlyMap<string, unknown>; isFirst: boolean; nowMs: number },
+): ChatCall {
+  const { presetId, dialectHeaders, signatures, nowSeconds, losses } = call;
+  const body: Record<string, unknown> = { ...call.body };
+  const texts = new Map<string, string | undefined>();
+  for (const [name, value] of edits) {
+    if (value === undefined) delete body[name];
+    else body[name] = value;
+    if (value !== undefined || name in call.body)
+      texts.set(name, value === undefined ? undefined : JSON.stringify(value));
+  }
+  const traceId = timeOrderedHex(nowMs);
+  const origin = isFirst
+    ? call
+    : {
+        ...call,
+        traceId,
+        generationId: `gen_${traceId}`,
+        roundOf: call.generationId,
+        admission: undefined,
+      };
+  return chatCall(origin, {
+    dialect: openaiResponses,
+    presetId,
+    dialectHeaders,
+    signatures,
+    nowSeconds,
+    losses,
+    body,
+    text: editMembers(call.text, texts),
+  });
+}
+
+/** Returns the fields of a request that a response repeats, without credentials for servers. */
+function requestFields({ tools, tool_choice: choice, max_tool_calls: most }: ResponseRecord) {
+  return {
+    tools: Array.isArray(tools) ? tools.map(withoutCredentials) : [],
+    ...(choice !== undefined && { tool_choice: choice }),
+    ...(most !== undefined && { max_tool_calls: most }),
+  };
+}
+
+function withoutCredentials(tool: unknown): unknown {
+  if (!isMcpTool(tool)) return tool;
+  const { authorization: _, headers: __, ...rest } = tool as Record<string, unknown>;
+  return rest;
+}
+
+/** Returns the texts of all messages of an output. */
+const textOf = (output: readonly ResponseItem[]): string =>
+  output
+    .flatMap(({ type, content }) => (type === "message" && Array.isArray(content) ? content : []))
+    .map((part: unknown) => (Object(part) as { text?: unknown }).text)
+    .filter((text): text is string => typeof text === "string")
+    .join("");

@@ -1,0 +1,167 @@
+import type { ServedStream, ServedWhole } from "../../../inference/pipeline/execution.ts";
+import { execute } from "../../../inference/pipeline/execute.ts";
+import { chatDialectOf } from "../../../inference/pipeline/adapt.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { modelFor } from "../../../inference/pipeline/plan-call.ts";
+import type { ResponseItem, ResponseRecord } from "../../../inference/responses/stored-response.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { wholeText } from "../answer-call.ts";
+import { withPings } from "../responses/stored-response.ts";
+import { asksForMcp, readGatewayTools } from "./gateway-tools.ts";
+import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
+import { holdsMcpItems } from "./response-items.ts";
+import { ResponseRounds } from "./response-rounds.ts";
+
+/** A response, and who served its last round. */
+export type ServedResponse =
+  | { kind: "whole"; served: ServedWhole; record: ResponseRecord | undefined; text: string }
+  | { kind: "stream"; served: ServedStream; frames: FrameSource };
+
+/** What serving a response needs. */
+export type ResponseServices = Pick<
+  Dependencies,
+  "inference" | "toolCalls" | "upstreamServers" | "publicUrl" | "clock" | "maxToolRounds"
+>;
+
+/** Serves a call whose conversation is whole, and runs the tools of MCP servers for its model. */
+export async function serveResponse(
+  deps: ResponseServices,
+  { call, conversation }: { call: ChatCall; conversation: readonly ResponseItem[] },
+): Promise<ServedResponse> {
+  if (!needsRounds(deps, { call, conversation })) return servedAlone(deps, call);
+  const aborting = new AbortController();
+  const { tools: requested = [] } = call.body as { tools?: unknown[] };
+  const tools = await readGatewayTools(deps, {
+    tools: requested,
+    caller: call.caller,
+    taken: namesOf(requested),
+  });
+  const rounds = new ResponseRounds({
+    call,
+    conversation,
+    tools,
+    deps,
+    maxRounds: deps.maxToolRounds,
+    signal: AbortSignal.any([aborting.signal, ...(call.signalOf ? [call.signalOf()] : [])]),
+    seesPictures: seesPictures(deps, call),
+  });
+  await rounds.begin();
+  return call.requirements.stream
+    ? streamed(deps, { rounds, onCancel: () => aborting.abort() })
+    : whole(deps, rounds);
+}
+
+async function servedAlone(
+  { inference }: ResponseServices,
+  call: ChatCall,
+): Promise<ServedResponse> {
+  const served = await execute(inference, call);
+  return served.kind === "stream"
+    ? { kind: "stream", served, frames: served.stream }
+    : { kind: "whole", served, record: undefined, text: wholeText(served, call) };
+}
+
+/** Returns the names of the functions that a client has. */
+const namesOf = (tools: readonly unknown[]): ReadonlySet<string> =>
+  new Set(
+    tools
+      .map((tool) => (Object(tool) as { name?: unknown }).name)
+      .filter((name): name is string => typeof name === "string"),
+  );
+
+/**
+ * Returns whether the gateway has to run tools. Where every route is of a provider that runs tools
+ * of public servers itself, servers that are not registered here are its own matter.
+ */
+function needsRounds(
+  deps: ResponseServices,
+  { call, conversation }: { call: ChatCall; conversation: readonly ResponseItem[] },
+): boolean {
+  const asks = asksForMcp(call.body);
+  if (!asks && !holdsMcpItems(conversation)) return false;
+  const { tools = [] } = call.body as { tools?: unknown[] };
+  const isForeign = tools
+    .map((tool) => Object(tool) as { type?: unknown; server_url?: unknown; connector_id?: unknown })
+    .filter(({ type }) => type === "mcp")
+    .every(({ server_url: url, connector_id: connector }) =>
+      typeof url === "string" ? !url.startsWith(deps.publicUrl()) : connector !== undefined,
+    );
+  return !(asks && isForeign && runsToolsItself(deps, call));
+}
+
+function runsToolsItself({ inference }: ResponseServices, call: ChatCall): boolean {
+  const { model } = modelFor(inference, { ...call, id: String(call.body["model"]) });
+  return (
+    model.routes.length > 0 &&
+    model.routes.every(
+      (route) => chatDialectOf(route) === "openai-responses" && route.provider.id === "openai",
+    )
+  );
+}
+
+function seesPictures({ inference }: ResponseServices, call: ChatCall): boolean {
+  const { model } = modelFor(inference, { ...call, id: String(call.body["model"]) });
+  return model.capabilities.includes("vision");
+}
+
+async function whole(deps: ResponseServices, rounds: ResponseRounds): Promise<ServedResponse> {
+  let last: { served: ServedWhole; record: ResponseRecord } | undefined;
+  for (;;) {
+    const call = rounds.nextCall();
+    let served: ServedWhole | ServedStream;
+    try {
+      served = await execute(deps.inference, call);
+    } catch (error) {
+      // What was answered so far has been charged, so it is sent.
+      if (last === undefined || !(error instanceof GatewayError)) throw error;
+      return ended(rounds, { ...last, changes: failedEnd(error) });
+    }
+    assert(served.kind === "whole", "a round of a whole response is whole");
+    const record = JSON.parse(wholeText(served, call)) as ResponseRecord;
+    last = { served, record };
+    const after = await rounds.take(record, () => undefined);
+    if (after === "ask-again") continue;
+    return ended(rounds, { ...last, changes: after === "at-bound" ? boundEnd : {} });
+  }
+}
+
+function ended(
+  rounds: ResponseRounds,
+  {
+    served,
+    record,
+    changes,
+  }: { served: ServedWhole; record: ResponseRecord; changes: ResponseRecord },
+): ServedResponse {
+  const { chargedNano } = rounds.usage;
+  const shown = rounds.shown(record, changes);
+  return {
+    kind: "whole",
+    served: { ...served, settled: { ...served.settled, chargedNano } },
+    record: shown,
+    text: JSON.stringify(shown),
+  };
+}
+
+async function streamed(
+  { inference }: ResponseServices,
+  { rounds, onCancel }: { rounds: ResponseRounds; onCancel: () => void },
+): Promise<ServedResponse> {
+  const ask = async (): Promise<ServedStream> => {
+    const served = await execute(inference, rounds.nextCall());
+    assert(served.kind === "stream", "a round of a streamed response is streamed");
+    return served;
+  };
+  const served = await ask();
+  const events = new ResponseEvents({
+    rounds,
+    first: served.stream,
+    ask: async () => (await ask()).stream,
+    onCancel,
+  });
+  const frames = withPings(events, { keepAlive: inference.keepAlive, atOnce: false });
+  return { kind: "stream", served, frames };
+}
