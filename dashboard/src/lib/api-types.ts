@@ -334,6 +334,7 @@ export type Model = {
   };
   "per_upstream": readonly (ModelRoute)[];
   "members"?: readonly (string)[];
+  "alias_of"?: readonly (string)[];
   "description"?: string;
   "created": number;
   "coming_soon"?: true;

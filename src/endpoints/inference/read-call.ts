@@ -27,6 +27,7 @@ import type { Loss } from "../../inference/canonical/request.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
 import { conversationOf } from "./conversation-name.ts";
 
 /**
@@ -60,7 +61,7 @@ export interface CallReader {
 
 type CallServices = Pick<
   Dependencies,
-  "counters" | "clock" | "inference" | "presets" | "directory"
+  "counters" | "clock" | "inference" | "presets" | "directory" | "runs"
 >;
 
 const noHeaders: Readonly<Record<string, string>> = {};
@@ -85,7 +86,8 @@ export async function readCall(
   reader: CallReader,
   services: CallServices,
 ): Promise<ChatCall> {
-  const read = await readPresetBody(context, reader, services);
+  const received = await readReceived(context, reader);
+  const read = await applyPreset(context, { received, reader, services });
   const { counting, tokensUsed } = beginCounting(context, countedCall(read, { reader, services }));
   if (counting !== undefined) await counting;
   return callOf(context, { services, reader, read, counted: { tokensUsed } });
@@ -97,12 +99,17 @@ export async function withCall<Result>(
   { reader, services }: { reader: CallReader; services: CallServices },
   serve: (call: ChatCall) => Promise<Result>,
 ): Promise<Result> {
-  const read = await readPresetBody(context, reader, services);
-  return whileCounted(
-    context,
-    { ...countedCall(read, { reader, services }), ticket: context.traceId },
-    (counted) => serve(callOf(context, { services, reader, read, counted })),
-  );
+  const received = await readReceived(context, reader);
+  const work = async (): Promise<Result> => {
+    const read = await applyPreset(context, { received, reader, services });
+    return whileCounted(
+      context,
+      { ...countedCall(read, { reader, services }), ticket: context.traceId },
+      (counted) => serve(callOf(context, { services, reader, read, counted })),
+    );
+  };
+  const run = runNamedIn(received.body);
+  return run === undefined ? work() : services.runs.door.within(context, run, work);
 }
 
 /** A request that is to be counted. */
@@ -210,14 +217,24 @@ interface PresetBody {
   losses?: readonly Loss[];
 }
 
-async function readPresetBody(
+async function readReceived(context: RequestContext, reader: CallReader): Promise<SurfaceBody> {
+  const received = await readSurfaceBody(context);
+  return reader.prepare?.(received) ?? received;
+}
+
+async function applyPreset(
   context: RequestContext,
-  reader: CallReader,
-  services: CallServices,
+  {
+    received,
+    reader,
+    services,
+  }: { received: SurfaceBody; reader: CallReader; services: CallServices },
 ): Promise<PresetBody> {
   const caller = context.caller as LlmKeyCaller;
-  const received = await readSurfaceBody(context);
-  const { text: sent, body: written } = reader.prepare?.(received) ?? received;
+  const isPlain = caller.run === undefined && runNamedIn(received.body) === undefined;
+  const { text: sent, body: written } = isPlain
+    ? received
+    : await bodyInRun(context, received, { deps: services, dialect: reader.dialect });
   const reshaped = reader.reshape?.(written);
   const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id,
@@ -438,6 +455,10 @@ export const inferenceHeaders = z.object({
     .describe(
       "Id of a session. Its requests are sent to the same provider; session_id in the body takes precedence.",
     ),
+  [brandHeader("Run")]: text(
+    "Run that the request belongs to: its name, and the bounds with which it is opened where there is none, as in `nightly; limit=0.05`.",
+  ),
+  [brandHeader("Run-Hint")]: text("`true` tells the model what is left of its run."),
   "HTTP-Referer": text("URL of the app, recorded with the request."),
   "X-Title": text("Name of the app, recorded with the request."),
   traceparent: text("Trace that the request belongs to (W3C Trace Context)."),

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { resumePage, submitResume } from "./resume-page.ts";
 import { changeRun, createRun, getRun, listRuns } from "./runs.ts";
 
 /** Runs; a part of the table in `endpoints/index.ts`. */
@@ -8,4 +9,6 @@ export const runEndpoints: readonly Endpoint<Dependencies>[] = [
   listRuns,
   getRun,
   changeRun,
+  resumePage,
+  submitResume,
 ];

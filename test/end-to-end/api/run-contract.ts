@@ -7,5 +7,19 @@ export const runs: Record<string, ContractRow> = {
   "POST /runs": { llm: true, scope: "write:llm-keys", accepted: 400 },
   "GET /runs": { llm: true, scope: "read:llm-keys" },
   "GET /runs/:id": { llm: true, scope: "read:llm-keys", path: "/runs/run_none", accepted: 404 },
+  "GET /resume/:id": {
+    without: "open",
+    base: "root",
+    path: "/resume/run_none",
+    accepted: 303,
+    signedIn: 404,
+  },
+  "POST /resume/:id": {
+    without: "open",
+    base: "root",
+    path: "/resume/run_none",
+    accepted: 303,
+    signedIn: 404,
+  },
   "PATCH /runs/:id": { llm: true, scope: "write:llm-keys", path: "/runs/run_none", accepted: 404 },
 };

@@ -37,7 +37,11 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     expect([response.status, answer]).toEqual([200, expect.anything()]);
     return { id: textAt(answer, "data.id"), secret: textAt(answer, "key") };
   };
-  const chat = (secret: string, headers: Record<string, string> = {}): Promise<Response> =>
+  const chat = (
+    secret: string,
+    headers: Record<string, string> = {},
+    fields: Record<string, unknown> = {},
+  ): Promise<Response> =>
     fetch(`${workspaces.gateway().baseUrl}/chat/completions`, {
       method: "POST",
       headers: {
@@ -45,7 +49,7 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
         "content-type": "application/json",
         ...headers,
       },
-      body: JSON.stringify(chatRequest({ max_tokens: 7 })),
+      body: JSON.stringify(chatRequest({ max_tokens: 7, ...fields })),
     });
   const show = async (secret: string, id: string): Promise<unknown> =>
     at(await (await workspaces.as(secret)("GET", `/runs/${id}`)).json(), "data");
@@ -202,5 +206,66 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     expect((await workspaces.as(run.secret)("GET", `/runs/${run.id}`)).status).toBe(200);
     expect((await workspaces.stranger("GET", `/runs/${run.id}`)).status).toBe(404);
     expect((await workspaces.stranger("PATCH", `/runs/${run.id}`, { limit: 1 })).status).toBe(404);
+  });
+
+  test("is named by metadata, which the provider does not see", async () => {
+    const key = await makeKey({ limit: 1 });
+    const metadata = { run: "named; limit=0.02", kind: "nightly" };
+    const served = await chat(key, {}, { metadata });
+    expect([served.status, served.headers.get("x-service-run-remaining")]).toEqual([
+      200,
+      "0.019984",
+    ]);
+    expect(upstream.requests.at(-1)?.json()).toMatchObject({ metadata: { kind: "nightly" } });
+    expect(JSON.stringify(upstream.requests.at(-1)?.json())).not.toContain("named");
+  });
+
+  test("changes its requests below a share of its limit, and tells the model", async () => {
+    const key = await makeKey({ limit: 1 });
+    const degrade = { below: 0.9, max_tokens: 3, effort: "low" };
+    const run = await open(key, { limit: 0.0001, degrade });
+    const before = await chat(run.secret, { "x-service-run-hint": "true" });
+    expect(before.headers.get("x-service-run-degraded")).toBeNull();
+    const seen = upstream.requests.at(-1)?.json();
+    expect(JSON.stringify(seen)).toContain("[Budget of this run: 0.0001 of 0.0001 USD are left.]");
+    const after = await chat(run.secret);
+    expect(after.headers.get("x-service-run-degraded")).toBe("max_tokens, effort");
+    expect(upstream.requests.at(-1)?.json()).toMatchObject({
+      max_tokens: 3,
+      reasoning_effort: "low",
+    });
+  });
+
+  test("warns of a loop, then stops it", async () => {
+    const key = await makeKey({ limit: 1 });
+    const run = await open(key, { limit: 0.5, loop_guard: { warn: 2, stop: 3 } });
+    const loops: (string | null)[] = [];
+    for (const _ of [1, 2]) loops.push((await chat(run.secret)).headers.get("x-service-run-loop"));
+    expect(loops).toEqual([null, "2"]);
+    const stopped = await chat(run.secret);
+    expect([stopped.status, at(await stopped.json(), "error.metadata.reason")]).toEqual([
+      402,
+      "run_loop",
+    ]);
+    const call = { id: "c", type: "function", function: { name: "ls", arguments: "{}" } };
+    const turn = [
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "c", content: "none" },
+    ];
+    const messages = [{ role: "user", content: "List." }, ...turn, ...turn, ...turn];
+    expect((await chat(run.secret, {}, { messages })).status).toBe(402);
+  });
+
+  test("keeps what it holds over a restart", async () => {
+    const key = await makeKey({ limit: 1 });
+    const run = await open(key, { limit: 0.6, max_requests: 2 });
+    await chat(run.secret);
+    await workspaces.restart();
+    expect((await ask(key, { limit: 0.5 })).status).toBe(402);
+    expect((await chat(run.secret)).headers.get("x-service-run-remaining")).toBe("0.599968");
+    expect((await chat(run.secret)).status).toBe(402);
+    await workspaces.as(key)("PATCH", `/runs/${run.id}`, { status: "ended" });
+    await workspaces.restart();
+    expect((await ask(key, { limit: 0.9999 })).status).toBe(200);
   });
 });

@@ -31,6 +31,7 @@ const rows: [path: string, status: number, signedIn?: true][] = [
   ["/join?token=dead", 404],
   ["/claim", 200],
   ["/device", 200],
+  ["/resume/run_none", 404, true],
   ["/api/auth/error?error=state_mismatch", 400],
   [authPath, 200, true],
   ["/auth", 400, true],
