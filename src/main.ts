@@ -165,16 +165,8 @@ async function start(): Promise<void> {
   endOnSignal(app, { ...configuration.server, server, logger });
   isStarted();
   // One of several processes serves the command.
-  if ((line?.place.number ?? 1) === 1) {
-    const { dataDirectory } = configuration;
-    const close = serveCommandSocket({
-      dataDirectory,
-      mint: app.mintCommandKey,
-      url: listeningUrl,
-      logger,
-    });
-    process.on("exit", close);
-  }
+  if ((line?.place.number ?? 1) === 1)
+    serveCommand(app, { ...configuration, url: listeningUrl, logger });
   reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
   watchForMistakes(logger);
   const announces = line?.place.announces ?? true;
@@ -182,10 +174,7 @@ async function start(): Promise<void> {
     firstSecret: announces ? await app.mintFirstKey() : undefined,
     claimToken: announces ? await app.issueClaim() : undefined,
   };
-  const otherUrls =
-    configuration.server.publicUrl === undefined && isEveryAddress(host)
-      ? networkAddresses().map((address) => urlOf(scheme, address, server.port))
-      : [];
+  const otherUrls = addressesFor(configuration, server.port);
   const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce });
   const url = urlOf(scheme, host, server.port);
   const ready = { port: server.port, url, lines: [...lines, ...metricsLines] };
@@ -193,6 +182,21 @@ async function start(): Promise<void> {
   else line.ready(ready);
   announced.resolve();
 }
+
+/** Serves keys to the command `switchyard` of this data directory, until the process ends. */
+function serveCommand(
+  app: App,
+  { dataDirectory, url, logger }: { dataDirectory: string; url: string; logger: Logger },
+): void {
+  const close = serveCommandSocket({ dataDirectory, mint: app.mintCommandKey, url, logger });
+  process.on("exit", close);
+}
+
+/** Returns the addresses of this machine at which others reach a gateway on every address. */
+const addressesFor = ({ server: { publicUrl, host, tls } }: Settings, port: number): string[] =>
+  publicUrl === undefined && isEveryAddress(host)
+    ? networkAddresses().map((address) => urlOf(tls ? "https" : "http", address, port))
+    : [];
 
 /** Opens the gateway's server, at a port of its own or one that several processes share. */
 function openServer(

@@ -17,7 +17,7 @@ describe.each(allEngines)("the documented key states on %s", (_, freshUrl) => {
     workspaces = await startTwoWorkspaces(
       freshUrl,
       {},
-      { clock, probeKey: async () => "accepted" },
+      { clock, probeKey: async () => ({ outcome: "accepted", reason: null }) },
     );
   }, 60_000);
   afterAll(() => workspaces.stop());

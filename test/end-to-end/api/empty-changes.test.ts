@@ -11,7 +11,7 @@ beforeAll(async () => {
   workspaces = await startTwoWorkspaces(
     async () => undefined,
     {},
-    { clock, probeKey: async () => "accepted" },
+    { clock, probeKey: async () => ({ outcome: "accepted", reason: null }) },
   );
 }, 60_000);
 afterAll(() => workspaces.stop());
