@@ -30,7 +30,8 @@ import { hasPlatformCredential } from "./inference/catalog/model.ts";
 import { balanceOf } from "./billing/ledger/account-book.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
-import { readTls } from "./platform/config/tls-files.ts";
+import { readTls, type TlsPair } from "./platform/config/tls-files.ts";
+import { ServedCertificate } from "./app/process/served-certificate.ts";
 import { systemClock } from "./platform/kernel/clock.ts";
 import { processorsHere } from "./platform/kernel/control-group.ts";
 import {
@@ -118,6 +119,12 @@ async function start(): Promise<void> {
   process.umask(0o077);
   const readSettings = (): Promise<Settings> =>
     readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
+  let renew = (_settings: Settings): void => undefined;
+  const readAgain = async (): Promise<Settings> => {
+    const settings = await readSettings();
+    renew(settings);
+    return settings;
+  };
   const configuration = await readSettings();
   const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
   const metrics = createMetrics();
@@ -135,7 +142,7 @@ async function start(): Promise<void> {
     appSettings(configuration, {
       version,
       publicUrl,
-      readAgain: readSettings,
+      readAgain,
       mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
       dashboard: configuration.dashboard
         ? { ...dashboardPlace, buildAfter: announced.promise }
@@ -147,14 +154,11 @@ async function start(): Promise<void> {
     throw asUnusableFile(error, databasePathOf(configuration));
   });
   const { host, tls } = configuration.server;
-  const server = openServer(configuration, { app, place: line?.place, logger });
-  metrics.watchServer({
-    // The kernel's table does not say which process has a connection, so the first process reports
-    // all.
-    connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
-    bodyBytes: () => server.bodyMemory.heldBytes,
-    bodyBytesMax: server.bodyMemory.bytesMax,
-  });
+  const pair = tls && readTls(tls);
+  const server = openServer(configuration, { app, place: line?.place, logger, pair });
+  const certificate = pair && new ServedCertificate(pair, { server, logger });
+  renew = ({ server: { tls: files } }) => files && certificate?.renew(readTls(files));
+  watchServer(metrics, { server, line, certificate });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
   const scheme = tls === undefined ? "http" : "https";
@@ -183,6 +187,29 @@ async function start(): Promise<void> {
   announced.resolve();
 }
 
+/** Lets the metrics read the state of the server. */
+function watchServer(
+  metrics: Pick<Metrics, "watchServer">,
+  {
+    server,
+    line,
+    certificate,
+  }: {
+    server: HttpServer;
+    line: SupervisorLine | undefined;
+    certificate: ServedCertificate | undefined;
+  },
+): void {
+  metrics.watchServer({
+    // The kernel's table does not say which process has a connection, so the first process reports
+    // all.
+    connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
+    bodyBytes: () => server.bodyMemory.heldBytes,
+    bodyBytesMax: server.bodyMemory.bytesMax,
+    certificateExpirySeconds: certificate && (() => certificate.secondsLeft(systemClock.nowMs())),
+  });
+}
+
 /** Serves keys to the command `switchyard` of this data directory, until the process ends. */
 function serveCommand(
   app: App,
@@ -200,11 +227,20 @@ const addressesFor = ({ server: { publicUrl, host, tls } }: Settings, port: numb
 
 /** Opens the gateway's server, at a port of its own or one that several processes share. */
 function openServer(
-  { server: { host, port: ownPort, tls, bodyMemoryBytes, publicUrl } }: Settings,
-  { app, place, logger }: { app: App; place: ProcessPlace | undefined; logger: Logger },
+  { server: { host, port: ownPort, bodyMemoryBytes, publicUrl } }: Settings,
+  {
+    app,
+    place,
+    logger,
+    pair,
+  }: {
+    app: App;
+    place: ProcessPlace | undefined;
+    logger: Logger;
+    pair: TlsPair | undefined;
+  },
 ): HttpServer {
   const port = place?.port ?? ownPort;
-  const pair = tls && readTls(tls);
   return listenAt(
     { host, port },
     () =>

@@ -76,8 +76,11 @@ const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 /** The API on `Bun.serve`: what it serves, how long connections may be silent, and how it ends. */
 export class HttpServer {
   readonly bodyMemory: BodyMemory;
-  readonly server: Server<SocketData>;
   readonly sockets: OpenSockets;
+  private readonly options: HttpServerOptions;
+  private listener: Listener;
+  /** Those with an earlier certificate, which end with their connections. */
+  private readonly earlier = new Set<Listener>();
   private readonly streams: FrameStreams;
   private readonly onError: (error: unknown) => void;
   private readonly headers: Readonly<Record<string, string>>;
@@ -86,24 +89,38 @@ export class HttpServer {
   private closing = false;
 
   /** Opens the listening socket. Throws the system's error where it cannot. */
-  constructor({
+  constructor(options: HttpServerOptions) {
+    const {
+      bodyMemoryBytes,
+      onError,
+      headers = answerHeadersAt(""),
+      clock = systemClock,
+    } = options;
+    this.options = options;
+    this.headers = headers;
+    this.streams = new FrameStreams(clock);
+    this.sockets = new OpenSockets(clock);
+    this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
+    this.onError = onError;
+    this.listener = this.listen(options);
+    this.sweeper = setInterval(() => this.sweep(), sweepMs);
+    this.sweeper.unref();
+  }
+
+  private listen({
     host,
     port,
     sharesPort = false,
     routes,
     fallback,
     tls,
-    bodyMemoryBytes,
-    onError,
-    headers = answerHeadersAt(""),
-    clock = systemClock,
-  }: HttpServerOptions) {
-    this.headers = headers;
-    this.streams = new FrameStreams(clock);
-    this.sockets = new OpenSockets(clock);
-    this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
-    this.onError = onError;
-    this.server = Bun.serve({
+  }: Pick<
+    HttpServerOptions,
+    "host" | "port" | "sharesPort" | "routes" | "fallback" | "tls"
+  >): Listener {
+    const answer = (request: BunRequest | Request, handler: RouteHandler) =>
+      this.answer(request, handler, listener);
+    const server = Bun.serve({
       hostname: host,
       port,
       idleTimeout: strangerIdleSeconds,
@@ -112,26 +129,38 @@ export class HttpServer {
       // Outside of development, Bun lets processes share a port by default: a second gateway would
       // take every other connection without being asked to.
       reusePort: sharesPort,
-      routes: mapValues(
-        routes,
-        (handler) => (request: BunRequest) => this.answer(request, handler),
-      ),
-      fetch: (request) => this.answer(request, fallback),
+      routes: mapValues(routes, (handler) => (request: BunRequest) => answer(request, handler)),
+      fetch: (request) => answer(request, fallback),
       error: (error) => this.failed(error),
       websocket: this.sockets.handlers,
       ...(tls === undefined ? {} : { tls }),
     });
-    this.sweeper = setInterval(() => this.sweep(), sweepMs);
-    this.sweeper.unref();
+    const listener: Listener = { server, bodyMemory: this.bodyMemory };
+    return listener;
+  }
+
+  /**
+   * Serves another certificate to new connections; open ones keep theirs. The platform cannot
+   * replace it, so another listener takes the port over, within a millisecond.
+   */
+  renewCertificate(tls: TlsPair): void {
+    if (this.closing) return;
+    const { listener, port, options } = this;
+    this.earlier.add(listener);
+    void listener.server.stop().then(() => this.earlier.delete(listener));
+    this.listener = this.listen({ ...options, port, tls });
   }
 
   get port(): number {
-    return this.server.port ?? 0;
+    return this.listener.server.port ?? 0;
   }
 
   /** The number of requests in progress. */
   get pendingRequests(): number {
-    return this.server.pendingRequests;
+    return [this.listener, ...this.earlier].reduce(
+      (sum, { server }) => sum + server.pendingRequests,
+      0,
+    );
   }
 
   /**
@@ -150,19 +179,21 @@ export class HttpServer {
     this.closing = true;
     clearInterval(this.sweeper);
     if (abruptly) this.sockets.terminate();
-    await Promise.all([this.server.stop(abruptly), this.sockets.end()]);
+    const servers = [this.listener, ...this.earlier].map(({ server }) => server);
+    await Promise.all([...servers.map((server) => server.stop(abruptly)), this.sockets.end()]);
   }
 
   private async answer(
     platformRequest: BunRequest | Request,
     handler: RouteHandler,
+    listener: Listener,
   ): Promise<Response | undefined> {
-    const request = new ServedRequest(platformRequest, this);
+    const request = new ServedRequest(platformRequest, listener);
     // The handler of a request limits how long its work takes.
     request.setIdleSeconds(0);
     try {
       const answer = await handler(request);
-      if (answer instanceof SocketUpgrade) return this.upgrade(platformRequest, answer);
+      if (answer instanceof SocketUpgrade) return this.upgrade(platformRequest, answer, listener);
       return this.send(request, answer);
     } catch (error) {
       request.memory.release();
@@ -175,12 +206,13 @@ export class HttpServer {
   private upgrade(
     request: BunRequest | Request,
     { session, headers }: SocketUpgrade,
+    { server }: Listener,
   ): Response | undefined {
     if (this.closing) return this.refusal("service_unavailable", "The gateway is about to end.");
     // Bun would answer with the first protocol that was offered, even where that is a credential.
     const data: SocketData = { session, socket: undefined };
-    if (this.server.upgrade(request as Request, { headers: { ...this.headers, ...headers }, data }))
-      return undefined;
+    const all = { ...this.headers, ...headers };
+    if (server.upgrade(request as Request, { headers: all, data })) return undefined;
     return this.refusal(
       "bad_request",
       "The request is no WebSocket handshake: it lacks sec-websocket-key, or its version is not 13.",
@@ -241,8 +273,14 @@ export class HttpServer {
     this.streams.sweep();
     // Idle connections give way to those with requests.
     if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax))
-      this.server.closeIdleConnections();
+      this.listener.server.closeIdleConnections();
   }
+}
+
+/** A listening socket, with what its requests need of it. */
+interface Listener {
+  readonly server: Server<SocketData>;
+  readonly bodyMemory: BodyMemory;
 }
 
 const idleSecondsAfter = (status: number): number =>

@@ -101,11 +101,11 @@ export function certificateWarnings(
   const until = new Date(untilMs).toISOString();
   const message =
     untilMs <= nowMs
-      ? `the certificate expired at ${until}: clients refuse the connection; renew it and restart`
+      ? `the certificate expired at ${until}: clients refuse the connection; renew it and reload`
       : fromMs > nowMs
         ? `the certificate is valid only from ${new Date(fromMs).toISOString()}: until then, clients refuse the connection`
         : untilMs - nowMs < daysAhead * dayMs
-          ? `the certificate expires at ${until}: renew it and restart`
+          ? `the certificate expires at ${until}: renew it and reload`
           : undefined;
   return message === undefined ? [] : [{ key: "server.tls.cert", message }];
 }

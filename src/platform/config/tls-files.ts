@@ -41,3 +41,7 @@ function parsed<Value>(name: keyof TlsPair, path: string, parse: () => Value): V
     throw wrong(`server.tls.${name}`, `${path} has to be a file in PEM (${reasonOf(error)})`);
   }
 }
+
+/** Returns the seconds until a certificate in PEM expires; below 0 once it has. */
+export const secondsToExpiry = ({ cert }: Pick<TlsPair, "cert">, nowMs: number): number =>
+  (Date.parse(new X509Certificate(cert).validTo) - nowMs) / 1_000;

@@ -40,6 +40,8 @@ export interface Gauges {
   clientConnections: () => Promise<number>;
   bodyBytes: () => number;
   bodyBytesMax: () => number;
+  /** Undefined where the gateway serves plain HTTP. */
+  certificateExpiry?: (() => number) | undefined;
   holdsOpen: () => number;
   commitQueuePending: () => number;
   commitsRejected: () => number;
@@ -137,6 +139,12 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
     gauge("request_body_limit_bytes", "Bytes that request bodies may take in memory.", () =>
       gauges.bodyBytesMax(),
+    ),
+    metric(
+      "gauge",
+      "tls_certificate_expiry_seconds",
+      "Seconds until the certificate of server.tls expires; NaN if the gateway serves plain HTTP.",
+      () => gauges.certificateExpiry?.() ?? Number.NaN,
     ),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () =>

@@ -84,6 +84,8 @@ export interface Metrics {
     connections(): Promise<number>;
     bodyBytes(): number;
     bodyBytesMax: number;
+    /** Seconds until the certificate expires; absent where the gateway serves plain HTTP. */
+    certificateExpirySeconds?: (() => number) | undefined;
   }): void;
   /** Sets where the number of open holds is read at a scrape. */
   watchHoldsOpen(read: () => number): void;
@@ -174,7 +176,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
     recordInference: inferenceRecorder(families, capModel),
-    watchServer({ connections, bodyBytes, bodyBytesMax }) {
+    watchServer({ connections, bodyBytes, bodyBytesMax, certificateExpirySeconds }) {
+      gauges.certificateExpiry = certificateExpirySeconds;
       gauges.clientConnections = connections;
       gauges.bodyBytes = bodyBytes;
       gauges.bodyBytesMax = () => bodyBytesMax;

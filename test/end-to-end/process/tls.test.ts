@@ -7,6 +7,7 @@ import {
   startProcess,
   temporaryDirectory,
 } from "../../support/process.ts";
+import { until } from "../nodes/support/until.ts";
 
 afterAll(endProcesses);
 
@@ -53,6 +54,41 @@ test("server.tls serves HTTPS with the configured certificate and no plain HTTP"
     () => "refused",
   );
   expect([untrusted, plain]).toEqual(["refused", "refused"]);
+  expect(await gateway.terminate()).toBe(0);
+});
+
+test("a reload serves a renewed certificate, and open connections go on", async () => {
+  const { cert, key } = certificate();
+  const renewed = certificate();
+  const gateway = await startProcess({
+    yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n`,
+    environment: { SWITCHYARD_METRICS_PORT: "0" },
+  });
+  const first = Bun.file(cert);
+  const firstText = await first.text();
+  const askWith = (ca: string): Promise<number> =>
+    fetch(`${gateway.url}/healthz`, { tls: { ca }, keepalive: false }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  expect(await askWith(firstText)).toBe(200);
+  const renewedText = await Bun.file(renewed.cert).text();
+  writeFileSync(cert, renewedText);
+  writeFileSync(key, await Bun.file(renewed.key).text());
+  gateway.child.kill("SIGHUP");
+  await until(async () => (await askWith(renewedText)) === 200, {
+    patienceMs: 30_000,
+    what: "the renewed certificate is served",
+  });
+  expect(await askWith(firstText)).toBe(0);
+  writeFileSync(key, "no key");
+  gateway.child.kill("SIGHUP");
+  await gateway.stderrHas("the catalog stays as it was");
+  expect(await askWith(renewedText)).toBe(200);
+  const [, at = ""] = /Metrics +(\S+)/.exec(gateway.stdoutLines.join("\n")) ?? [];
+  const metrics = await (await fetch(at)).text();
+  const [, left] = /^switchyard_tls_certificate_expiry_seconds (\S+)$/m.exec(metrics) ?? [];
+  expect(Number(left) / 86_400).toBeWithin(1.9, 2.1);
   expect(await gateway.terminate()).toBe(0);
 });
 
