@@ -345,8 +345,8 @@ export async function answerOnceFor<Given extends Answer>(
   let given: Given | undefined;
   const keep = async (): Promise<Answer> => {
     given = await work();
-    const isText = given instanceof Reply && typeof given.body === "string";
-    return isText && (given as Reply).body.length <= keptCharactersMax
+    const body = given instanceof Reply ? given.body : undefined;
+    return typeof body === "string" && body.length <= keptCharactersMax
       ? given
       : new Reply(notKept().body, notKept());
   };

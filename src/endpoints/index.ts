@@ -192,13 +192,7 @@ import {
 } from "./mcp/mcp-servers.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
-import {
-  imageContent,
-  imageEdits,
-  imageGenerations,
-  imageVariations,
-  openrouterImages,
-} from "./inference/media/images.ts";
+import { mediaEndpoints } from "./media/index.ts";
 import { responses } from "./inference/responses/responses.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
@@ -268,11 +262,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   ...geminiOthers,
   cohereEmbedPath,
   rerank,
-  imageGenerations,
-  imageEdits,
-  imageVariations,
-  openrouterImages,
-  imageContent,
+  ...mediaEndpoints,
   cohereRerankPath,
   moderations,
   decisions,

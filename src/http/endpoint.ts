@@ -186,6 +186,7 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
     | "application/zip"
     | "application/octet-stream"
     | "application/atom+xml"
+    | "audio/*"
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */
   bodiesByStatus?: Readonly<Record<number, AnswerSchema>>;

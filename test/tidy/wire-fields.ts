@@ -136,7 +136,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...geminiFields, "input_audio", "response_format"],
     why: "sound has wire formats of its own, one file each",
   },
-  "src/endpoints/inference/media/": {
+  "src/endpoints/media/": {
     names: ["image_url", "input_audio", "response_format"],
     why: "documents requests for pictures and sound in OpenAPI",
   },

@@ -4,7 +4,12 @@ import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
-import type { ServedStream, ServedWhole, Served } from "../../inference/pipeline/execution.ts";
+import type {
+  ServedBytes,
+  ServedStream,
+  ServedWhole,
+  Served,
+} from "../../inference/pipeline/execution.ts";
 import {
   headerText,
   serverTimingText,
@@ -123,6 +128,25 @@ export function streamResponse(
   const headers = servedHeaders(served, { gathered: context.answerHeaders, endMs: nowMs });
   headers.share(eventStreamHeaders);
   return new Reply(frames, { headers });
+}
+
+/** Returns an answer of bytes with the headers that are known when it begins, and further ones. */
+export function bytesResponse(
+  context: RequestContext,
+  {
+    served,
+    nowMs,
+    body,
+    headers: more,
+  }: {
+    served: ServedBytes;
+    nowMs: number;
+    body: ReadableStream<Uint8Array>;
+    headers: Readonly<Record<string, string>>;
+  },
+): Response {
+  const headers = servedHeaders(served, { gathered: context.answerHeaders, endMs: nowMs });
+  return new Response(body, { headers: { ...headers.all, ...more } });
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */

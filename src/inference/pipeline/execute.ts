@@ -1,7 +1,6 @@
+import { assert } from "../../platform/kernel/assert.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import { attemptRecord, readWhole, sendTo, type Whole, type FailureWithUsage } from "./attempt.ts";
-import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
 import {
   fallbackOf,
   joinLosses,
@@ -12,15 +11,20 @@ import {
   prepare,
   type InferenceDependencies,
   type Execution,
+  type ServedBytes,
   type ServedStream,
   type ServedWhole,
   type Told,
 } from "./execution.ts";
 import { failedHeaders } from "./answer-metadata.ts";
-import { errorOfAttempts, type FailureContext, withoutCredential } from "./failure-error.ts";
+import {
+  errorOfAttempts,
+  type FailureContext,
+  spentOnReasoning,
+  withoutCredential,
+} from "./failure-error.ts";
 import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
-import { asEventStream, openStream } from "./stream/open-stream.ts";
-import { capFieldOf } from "../dialects/index.ts";
+import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { keepContent, wholeKept } from "./keep-content.ts";
@@ -40,6 +44,24 @@ export async function execute(
   deps: InferenceDependencies,
   call: InferenceCall,
 ): Promise<ServedWhole | ServedStream> {
+  const served = await run(deps, call);
+  assert(served.kind !== "bytes", "an answer of bytes is asked for with executeBytes");
+  return served;
+}
+
+/** Runs a request that is answered with bytes, in the same way. Throws `GatewayError`. */
+export async function executeBytes(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Promise<ServedBytes> {
+  const served = await run(deps, call);
+  assert(served.kind === "bytes", "every adapter of this surface decodes bytes");
+  return served;
+}
+
+type Served = ServedWhole | ServedStream | ServedBytes;
+
+async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Served> {
   const prepared = prepare(deps, call);
   const execution = prepared instanceof Promise ? await prepared : prepared;
   try {
@@ -206,7 +228,7 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
 async function attemptOne(
   execution: Execution,
   { candidate, adapter, outputCap }: Ready,
-): Promise<ServedWhole | ServedStream | undefined> {
+): Promise<Served | undefined> {
   const { deps, call, abortScope } = execution;
   const startedMs = deps.clock.monotonicMs();
   // Time spent on encoding for the first candidate is the gateway's own work before the first call.
@@ -228,7 +250,7 @@ async function attemptOne(
     if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
     execution.accepted = true;
     const { response } = sent;
-    if (call.requirements.stream)
+    if (call.requirements.stream || adapter.decodeBytes !== undefined)
       return await serveStream(execution, {
         candidate,
         adapter,
@@ -251,27 +273,35 @@ async function attemptOne(
   });
   const settled = await settle(deps, ended);
   if (deps.contents !== undefined) keepContent(deps, ended, () => wholeKept(ended, settled));
-  if (ended.answer.spentOnReasoning) throw spentOnReasoning(execution, ended, settled);
+  if (ended.answer.spentOnReasoning) {
+    const { attempts, metered } = ended;
+    const headers = failedHeaders(execution, attempts);
+    throw spentOnReasoning(call, { metered, chargedNano: settled.chargedNano, headers });
+  }
   return servedWhole(execution, ended, settled);
 }
 
 async function serveStream(
   execution: Execution,
   sent: Ready & { response: UpstreamResponse; startedMs: number },
-): Promise<ServedStream | undefined> {
+): Promise<ServedStream | ServedBytes | undefined> {
   const {
     candidate,
     adapter: {
+      decodeBytes,
       answerDeviations: { eventsOfWhole },
     },
     response,
     startedMs,
   } = sent;
   const isPlain = eventsOfWhole === undefined || exceptionFormOf(candidate.route) !== undefined;
-  const opened = await openStream(
-    execution,
-    isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) },
-  );
+  const opened =
+    decodeBytes === undefined
+      ? await openStream(
+          execution,
+          isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) },
+        )
+      : await openBytes(execution, { ...sent, decoder: decodeBytes(response.headers) });
   return opened.ok
     ? opened.served
     : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
@@ -379,36 +409,6 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
     fallback: fallbackOf(execution, candidate, attempts),
     sessionMoved: noteSession(execution, candidate),
   };
-}
-
-/**
- * Builds the error for an answer without content that the provider charges for: the model spent the
- * output cap on reasoning.
- */
-function spentOnReasoning(
-  execution: Execution,
-  { metered, attempts }: EndedWhole,
-  { chargedNano }: Settled,
-): GatewayError {
-  const { recordedAs, generationId } = execution.call;
-  const param = capFieldOf(recordedAs);
-  const promptTokens = totalInputTokens(metered.usage);
-  const completionTokens = totalOutputTokens(metered.usage);
-  const chargedUsd = usdFromNano(chargedNano);
-  const message =
-    "The model spent the whole output budget on reasoning and produced no content. " +
-    `Raise ${param} to at least 256, or set stream: true. ` +
-    `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
-  const metadata = {
-    generation_id: generationId,
-    charged_usd: chargedUsd,
-    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
-  };
-  return new GatewayError("max_tokens_too_small", message, {
-    param,
-    metadata,
-    headers: failedHeaders(execution, attempts),
-  });
 }
 
 /**

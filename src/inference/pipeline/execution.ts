@@ -8,6 +8,7 @@ import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
 import type { CallSignatures } from "./stream/call-signatures.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import type { ModelFallback } from "../dialects/shared/gateway-facts.ts";
+import type { RelayedBytes } from "./stream/relayed-bytes.ts";
 import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";
 import { sessionOf, modelFor, trailOf } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
@@ -72,6 +73,12 @@ export interface ServedWhole extends Served {
 export interface ServedStream extends Served {
   kind: "stream";
   stream: RelayedStream;
+}
+
+/** An answer of bytes, of which the first have come. */
+export interface ServedBytes extends Served {
+  kind: "bytes";
+  bytes: RelayedBytes;
 }
 
 /** Joins the losses of a request and of its answer in one list. */

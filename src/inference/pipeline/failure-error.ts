@@ -6,6 +6,9 @@ import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/
 import type { LeftOut } from "../routing/candidate.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Provider } from "../catalog/model.ts";
+import type { MeteredUsage } from "../canonical/response.ts";
+import { capFieldOf } from "../dialects/index.ts";
+import type { InferenceCall } from "./inference-call.ts";
 import { refusalOf } from "./provider-credentials.ts";
 
 /** An attempt that failed, with its judgement. */
@@ -226,4 +229,32 @@ function streamError(
   return new GatewayError("internal_server_error", "The gateway failed on this stream.", {
     cause: failure,
   });
+}
+
+/**
+ * Builds the error for an answer without content that the provider charges for: the model spent the
+ * output cap on reasoning.
+ */
+export function spentOnReasoning(
+  { recordedAs, generationId }: Pick<InferenceCall, "recordedAs" | "generationId">,
+  {
+    metered,
+    chargedNano,
+    headers,
+  }: { metered: MeteredUsage; chargedNano: bigint; headers: Record<string, string> },
+): GatewayError {
+  const param = capFieldOf(recordedAs);
+  const promptTokens = totalInputTokens(metered.usage);
+  const completionTokens = totalOutputTokens(metered.usage);
+  const chargedUsd = usdFromNano(chargedNano);
+  const message =
+    "The model spent the whole output budget on reasoning and produced no content. " +
+    `Raise ${param} to at least 256, or set stream: true. ` +
+    `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
+  const metadata = {
+    generation_id: generationId,
+    charged_usd: chargedUsd,
+    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
+  };
+  return new GatewayError("max_tokens_too_small", message, { param, metadata, headers });
 }

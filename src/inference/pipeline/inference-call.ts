@@ -33,9 +33,12 @@ import {
   type AskedExtras,
   type SentExtras,
 } from "../dialects/shared/charged-extras.ts";
-import type { BodyPart } from "../upstream/upstream-client.ts";
+import type { BodyPart, UpstreamResponse } from "../upstream/upstream-client.ts";
+import type { BytesDecoder } from "./stream/relayed-bytes.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
+
+export type { BodyPart, BytesDecoder };
 
 /** The requirements of a request that matter to routing and holds. */
 export interface RequestRequirements {
@@ -288,6 +291,8 @@ export interface Adapter extends Passthrough {
    * type is then among `requestHeaders`.
    */
   readonly requestPath?: string;
+  /** Returns the decoder of an answer that is bytes, by its headers; absent where it is text. */
+  decodeBytes?(headers: UpstreamResponse["headers"]): BytesDecoder;
   /**
    * Returns the request with another id of the caller's end user; absent where that is a member of
    * `requestText`.

@@ -15,6 +15,7 @@ import { openai } from "./vendors/openai.ts";
 import { openrouter } from "./vendors/openrouter.ts";
 import type { ProviderDefinition } from "./provider-definition.ts";
 import { venice } from "./vendors/venice.ts";
+import { deepgram, elevenlabs } from "./vendors/sound.ts";
 import { voyage } from "./vendors/voyage.ts";
 import { xai } from "./vendors/xai.ts";
 
@@ -26,6 +27,8 @@ export const providerDefinitions: readonly ProviderDefinition[] = [
   azure,
   cerebras,
   cohere,
+  deepgram,
+  elevenlabs,
   google,
   googleVertex,
   googleVertexAnthropic,

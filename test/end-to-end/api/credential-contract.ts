@@ -1,4 +1,5 @@
 import { responsesRows } from "./responses-contract.ts";
+import { mediaRows } from "./media-contract.ts";
 import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
 import { filesAndBatches } from "./file-contract.ts";
@@ -74,8 +75,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /v2/rerank": { llm: true, accepted: 400, base: "root" },
   ...calls("/messages/count_tokens"),
   ...calls("/embeddings", "/rerank", "/moderations", "/decisions", "/systemone"),
-  ...calls("/images", "/images/generations", "/images/edits", "/images/variations"),
-  "GET /images/content/:token": { without: "open", path: "/images/content/none", accepted: 404 },
+  ...mediaRows,
   ...filesAndBatches,
   "GET /models": { without: "optional", llm: true },
   "GET /models/recommend": { without: "optional", llm: true, accepted: 400 },

@@ -1,10 +1,11 @@
 import type { AttemptRecord } from "../../../insights/generation-record.ts";
-import { attemptRecord, type FailureWithUsage } from "../attempt.ts";
+import { attemptRecord, failureOf, type FailureWithUsage } from "../attempt.ts";
 import {
   fallbackOf,
   joinLosses,
   noteSession,
   type Execution,
+  type ServedBytes,
   type ServedStream,
   type Told,
   windowTokensOf,
@@ -19,6 +20,7 @@ import {
   type RelayedStreamOptions,
   type RelayServices,
 } from "./relayed-stream.ts";
+import { type BytesDecoder, RelayedBytes } from "./relayed-bytes.ts";
 import { metadataText } from "../answer-metadata.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
@@ -28,7 +30,7 @@ import { asStreamError } from "../failure-error.ts";
 import type { EventDecoder } from "../../upstream/sse-decoder.ts";
 import { openEventStream } from "../../upstream/event-stream.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
-import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import { emptyAnswer, UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
@@ -59,6 +61,39 @@ export async function openStream(
   if (abortScope.clientGone) stream.cancel();
   deps.observer.streamOpened();
   return { ok: true, served: opened.served(stream) };
+}
+
+/**
+ * Opens an answer of bytes up to its first ones, or returns the failure that came in their place, so
+ * that the next candidate can be tried.
+ */
+export async function openBytes(
+  execution: Execution,
+  { decoder, ...sent }: SentStream & { decoder: BytesDecoder },
+): Promise<{ ok: true; served: ServedBytes } | { ok: false; failure: FailureWithUsage }> {
+  const { deps, abortScope } = execution;
+  const { response } = sent;
+  const opened = new OpenedStream(execution, sent);
+  const bytes = new RelayedBytes({
+    response,
+    decoder,
+    settle: (metered, status) =>
+      opened.settle(metered, { status, finishReason: null, upstreamId: null, answerLosses: [] }),
+    onFirstContent: () => opened.noteFirstContent(),
+    onClosed: () => deps.observer.streamClosed(),
+    onBroken: (error) => deps.observer.settlementFailed(error, execution.call.generationId),
+  });
+  try {
+    await bytes.prime();
+  } catch (error) {
+    response.abort();
+    return { ok: false, failure: failureOf(error, response.status) };
+  }
+  if (!bytes.hasContent) return { ok: false, failure: emptyAnswer(response.status) };
+  noteKeyServed(deps, sent.candidate);
+  abortScope.release();
+  deps.observer.streamOpened();
+  return { ok: true, served: { ...opened.facts(), kind: "bytes", bytes } };
 }
 
 /** The state of a stream from its head until it is settled. */
@@ -138,9 +173,7 @@ class OpenedStream {
       keepAlive: deps.keepAlive,
       guard: this.watch,
       ...(this.frames !== undefined && { onFrames: this.frames.add.bind(this.frames) }),
-      onFirstContent: () => {
-        this.firstContentMs = deps.clock.monotonicMs();
-      },
+      onFirstContent: () => this.noteFirstContent(),
       settle: (metered, end) => this.settle(metered, end),
       metadataText: (settled, answerLosses) => this.metadataText(settled, answerLosses),
       asError: (failure) =>
@@ -153,14 +186,21 @@ class OpenedStream {
     };
   }
 
+  noteFirstContent(): void {
+    this.firstContentMs = this.execution.deps.clock.monotonicMs();
+  }
+
   /** Returns the stream and what accompanies it, once its first content has come. */
   served(stream: RelayedStream): ServedStream {
+    return { ...this.facts(), kind: "stream", stream };
+  }
+
+  /** Returns what accompanies the answer, once its first content has come. */
+  facts(): Omit<ServedStream, "kind" | "stream"> {
     const { execution, sent, attempts, fallback } = this;
     const { candidate, outputCap } = sent;
     this.attempt.durationMs = hundredths(execution.deps.clock.monotonicMs() - sent.startedMs);
     return {
-      kind: "stream",
-      stream,
       candidate,
       losses: this.losses,
       outputCap,
@@ -182,7 +222,8 @@ class OpenedStream {
     };
   }
 
-  private settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+  /** Settles what was consumed. */
+  settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
     const {
       frames,
       execution: { deps },

@@ -1,35 +1,35 @@
 import { z } from "zod";
-import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
-import { answerOnceFor } from "../../../access/idempotent-answers.ts";
-import { encodeContractError } from "../../../http/error-envelope.ts";
-import { lazily, type Endpoint } from "../../../http/endpoint.ts";
-import { eventStreamHeaders, type Reply } from "../../../http/request-context.ts";
-import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
-import { execute } from "../../../inference/pipeline/execute.ts";
-import type { ServedWhole } from "../../../inference/pipeline/execution.ts";
-import type { InferenceCall } from "../../../inference/pipeline/inference-call.ts";
-import { wholeEvents } from "../../../inference/surfaces/images/image-stream.ts";
-import { ImagesAnswer, imagesCall } from "../../../inference/surfaces/images/images-call.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { answerOnceFor } from "../../access/idempotent-answers.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { lazily, type Endpoint } from "../../http/endpoint.ts";
+import { eventStreamHeaders, type Reply } from "../../http/request-context.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import type { ServedWhole } from "../../inference/pipeline/execution.ts";
+import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import { wholeEvents } from "../../inference/surfaces/images/image-stream.ts";
+import { ImagesAnswer, imagesCall } from "../../inference/surfaces/images/images-call.ts";
 import {
   readImageRequest,
   type ImageOperation,
   type ImageRequest,
-} from "../../../inference/surfaces/images/image-request.ts";
-import { checkPicture } from "../../../inference/surfaces/images/picture-file.ts";
-import { tokensOfTexts } from "../../../inference/surfaces/surface-call.ts";
-import { assert } from "../../../platform/kernel/assert.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { Dependencies } from "../../dependencies.ts";
+} from "../../inference/surfaces/images/image-request.ts";
+import { checkPicture } from "../../inference/surfaces/images/picture-file.ts";
+import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
 import {
   streamResponse,
   surfaceErrors,
   unreachable,
   wholeResponse,
   wholeText,
-} from "../answer-call.ts";
-import { inferenceHeaders, originOf, rateClassOf, whileCounted } from "../read-call.ts";
+} from "../inference/answer-call.ts";
+import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
 import { fitPictures } from "./fit-pictures.ts";
-import { readMedia, type MediaBody } from "./read-media.ts";
+import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
 
@@ -84,15 +84,6 @@ const streamEvent = () =>
     type: z.string().describe("Such as image_generation.partial_image or .completed."),
     b64_json: z.string().optional(),
   });
-
-/** The request headers of calls that make something. */
-const mediaHeaders = inferenceHeaders.extend({
-  "Idempotency-Key": z
-    .string()
-    .max(255)
-    .optional()
-    .describe("A repetition with the same key gets the first answer and is not charged."),
-});
 
 const description =
   "OpenAI's dialect for every image model, whichever dialect its provider uses. The hold is what the pictures may cost at most. " +

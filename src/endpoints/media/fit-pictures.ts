@@ -1,9 +1,9 @@
-import { surfaceBaseUrl, type Provider } from "../../../inference/catalog/model.ts";
-import type { MadePicture } from "../../../inference/surfaces/images/image-dialect.ts";
-import type { ImagesAnswer } from "../../../inference/surfaces/images/images-call.ts";
-import { typeOfBase64 } from "../../../inference/surfaces/images/picture-file.ts";
-import { guardedFetch } from "../../../platform/notify/public-address.ts";
-import type { Dependencies } from "../../dependencies.ts";
+import { surfaceBaseUrl, type Provider } from "../../inference/catalog/model.ts";
+import type { MadePicture } from "../../inference/surfaces/images/image-dialect.ts";
+import type { ImagesAnswer } from "../../inference/surfaces/images/images-call.ts";
+import { typeOfBase64 } from "../../inference/surfaces/images/picture-file.ts";
+import { guardedFetch } from "../../platform/notify/public-address.ts";
+import type { Dependencies } from "../dependencies.ts";
 
 /** The largest picture that is fetched from a provider's address, in bytes. */
 const pictureBytesMax = 64 * 1024 * 1024;

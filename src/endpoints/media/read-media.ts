@@ -1,13 +1,24 @@
-import type { RequestContext } from "../../../access/define-endpoint.ts";
-import { boundaryOf, fieldText, formParts } from "../../../http/multipart.ts";
-import { bodyPieces, parseJsonObject, readJsonText } from "../../../http/read-body.ts";
-import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
-import { usePreset } from "../../../identity/presets/preset.ts";
-import { providerIdIn } from "../../../inference/catalog/model.ts";
-import type { Upload } from "../../../inference/surfaces/media/uploads.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { SpooledContent } from "../../../platform/spool/spool.ts";
-import type { Dependencies } from "../../dependencies.ts";
+import { z } from "zod";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { boundaryOf, fieldText, formParts } from "../../http/multipart.ts";
+import { bodyPieces, parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { usePreset } from "../../identity/presets/preset.ts";
+import { providerIdIn } from "../../inference/catalog/model.ts";
+import type { Upload } from "../../inference/surfaces/media/uploads.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { SpooledContent } from "../../platform/spool/spool.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { inferenceHeaders } from "../inference/read-call.ts";
+
+/** The request headers of calls that make something. */
+export const mediaHeaders = inferenceHeaders.extend({
+  "Idempotency-Key": z
+    .string()
+    .max(255)
+    .optional()
+    .describe("A repetition with the same key gets the first answer and is not charged."),
+});
 
 /** A request with files, as JSON or as a form. */
 export interface MediaBody {

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { answerOnceFor } from "../../access/idempotent-answers.ts";
+import { eventStreamHeaders } from "../../http/request-context.ts";
+import type { Answer } from "../../http/request-context.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { executeBytes } from "../../inference/pipeline/execute.ts";
+import { speechCall } from "../../inference/surfaces/audio/speech-call.ts";
+import {
+  readSpeechRequest,
+  type SpeechRequest,
+} from "../../inference/surfaces/audio/speech-request.ts";
+import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { bytesResponse, surfaceErrors, unreachable } from "../inference/answer-call.ts";
+import {
+  inferenceBodyBytesMax,
+  originOf,
+  rateClassOf,
+  whileCounted,
+} from "../inference/read-call.ts";
+import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
+
+const names = { names: unreachable } as const;
+
+/** Speaks a text (OpenAI's `POST /audio/speech`). */
+export const audioSpeech = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/audio/speech",
+  base: "api",
+  access: { llmKey: true },
+  counting: "by-handler",
+  bodyBytesMax: inferenceBodyBytesMax,
+  tag: "Inference",
+  summary: "Speak a text.",
+  description:
+    "OpenAI's dialect for every speech model, whichever dialect its provider uses. Answers with the sound as it comes, or with events " +
+    "where `stream_format` is sse. The charge is in the generation record.",
+  headers: mediaHeaders,
+  rawBody: z.lazy(() =>
+    z.looseObject({
+      model: z.string().describe("Catalog id of a model that speaks."),
+      input: z.string().max(4_096).describe("The text."),
+      voice: z.union([z.string(), z.looseObject({ id: z.string() })]).optional(),
+      instructions: z.string().optional(),
+      response_format: z
+        .enum(["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "mulaw"])
+        .optional(),
+      speed: z.number().min(0.25).max(4).optional(),
+      stream_format: z.enum(["audio", "sse"]).optional(),
+    }),
+  ),
+  otherResponseTypes: ["audio/*", "text/event-stream"],
+  streamEvents: () => z.looseObject({ type: z.string(), audio: z.string().optional() }),
+  encodeError: surfaceErrors(names),
+  handle: answerSpeech,
+});
+
+async function answerSpeech(context: RequestContext, dependencies: Dependencies): Promise<Answer> {
+  const sent = await readMedia(context, {
+    services: dependencies,
+    limits: {
+      formBytesMax: inferenceBodyBytesMax,
+      jsonBytesMax: inferenceBodyBytesMax,
+      fileBytesMax: 0,
+    },
+  });
+  return answerOnceFor(
+    dependencies.idempotentAnswers,
+    { context, bodyText: sent.fingerprint },
+    () => answerSent(context, { dependencies, sent }),
+  );
+}
+
+function answerSent(
+  context: RequestContext,
+  { dependencies, sent: { body, presetId } }: { dependencies: Dependencies; sent: MediaBody },
+): Promise<Answer> {
+  return whileCounted(
+    context,
+    {
+      counters: dependencies.counters,
+      rateClass: rateClassOf(body["model"]),
+      estimateTokens: () => tokensOfTexts([readSpeechRequest(body).input]),
+      ticket: context.traceId,
+    },
+    async (counted) => {
+      const request = readSpeechRequest(body);
+      const caller = context.caller as LlmKeyCaller;
+      const origin = originOf(context, { idPrefix: "spc-", body, caller, counted });
+      const call = { ...speechCall(origin, { body, request }), presetId };
+      const served = await executeBytes(dependencies.inference, call);
+      const { bytes } = served;
+      const nowMs = dependencies.clock.monotonicMs();
+      return request.asEvents
+        ? bytesResponse(context, {
+            served,
+            nowMs,
+            body: eventsOf(bytes.stream(), () => usageOf(request, bytes.settled)),
+            headers: eventStreamHeaders,
+          })
+        : bytesResponse(context, {
+            served,
+            nowMs,
+            body: bytes.stream(),
+            headers: { "content-type": bytes.type },
+          });
+    },
+  );
+}
+
+type Settled = { chargedNano: bigint; free: boolean } | undefined;
+
+/** Returns the usage of the last event: estimated from the text, with what was charged. */
+const usageOf = ({ input }: SpeechRequest, settled: Settled) => {
+  const tokens = tokensOfTexts([input]);
+  return {
+    input_tokens: tokens,
+    output_tokens: 0,
+    total_tokens: tokens,
+    ...(settled?.free === false && { cost: usdFromNano(settled.chargedNano) }),
+  };
+};
+
+/** Converts sound to the events of OpenAI's speech, as the client reads. */
+function eventsOf(
+  sound: ReadableStream<Uint8Array>,
+  usage: () => object,
+): ReadableStream<Uint8Array> {
+  const reader = sound.getReader();
+  const encoder = new TextEncoder();
+  const frame = (event: object): Uint8Array => encoder.encode(`data: ${JSON.stringify(event)}\n\n`);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (!done) {
+          const audio = Buffer.from(value).toString("base64");
+          controller.enqueue(frame({ type: "speech.audio.delta", audio }));
+          return;
+        }
+        controller.enqueue(frame({ type: "speech.audio.done", usage: usage() }));
+        controller.close();
+      },
+      cancel: () => reader.cancel(),
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { answerOnceFor } from "../../access/idempotent-answers.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { Reply } from "../../http/request-context.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import { soundLength } from "../../inference/surfaces/audio/sound-length.ts";
+import { transcriptionCall } from "../../inference/surfaces/audio/transcriptions-call.ts";
+import {
+  readTranscriptionRequest,
+  soundOf,
+  transcriptFormats,
+  type TranscriptionRequest,
+} from "../../inference/surfaces/audio/transcription-request.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  streamResponse,
+  surfaceErrors,
+  unreachable,
+  wholeResponse,
+  wholeText,
+} from "../inference/answer-call.ts";
+import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
+import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
+
+const mib = 1024 * 1024;
+const names = { names: unreachable } as const;
+
+const fields = () => ({
+  model: z.string().describe("Catalog id of a model that transcribes."),
+  language: z.string().optional().describe("Language that is spoken, such as en."),
+  prompt: z.string().optional(),
+  response_format: z.enum(transcriptFormats).optional(),
+  temperature: z.number().min(0).max(1).optional(),
+});
+
+const jsonFields = () => ({
+  ...fields(),
+  input_audio: z
+    .looseObject({ data: z.string().describe("Base64."), format: z.string() })
+    .describe("The sound, in OpenRouter's form."),
+});
+
+const file = () => ({ file: z.string().describe("A file of sound of up to `audio.max_mb`.") });
+
+const description =
+  "OpenAI's dialect for every transcription model, whichever dialect its provider uses. The hold is the price of the length that the " +
+  "file's container tells, bounded by its bytes; the charge is what the provider counts. Formats that the provider lacks are made here.";
+
+interface Place extends Pick<Endpoint<Dependencies>, "path" | "summary"> {
+  task: TranscriptionRequest["task"];
+  more: () => z.ZodRawShape;
+}
+
+const endpointAt = ({ path, summary, task, more }: Place) =>
+  defineEndpoint<Dependencies>({
+    method: "POST",
+    path,
+    base: "api",
+    access: { llmKey: true },
+    counting: "by-handler",
+    bodyBytesMax: 200 * mib,
+    tag: "Inference",
+    summary,
+    description,
+    headers: mediaHeaders,
+    rawBody: z.lazy(() => z.looseObject({ ...jsonFields(), ...more() })),
+    formBody: z.lazy(() => z.looseObject({ ...fields(), ...more(), ...file() })),
+    response: () => z.looseObject({ text: z.string(), usage: z.looseObject({}).optional() }),
+    otherResponseTypes: ["text/plain", "text/event-stream"],
+    streamEvents: () => z.looseObject({ type: z.string() }),
+    encodeError: surfaceErrors(names),
+    handle: (context, dependencies) => answerTranscription(context, { task, dependencies }),
+  });
+
+/** Writes down what a sound says (OpenAI's `POST /audio/transcriptions`). */
+export const audioTranscriptions = endpointAt({
+  path: "/audio/transcriptions",
+  summary: "Transcribe sound.",
+  task: "transcribe",
+  more: () => ({
+    timestamp_granularities: z.array(z.enum(["word", "segment"])).optional(),
+    stream: z.boolean().optional(),
+  }),
+});
+
+/** Writes down in English what a sound says (OpenAI's `POST /audio/translations`). */
+export const audioTranslations = endpointAt({
+  path: "/audio/translations",
+  summary: "Translate what a sound says into English.",
+  task: "translate",
+  more: () => ({}),
+});
+
+interface Asked {
+  task: TranscriptionRequest["task"];
+  dependencies: Dependencies;
+}
+
+async function answerTranscription(context: RequestContext, asked: Asked): Promise<Reply> {
+  const { dependencies } = asked;
+  const fileBytesMax = dependencies.audioBytesMax;
+  const sent = await readMedia(context, {
+    services: dependencies,
+    limits: {
+      formBytesMax: fileBytesMax + mib,
+      jsonBytesMax: Math.min(64 * mib, Math.ceil(fileBytesMax * 1.4)),
+      fileBytesMax,
+    },
+  });
+  try {
+    return await answerOnceFor(
+      dependencies.idempotentAnswers,
+      { context, bodyText: sent.fingerprint },
+      () => answerSent(context, { ...asked, sent }),
+    );
+  } finally {
+    await sent.close();
+  }
+}
+
+async function answerSent(
+  context: RequestContext,
+  { task, dependencies, sent }: Asked & { sent: MediaBody },
+): Promise<Reply> {
+  const { body, uploads } = sent;
+  const read = async (): Promise<TranscriptionRequest> => {
+    const sound = soundOf(body, uploads);
+    const length = await soundLength(sound.content, sound);
+    const isJson = uploads.length === 0;
+    return readTranscriptionRequest(body, { task, file: sound, length, isJson });
+  };
+  return whileCounted(
+    context,
+    {
+      counters: dependencies.counters,
+      rateClass: rateClassOf(body["model"]),
+      estimateTokens: () => 0,
+      ticket: context.traceId,
+    },
+    async (counted) => {
+      const request = await read();
+      const caller = context.caller as LlmKeyCaller;
+      const { input_audio: _, ...routing } = body;
+      const origin = originOf(context, { idPrefix: "trs-", body: routing, caller, counted });
+      const call = {
+        ...transcriptionCall(origin, { body: routing, request }),
+        presetId: sent.presetId,
+      };
+      const served = await execute(dependencies.inference, call);
+      if (served.kind === "stream")
+        return streamResponse(context, {
+          served,
+          nowMs: dependencies.clock.monotonicMs(),
+          frames: served.stream,
+        });
+      const reply = wholeResponse(context, { served, call, text: wholeText(served, call) });
+      if (["text", "srt", "vtt"].includes(request.format))
+        reply.headers["content-type"] = "text/plain; charset=utf-8";
+      return reply;
+    },
+  );
+}

@@ -1,0 +1,62 @@
+import { AssertionError } from "../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { CatalogModel } from "../../catalog/model.ts";
+import type {
+  Adapter,
+  AdaptedRoute,
+  CallOrigin,
+  InferenceCall,
+} from "../../pipeline/inference-call.ts";
+import type { Fields } from "../read-fields.ts";
+import { surfaceCall } from "../surface-call.ts";
+import { sentSound, soundDialectOf } from "./sound-dialects.ts";
+import { speechDecoder } from "./speech-bytes.ts";
+import { expectedSpeech, type SpeechRequest } from "./speech-request.ts";
+
+/** Builds the call of a request to speak. */
+export function speechCall(
+  origin: CallOrigin,
+  { body, request }: { body: Fields; request: SpeechRequest },
+): InferenceCall {
+  const use = { usage: expectedSpeech(request) };
+  const call = surfaceCall(origin, {
+    surface: "speech",
+    text: "",
+    routing: body,
+    requirements: { texts: 1, parameters: Object.keys(request.fields), inputTokens: 0 },
+    adapt: (route) => adaptSpeech(request, route),
+    assertServes: assertSpeaks,
+  });
+  return { ...call, requirements: { ...call.requirements, mediaAt: () => use } };
+}
+
+/** Throws `model_unavailable` for models that do not speak. */
+export function assertSpeaks({ id, surface }: CatalogModel): void {
+  if (surface === "speech") return;
+  const message = `The model ${id} does not speak here; it serves ${surface}. GET /models?category=audio lists those that do.`;
+  throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
+function noText(): never {
+  throw new AssertionError("speech is read as bytes");
+}
+
+function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
+  const exchange = soundDialectOf(adapted.route, "speech").speak(request, adapted);
+  const { base } = adapted.route.price ?? {};
+  const byPiece = base?.characters !== undefined || base?.outputAudioMs !== undefined;
+  return {
+    ...sentSound(exchange),
+    losses: exchange.losses,
+    unusableCode: "upstream_invalid_response",
+    answerDeviations: {},
+    readWhole: noText,
+    createRelay: noText,
+    decodeBytes: (headers) => {
+      // ElevenLabs names what it bills.
+      const told = Number(headers["character-cost"]);
+      const characters = Number.isInteger(told) && told > 0 ? told : undefined;
+      return speechDecoder(request, { answer: exchange.answer, counts: { byPiece, characters } });
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
+import type { Usage } from "../../../platform/kernel/usage.ts";
+import { fieldsOf, requireFields, type Fields } from "../read-fields.ts";
+
+/** A request to speak a text, read and checked. */
+export interface SpeechRequest {
+  model: string;
+  input: string;
+  /** A voice by its name or id. */
+  voice: string;
+  instructions: string | undefined;
+  /** Such as `mp3`; undefined where none was asked for. */
+  format: string | undefined;
+  speed: number;
+  /** Whether the client reads events in place of bytes. */
+  asEvents: boolean;
+  /** Other members, as they were sent. */
+  fields: Fields;
+}
+
+/** The formats of OpenAI and of Groq. */
+const formats = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "mulaw"];
+
+/** The most characters of a text (OpenAI's reference of `audio.speech.create`). */
+const inputCharactersMax = 4_096;
+
+const ownMembers: ReadonlySet<string> = new Set([
+  "input",
+  "instructions",
+  "min_context",
+  "model",
+  "models",
+  "provider",
+  "require_params",
+  "response_format",
+  "session_id",
+  "speed",
+  "stream_format",
+  "trace",
+  "voice",
+]);
+
+const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
+
+const text = (body: Fields, name: string): string | undefined => {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  if (typeof value === "string") return value;
+  throw refusal(name, "must be a string.");
+};
+
+/** Reads and checks a request. Throws `GatewayError` that names the field. */
+export function readSpeechRequest(body: Fields): SpeechRequest {
+  requireFields(body, ["model", "input"]);
+  const input = text(body, "input") ?? "";
+  if (isLongerThan(input, inputCharactersMax))
+    throw refusal("input", `may have at most ${inputCharactersMax} characters.`);
+  const format = text(body, "response_format");
+  if (format !== undefined && !formats.includes(format))
+    throw refusal("response_format", `must be one of ${formats.join(", ")}.`);
+  const speed = body["speed"] ?? 1;
+  if (typeof speed !== "number" || !(speed >= 0.25 && speed <= 4))
+    throw refusal("speed", "must be a number from 0.25 to 4.");
+  const streamed = text(body, "stream_format");
+  if (streamed !== undefined && streamed !== "audio" && streamed !== "sse")
+    throw refusal("stream_format", "must be audio or sse.");
+  return {
+    model: text(body, "model") ?? "",
+    input,
+    voice: voiceOf(body["voice"]),
+    instructions: text(body, "instructions"),
+    format,
+    speed,
+    asEvents: streamed === "sse",
+    fields: Object.fromEntries(
+      Object.entries(body).filter(([name, value]) => !ownMembers.has(name) && !isAbsent(value)),
+    ),
+  };
+}
+
+function voiceOf(value: unknown): string {
+  if (isAbsent(value)) return "";
+  if (typeof value === "string") return value;
+  const { id } = fieldsOf(value);
+  if (typeof id === "string") return id;
+  throw refusal("voice", "must be a name, or an object with an id.");
+}
+
+/** Characters that are spoken in a second: few for holds, and as many as is usual otherwise. */
+const charactersPerSecondLeast = 8;
+const charactersPerSecond = 15;
+/** Tokens of a second of sound that OpenAI's models make. */
+const tokensPerSecond = 20;
+
+/** Returns what speaking a text uses at most, for its hold. */
+export function expectedSpeech({ input, instructions = "", speed }: SpeechRequest): Usage {
+  const { length } = [...input];
+  const seconds = Math.ceil(length / charactersPerSecondLeast / Math.min(1, speed)) + 2;
+  return {
+    characters: length,
+    inputTokens: tokensOf(input) + tokensOf(instructions),
+    outputAudioMs: seconds * 1_000,
+    outputAudioTokens: seconds * tokensPerSecond,
+  };
+}
+
+const tokensOf = (said: string): number => Math.ceil(said.length / 3);
+
+/** What a provider sent, as far as it is known. */
+interface Spoken {
+  /** Undefined where the length of its bytes does not tell. */
+  outputAudioMs: number | undefined;
+  /** The provider's tokens; absent where it counted none. */
+  tokens?: { input: number; output: number } | undefined;
+  /** The provider's own count of characters; absent where it has none. */
+  characters?: number | undefined;
+}
+
+/**
+ * Returns the usage that speech is charged by. Characters count whole, since providers bill them
+ * whole also where the client leaves.
+ */
+export function spokenUsage(
+  { input, instructions = "", speed }: SpeechRequest,
+  { outputAudioMs, tokens, characters }: Spoken,
+): Usage {
+  const { length } = [...input];
+  const ms = outputAudioMs ?? Math.ceil((length / charactersPerSecond / speed) * 1_000);
+  return {
+    characters: characters ?? length,
+    outputAudioMs: ms,
+    inputTokens: tokens?.input ?? Math.ceil((input.length + instructions.length) / 4),
+    outputAudioTokens: tokens?.output ?? Math.ceil((ms / 1_000) * tokensPerSecond),
+  };
+}

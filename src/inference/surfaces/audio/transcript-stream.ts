@@ -1,0 +1,124 @@
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
+import {
+  malformedStream,
+  reportedFault,
+  unfinishedStream,
+  type RelayOptions,
+  type SseEvent,
+  type StreamRelay,
+} from "../../dialects/shared/passthrough.ts";
+import { fieldsOf, type Fields } from "../read-fields.ts";
+import {
+  meteredTranscript,
+  transcriptUsage,
+  type SoundMetering,
+  type Transcript,
+} from "./transcript.ts";
+import type { TranscriptionRequest } from "./transcription-request.ts";
+
+const frame = (event: Fields): string => `data: ${JSON.stringify(event)}\n\n`;
+
+/** Returns the events of a whole transcript, for a client that asked for a stream. */
+export function eventsOfTranscript(
+  { format }: Pick<TranscriptionRequest, "format">,
+  { text, segments, usage }: Transcript,
+): string {
+  const told =
+    format === "diarized_json"
+      ? (segments ?? []).map(({ start, end, text: said, speaker = "A" }, index) =>
+          frame({
+            type: "transcript.text.segment",
+            id: `seg_${index}`,
+            start,
+            end,
+            speaker,
+            text: said,
+          }),
+        )
+      : [frame({ type: "transcript.text.delta", delta: text })];
+  return [...told, frame({ type: "transcript.text.done", text, usage })].join("");
+}
+
+/** Relays a stream of a transcript in OpenAI's form, whose last event shows the charge. */
+export class TranscriptRelay implements StreamRelay {
+  ended = false;
+  hasContent = false;
+  finished = false;
+  outputCharacters = 0;
+  readonly finishReason = null;
+  readonly upstreamId = null;
+  readonly pingFrame = ": ping\n\n";
+  private readonly options: RelayOptions;
+  private readonly metering: { request: TranscriptionRequest } & SoundMetering;
+  private said = "";
+  private done: Fields | undefined;
+
+  constructor(options: RelayOptions, metering: { request: TranscriptionRequest } & SoundMetering) {
+    this.options = options;
+    this.metering = metering;
+  }
+
+  accept({ data }: SseEvent): string | Promise<string> {
+    if (!data.startsWith("{")) return "";
+    const event = this.read(data);
+    const { type, delta, text, error } = event;
+    if (type === "error" || error !== undefined)
+      throw reportedFault({ ...fieldsOf(error ?? event) });
+    this.hasContent = true;
+    if (type !== "transcript.text.done") {
+      const piece = delta ?? text;
+      if (typeof piece === "string") {
+        this.said += piece;
+        this.outputCharacters += piece.length;
+      }
+      return frame(event);
+    }
+    this.done = event;
+    this.finished = true;
+    return this.settleLast(event);
+  }
+
+  async finish(): Promise<string> {
+    if (this.ended) return "";
+    if (!this.hasContent) throw unfinishedStream();
+    // Some servers end without the event; all that was said has come.
+    return this.settleLast({ type: "transcript.text.done", text: this.said });
+  }
+
+  endAtCap(): Promise<string> {
+    return this.finish();
+  }
+
+  fail({ code, message, param }: GatewayError): string {
+    this.ended = true;
+    return frame({
+      type: "error",
+      error: { message, type: "server_error", code, param: param ?? null },
+    });
+  }
+
+  metered(): MeteredUsage {
+    const { text = this.said, usage } = this.done ?? {};
+    return meteredTranscript({ text: String(text), usage }, this.metering);
+  }
+
+  private async settleLast(event: Fields): Promise<string> {
+    const { chargedNano } = await this.options.settle();
+    this.ended = true;
+    const usage = transcriptUsage(this.metered().usage, {
+      costUsd: usdFromNano(chargedNano),
+      form: this.metering.request.form,
+    });
+    return `${frame({ ...event, usage })}data: [DONE]\n\n`;
+  }
+
+  private read(data: string): Fields {
+    try {
+      return fieldsOf(JSON.parse(data));
+    } catch {
+      throw malformedStream("an event of the stream is not valid JSON");
+    }
+  }
+}

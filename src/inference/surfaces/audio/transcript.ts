@@ -1,0 +1,250 @@
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
+import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import { CountReader, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+import { fieldsOf, type Fields } from "../read-fields.ts";
+import type { TranscriptionRequest } from "./transcription-request.ts";
+
+/** A piece of a transcript with its time in seconds. */
+export interface Segment {
+  start: number;
+  end: number;
+  text: string;
+  speaker?: string;
+  /** Other members, as the provider wrote them. */
+  more?: Fields;
+}
+
+/** A word with its time in seconds. */
+export interface Word {
+  word: string;
+  start: number;
+  end: number;
+}
+
+/** What a provider heard. */
+export interface Transcript {
+  text: string;
+  language?: string;
+  /** Seconds, as the provider measured them. */
+  seconds?: number;
+  segments?: readonly Segment[];
+  words?: readonly Word[];
+  /** The provider's usage, as it wrote it. */
+  usage?: unknown;
+  /** Other members of its answer that its client is shown. */
+  more?: Fields;
+}
+
+/** Tokens of a second of sound at OpenAI, for prices by token where none were counted. */
+const tokensPerSecond = 10;
+
+/** How a transcript is metered at a route. */
+export interface SoundMetering {
+  /** Whether the route has a price of time, so that no tokens are estimated. */
+  byTime: boolean;
+}
+
+/**
+ * Returns the usage that a transcript is charged by: the provider's tokens or time, bounded by what
+ * the file can hold, or else the file's own length.
+ */
+export function meteredTranscript(
+  { text, seconds, usage: written }: Pick<Transcript, "text" | "seconds" | "usage">,
+  { request, byTime }: { request: TranscriptionRequest } & SoundMetering,
+): MeteredUsage {
+  const { type, seconds: counted } = fieldsOf(written);
+  const toldSeconds = type === "duration" || counted !== undefined ? counted : seconds;
+  const toldMs =
+    typeof toldSeconds === "number" && toldSeconds >= 0
+      ? Math.round(toldSeconds * 1_000)
+      : undefined;
+  const { heldMs, mostMs } = request.length;
+  const inputAudioMs = Math.min(toldMs ?? heldMs, mostMs);
+  const isBeyond = toldMs !== undefined && toldMs > mostMs;
+  const tokens = readTokens(written);
+  if (tokens !== undefined)
+    return { usage: { ...tokens.usage, inputAudioMs }, estimated: false, clamped: tokens.clamped };
+  if (byTime)
+    return { usage: { inputAudioMs }, estimated: toldMs === undefined, clamped: isBeyond };
+  return {
+    usage: {
+      inputAudioMs,
+      inputAudioTokens: Math.ceil((inputAudioMs * tokensPerSecond) / 1_000),
+      outputTokens: Math.ceil(text.length / 4),
+    },
+    estimated: true,
+    clamped: isBeyond,
+  };
+}
+
+/** Reads tokens of OpenAI's transcriptions; without details, the input is sound. */
+function readTokens(written: unknown): { usage: Usage; clamped: boolean } | undefined {
+  const { input_tokens: input, output_tokens: output, ...rest } = fieldsOf(written);
+  const counts = new CountReader();
+  const inputTotal = counts.read(input);
+  const outputTotal = counts.read(output);
+  if (inputTotal === undefined && outputTotal === undefined) return undefined;
+  const details = fieldsOf(rest["input_token_details"]);
+  const textTokens = counts.within(counts.read(details["text_tokens"]) ?? 0, inputTotal ?? 0);
+  return {
+    usage: {
+      inputTokens: textTokens,
+      inputAudioTokens: (inputTotal ?? 0) - textTokens,
+      outputTokens: outputTotal ?? 0,
+    },
+    clamped: counts.clamped,
+  };
+}
+
+/** Returns what a transcription may use at most, for its hold. */
+export function expectedSound({ length, prompt = "" }: TranscriptionRequest): Usage {
+  const seconds = Math.ceil(length.heldMs / 1_000);
+  return {
+    inputAudioMs: length.heldMs,
+    // Google counts 32 tokens for a second, OpenAI 10.
+    inputAudioTokens: seconds * 32,
+    inputTokens: Math.ceil(prompt.length / 4) + 128,
+    outputTokens: seconds * 10 + 64,
+  };
+}
+
+/** The answer to a request for a transcript, in the form that its client asked for. */
+export class TranscriptAnswer implements WholeAnswer {
+  readonly upstreamId = null;
+  readonly finishReason = null;
+  readonly metered: MeteredUsage;
+  readonly outputCharacters = 0;
+  // Silence has an empty transcript.
+  readonly hasContent = true;
+  readonly spentOnReasoning = false;
+  readonly transcript: Transcript;
+  private readonly request: TranscriptionRequest;
+
+  constructor(
+    transcript: Transcript,
+    { request, byTime }: { request: TranscriptionRequest } & SoundMetering,
+  ) {
+    this.transcript = transcript;
+    this.request = request;
+    this.metered = meteredTranscript(transcript, { request, byTime });
+  }
+
+  render(shown: ShownAnswer): string {
+    const { format } = this.request;
+    const { transcript } = this;
+    if (format === "text") return `${transcript.text}\n`;
+    if (format === "srt") return captions(this.segments, srtCaption).join("\n");
+    if (format === "vtt") return `WEBVTT\n\n${captions(this.segments, vttCaption).join("\n")}`;
+    const usage = this.usageOf(shown);
+    if (format === "json")
+      return JSON.stringify({ ...transcript.more, text: transcript.text, usage });
+    return JSON.stringify(format === "verbose_json" ? this.verbose(usage) : this.diarized(usage));
+  }
+
+  /** Returns the usage with what it cost, as the answer shows it. */
+  usageOf({ metered, chargedNano, free }: Pick<ShownAnswer, "metered" | "chargedNano" | "free">) {
+    const costUsd = free === true ? undefined : usdFromNano(chargedNano);
+    return transcriptUsage(metered.usage, { costUsd, form: this.request.form });
+  }
+
+  private get seconds(): number {
+    return this.transcript.seconds ?? this.request.length.heldMs / 1_000;
+  }
+
+  /** The segments; where the provider has none, one that is as long as the sound. */
+  private get segments(): readonly Segment[] {
+    const { segments, text } = this.transcript;
+    if (segments !== undefined && segments.length > 0) return segments;
+    return [{ start: 0, end: this.seconds, text }];
+  }
+
+  private verbose(usage: Fields): Fields {
+    const { language, text, words, more } = this.transcript;
+    const wantsWords = this.request.granularities.includes("word");
+    return withoutUndefined<Fields>({
+      ...more,
+      task: this.request.task,
+      language: language ?? this.request.language ?? "",
+      duration: this.seconds,
+      text,
+      segments: this.segments.map(({ start, end, text: said, more: rest }, id) => ({
+        id,
+        seek: 0,
+        start,
+        end,
+        text: said,
+        tokens: [],
+        temperature: 0,
+        avg_logprob: 0,
+        compression_ratio: 0,
+        no_speech_prob: 0,
+        ...rest,
+      })),
+      words: wantsWords ? words : undefined,
+      usage,
+    });
+  }
+
+  private diarized(usage: Fields): Fields {
+    const { text } = this.transcript;
+    return {
+      task: this.request.task,
+      duration: this.seconds,
+      text,
+      segments: this.segments.map(({ start, end, text: said, speaker = "A" }, index) => ({
+        id: `seg_${index}`,
+        type: "transcript.text.segment",
+        start,
+        end,
+        speaker,
+        text: said,
+      })),
+      usage,
+    };
+  }
+}
+
+/** Returns usage as OpenAI's transcriptions show it, or in the form of OpenRouter's. */
+export function transcriptUsage(
+  usage: Usage,
+  { costUsd, form }: { costUsd: number | undefined; form: TranscriptionRequest["form"] },
+): Fields {
+  const seconds = (usage.inputAudioMs ?? 0) / 1_000;
+  const input = totalInputTokens(usage);
+  const output = totalOutputTokens(usage);
+  const tokens = { input_tokens: input, output_tokens: output, total_tokens: input + output };
+  if (form === "openrouter")
+    return withoutUndefined<Fields>({ seconds, ...tokens, cost: costUsd ?? 0 });
+  if (input + output === 0)
+    return withoutUndefined<Fields>({ type: "duration", seconds, cost: costUsd });
+  return withoutUndefined<Fields>({
+    type: "tokens",
+    ...tokens,
+    input_token_details: {
+      text_tokens: usage.inputTokens ?? 0,
+      audio_tokens: usage.inputAudioTokens ?? 0,
+    },
+    cost: costUsd,
+  });
+}
+
+const captions = (
+  segments: readonly Segment[],
+  caption: (segment: Segment, index: number) => string,
+): string[] => segments.map(caption);
+
+const srtCaption = ({ start, end, text }: Segment, index: number): string =>
+  `${index + 1}\n${clock(start, ",")} --> ${clock(end, ",")}\n${text.trim()}\n`;
+
+const vttCaption = ({ start, end, text }: Segment): string =>
+  `${clock(start, ".")} --> ${clock(end, ".")}\n${text.trim()}\n`;
+
+/** Returns a time as captions write it: hours, minutes, seconds and thousandths. */
+function clock(seconds: number, point: string): string {
+  const ms = Math.max(0, Math.round(seconds * 1_000));
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
+  const rest = String(ms % 1_000).padStart(3, "0");
+  return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1_000) % 60)}${point}${rest}`;
+}

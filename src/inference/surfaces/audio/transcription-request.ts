@@ -1,0 +1,164 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { fieldsOf, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { inMemory, type Upload } from "../media/uploads.ts";
+import type { SoundLength } from "./sound-length.ts";
+
+/** The forms of a transcript. */
+export const transcriptFormats = [
+  "json",
+  "text",
+  "srt",
+  "verbose_json",
+  "vtt",
+  "diarized_json",
+] as const;
+export type TranscriptFormat = (typeof transcriptFormats)[number];
+
+/** A request to write down what a sound says, read and checked. */
+export interface TranscriptionRequest {
+  /** In the language that is spoken, or in English. */
+  task: "transcribe" | "translate";
+  /** The form of the answer's usage: OpenAI's, or that of OpenRouter's JSON. */
+  form: "openai" | "openrouter";
+  model: string;
+  file: Upload;
+  length: SoundLength;
+  format: TranscriptFormat;
+  language: string | undefined;
+  prompt: string | undefined;
+  granularities: readonly string[];
+  stream: boolean;
+  /** Other members, as they were sent. */
+  fields: Fields;
+}
+
+const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
+
+const text = (body: Fields, name: string): string | undefined => {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  if (typeof value === "string") return value;
+  throw refusal(name, "must be a string.");
+};
+
+/** Returns the texts of a list, which forms also write as one text. */
+function texts(body: Fields, name: string): readonly string[] {
+  const value = body[name];
+  if (isAbsent(value)) return [];
+  const list = listOf(value) ?? [value];
+  if (list.every((entry) => typeof entry === "string")) return list as readonly string[];
+  throw refusal(name, "must be a list of strings.");
+}
+
+function flag(body: Fields, name: string): boolean {
+  const value = body[name];
+  if (isAbsent(value) || value === false || value === "false") return false;
+  if (value === true || value === "true") return true;
+  throw refusal(name, "must be true or false.");
+}
+
+/** Members that the gateway reads itself. */
+const ownMembers: ReadonlySet<string> = new Set([
+  "file",
+  "input_audio",
+  "language",
+  "min_context",
+  "model",
+  "models",
+  "prompt",
+  "provider",
+  "require_params",
+  "response_format",
+  "session_id",
+  "stream",
+  "timestamp_granularities",
+  "trace",
+]);
+
+/**
+ * Returns the sound of a request: the file of a form, or base64 in OpenRouter's JSON. Throws
+ * `GatewayError` for an empty or missing one.
+ */
+export function soundOf(body: Fields, uploads: readonly Upload[]): Upload {
+  const upload = uploads.find(({ field }) => field === "file");
+  const written = fieldsOf(body["input_audio"]);
+  const { data, format } = written;
+  const found =
+    upload ??
+    (typeof data === "string"
+      ? {
+          field: "file",
+          filename: `audio.${typeof format === "string" ? format : "wav"}`,
+          type: `audio/${typeof format === "string" ? format : "wav"}`,
+          content: inMemory(Buffer.from(data.replace(/^data:[^,]*,/, ""), "base64")),
+        }
+      : undefined);
+  if (found === undefined) {
+    const hint = isAbsent(body["url"]) ? "" : " An address is not taken: its length is not known.";
+    throw new GatewayError("missing_required_fields", `The body must have file.${hint}`, {
+      param: "file",
+      metadata: { missing_fields: ["file"] },
+    });
+  }
+  if (found.content.size === 0) throw refusal("file", "is empty; send a file with sound.");
+  return found;
+}
+
+/** Reads and checks a request, whose sound was measured. Throws `GatewayError`. */
+export function readTranscriptionRequest(
+  body: Fields,
+  {
+    task,
+    file,
+    length,
+    isJson,
+  }: {
+    task: TranscriptionRequest["task"];
+    file: Upload;
+    length: SoundLength;
+    isJson: boolean;
+  },
+): TranscriptionRequest {
+  requireFields(body, ["model"]);
+  const format = formatOf(body, task);
+  const granularities = texts(body, "timestamp_granularities");
+  for (const each of granularities) {
+    if (each !== "word" && each !== "segment")
+      throw refusal("timestamp_granularities", "may hold word and segment.");
+  }
+  if (granularities.length > 0 && format !== "verbose_json")
+    throw refusal("timestamp_granularities", "needs response_format verbose_json.");
+  const stream = flag(body, "stream");
+  if (stream && task === "translate") throw refusal("stream", "translations are not streamed.");
+  const temperature = Number(body["temperature"] ?? 0);
+  if (!(temperature >= 0 && temperature <= 1))
+    throw refusal("temperature", "must be a number from 0 to 1.");
+  if (texts(body, "known_speaker_names").length > 4)
+    throw refusal("known_speaker_names", "may name at most 4 speakers.");
+  return {
+    task,
+    form: isJson ? "openrouter" : "openai",
+    model: text(body, "model") ?? "",
+    file,
+    length,
+    format,
+    language: text(body, "language"),
+    prompt: text(body, "prompt"),
+    granularities,
+    stream,
+    fields: Object.fromEntries(
+      Object.entries(body).filter(([name, value]) => !ownMembers.has(name) && !isAbsent(value)),
+    ),
+  };
+}
+
+function formatOf(body: Fields, task: TranscriptionRequest["task"]): TranscriptFormat {
+  const written = text(body, "response_format") ?? "json";
+  const format = transcriptFormats.find((known) => known === written);
+  if (format === undefined || (task === "translate" && format === "diarized_json"))
+    throw refusal("response_format", `must be one of ${transcriptFormats.join(", ")}.`);
+  return format;
+}

@@ -1,0 +1,15 @@
+import type { ContractRow } from "./credential-contract.ts";
+
+const call: ContractRow = { llm: true, accepted: 400 };
+
+/** Rows of pictures and sound. */
+export const mediaRows: Record<string, ContractRow> = {
+  "POST /images": call,
+  "POST /images/generations": call,
+  "POST /images/edits": call,
+  "POST /images/variations": call,
+  "GET /images/content/:token": { without: "open", path: "/images/content/none", accepted: 404 },
+  "POST /audio/transcriptions": call,
+  "POST /audio/translations": call,
+  "POST /audio/speech": call,
+};
