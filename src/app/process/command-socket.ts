@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 
@@ -45,27 +45,35 @@ export function serveCommandSocket({
     logger.warn({ path }, "the path of the data directory is too long for the command's socket");
     return () => undefined;
   }
-  // A gateway that was killed leaves its socket behind. Its database is locked while it runs.
-  rmSync(path, { force: true });
-  const server = Bun.serve({
-    unix: path,
-    development: false,
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (request.method !== "POST" || pathname !== "/key")
-        return new Response(null, { status: 404 });
-      return Response.json({ ...(await mint()), url } satisfies ReachedGateway);
-    },
-    error(error) {
-      logger.error({ err: error }, "no key could be made for the command");
-      return new Response(null, { status: 500 });
-    },
-  });
-  chmodSync(path, 0o600);
-  return () => {
-    void server.stop(true);
+  try {
+    // On Postgres, and with the encryption key in a variable, nothing else needs the directory.
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    // A gateway that was killed leaves its socket behind. Its database is locked while it runs.
     rmSync(path, { force: true });
-  };
+    const server = Bun.serve({
+      unix: path,
+      development: false,
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        if (request.method !== "POST" || pathname !== "/key")
+          return new Response(null, { status: 404 });
+        return Response.json({ ...(await mint()), url } satisfies ReachedGateway);
+      },
+      error(error) {
+        logger.error({ err: error }, "no key could be made for the command");
+        return new Response(null, { status: 500 });
+      },
+    });
+    chmodSync(path, 0o600);
+    return () => {
+      void server.stop(true);
+      rmSync(path, { force: true });
+    };
+  } catch (error) {
+    // The directory may be read-only.
+    logger.warn({ err: error, path }, "the command's socket could not be opened");
+    return () => undefined;
+  }
 }
 
 /** Asks the gateway on a data directory for a key; undefined where none answers there. */
