@@ -13,6 +13,7 @@ import type { Runs } from "../billing/runs/open-runs.ts";
 import { RunsDoor } from "../endpoints/runs/run-door.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
+import { HiddenTurns } from "../endpoints/inference/tools/chat/hidden-turns.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
 import { clientAddressReader, encryptionReader } from "../http/request-context.ts";
 import { compileRoutes } from "../http/router.ts";
@@ -286,6 +287,7 @@ const dependenciesOf = (
   embeddingCache: openEmbeddingCache(shared, clock),
   mcp: buildMcp(settings, tools),
   ...parts.gateway,
+  hiddenTurns: new HiddenTurns(),
   maxToolRounds: maxToolRoundsOf(settings),
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
   ...spoolsOf(settings.spool ?? spoolElsewhere(), clock),

@@ -39,6 +39,7 @@ import type { BackgroundRunner } from "../inference/responses/background-runner.
 import type { ResponseStore } from "../inference/responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-record.ts";
 import type { Insights } from "../insights/open-insights.ts";
+import type { HiddenTurns } from "./inference/tools/chat/hidden-turns.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { HostedFiles } from "../platform/spool/hosted-files.ts";
 import type { Spool } from "../platform/spool/spool.ts";
@@ -169,6 +170,8 @@ export interface Dependencies {
   agentServer: McpGateway["agentServer"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;
+  /** Calls of the gateway's tools that clients of the chat dialect were not shown. */
+  hiddenTurns: HiddenTurns;
   hub: HubLibrary;
   /** The built dashboard. */
   dashboard: Dashboard;

@@ -180,16 +180,7 @@ import { geminiModel, geminiModels } from "./gemini/models.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-code.ts";
-import { mcp } from "./mcp/mcp.ts";
-import { mcpGateway } from "./mcp/mcp-gateway.ts";
-import {
-  changeMcpServer,
-  createMcpServer,
-  deleteMcpServer,
-  getMcpServer,
-  listMcpServers,
-  refreshMcpServer,
-} from "./mcp/mcp-servers.ts";
+import { mcpEndpoints } from "./mcp/index.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { mediaEndpoints } from "./media/index.ts";
@@ -435,14 +426,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listAllConnections,
   endAnyConnection,
   // Tools for agents, and hubs
-  mcp,
-  mcpGateway,
-  listMcpServers,
-  createMcpServer,
-  getMcpServer,
-  changeMcpServer,
-  deleteMcpServer,
-  refreshMcpServer,
+  ...mcpEndpoints,
   ...hubEndpoints,
   // Runs
   ...runEndpoints,

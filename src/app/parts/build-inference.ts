@@ -26,7 +26,7 @@ import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { errorAddress } from "../../platform/kernel/errors.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
-import type { ResponseServices } from "../../endpoints/inference/tools/serve-response.ts";
+import type { ResponseServices } from "../../endpoints/inference/tools/responses/serve-response.ts";
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
 import { JobStore } from "../../inference/responses/job-store.ts";

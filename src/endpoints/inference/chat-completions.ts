@@ -6,7 +6,8 @@ import {
 } from "../../inference/dialects/openai-chat/request-schema.ts";
 import { reshapeChat } from "../../inference/surfaces/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { outputCapHeader } from "./answer-call.ts";
+import { answerChat } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./early-stream.ts";
 import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
@@ -44,7 +45,7 @@ export const chatCompletions = defineEndpoint<Dependencies>({
       withEarlyStream(
         context,
         { call, dialect: openaiChat, inference: dependencies.inference },
-        () => answerCall(context, call, dependencies),
+        async () => answerChat(context, call, dependencies),
       ),
     );
   },

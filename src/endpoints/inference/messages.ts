@@ -19,7 +19,8 @@ import { findModel } from "../../inference/routing/resolve-models.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { outputCapHeader } from "./answer-call.ts";
+import { answerMessages } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./early-stream.ts";
 import {
   inferenceBodyBytesMax,
@@ -81,7 +82,7 @@ export const messages = defineEndpoint<Dependencies>({
               answerHeaders: context.headers,
               deps: dependencies,
             },
-            () => answerCall(context, call, dependencies),
+            () => answerMessages(context, call, dependencies),
           ),
         ),
       );

@@ -25,7 +25,7 @@ import type { ToolDefinition, UpstreamServer } from "./upstream-server.ts";
 import { failureText } from "./upstream-servers.ts";
 
 /** A call of a tool of an upstream server, for a caller that may call it. */
-export interface ToolCall {
+interface ToolCall {
   caller: ToolCaller;
   server: UpstreamServer;
   definition: ToolDefinition;
@@ -38,7 +38,7 @@ export interface ToolCall {
 }
 
 /** Why a call has no result: its server answered with an error, or did not answer. */
-export interface ToolFailure {
+interface ToolFailure {
   type: "protocol_error" | "http_error";
   code: number;
   message: string;

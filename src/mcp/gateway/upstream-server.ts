@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** How a server is reached: over Streamable HTTP, or as a process of the operator's machine. */
-export type ServerTarget =
+type ServerTarget =
   | { transport: "streamable_http"; url: string }
   | {
       transport: "stdio";

@@ -30,7 +30,7 @@ import {
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { withEarlyStream } from "../early-stream.ts";
-import { serveResponse } from "../tools/serve-response.ts";
+import { serveResponse } from "../tools/responses/serve-response.ts";
 import { streamResponse, wholeResponse, outputCapHeader } from "../answer-call.ts";
 import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
 import {

@@ -5,13 +5,13 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 
 /** A picture in the result of a tool. */
-export interface ResultPicture {
+interface ResultPicture {
   mediaType: string;
   base64: string;
 }
 
 /** Why a tool has no output, in the form of OpenAI's `mcp_call.error`. */
-export type ToolError =
+type ToolError =
   | { type: "tool_execution_error"; content: unknown[] }
   | { type: "protocol_error" | "http_error"; code: number; message: string };
 

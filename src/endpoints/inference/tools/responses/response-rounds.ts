@@ -1,15 +1,13 @@
-import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
-import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { openaiResponses } from "../../../../inference/dialects/openai-responses/index.ts";
+import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
 import {
   outputItems,
   type ResponseItem,
   type ResponseRecord,
-} from "../../../inference/responses/stored-response.ts";
-import { brand } from "../../../platform/kernel/brand.ts";
-import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
-import { editMembers } from "../../../platform/kernel/json/json-members.ts";
-import type { Dependencies } from "../../dependencies.ts";
-import type { GatewayTool, GatewayTools } from "./gateway-tools.ts";
+} from "../../../../inference/responses/stored-response.ts";
+import { brand } from "../../../../platform/kernel/brand.ts";
+import type { Dependencies } from "../../../dependencies.ts";
+import type { GatewayTool, GatewayTools } from "../gateway-tools.ts";
 import {
   approvalItem,
   approvedPair,
@@ -20,8 +18,9 @@ import {
   resultItem,
   type ModelCall,
 } from "./response-items.ts";
-import { RoundUsage } from "./round-usage.ts";
-import { runTool, type RanTool } from "./run-tool.ts";
+import { roundCall } from "../round-call.ts";
+import { RoundUsage } from "../round-usage.ts";
+import { runTool, type RanTool } from "../run-tool.ts";
 
 /** A call of a round: its place in the client's output, and the item that the client sees. */
 export interface RoundCall extends ModelCall {
@@ -38,7 +37,7 @@ export type AfterRound = "ask-again" | "ended" | "at-bound";
 const parallelMax = 8;
 
 /** The options of a request whose tools the gateway runs. */
-export interface ResponseRoundsOptions {
+interface ResponseRoundsOptions {
   call: ChatCall;
   /** The whole conversation, oldest first. */
   conversation: readonly ResponseItem[];
@@ -146,7 +145,12 @@ export class ResponseRounds {
       ["max_tool_calls", undefined],
       ["previous_response_id", undefined],
     ]);
-    return roundOf(call, { edits, isFirst: this.isFirst, nowMs: this.nowMs });
+    return roundCall(call, {
+      dialect: openaiResponses,
+      edits,
+      isFirst: this.isFirst,
+      nowMs: this.nowMs,
+    });
   }
 
   /** Returns the tool of the present round that a function call means, and where it is shown. */
@@ -280,46 +284,6 @@ const unavailable = (name: string): RanTool =>
 
 const pastBound = (most: number): RanTool =>
   unmade(`The request allows ${most} tool calls (max_tool_calls), and they were made.`);
-
-/** Returns the call of one round: the request with other members, under an id of its own. */
-function roundOf(
-  call: ChatCall,
-  {
-    edits,
-    isFirst,
-    nowMs,
-  }: { edits: ReadonlyMap<string, unknown>; isFirst: boolean; nowMs: number },
-): ChatCall {
-  const { presetId, dialectHeaders, signatures, nowSeconds, losses } = call;
-  const body: Record<string, unknown> = { ...call.body };
-  const texts = new Map<string, string | undefined>();
-  for (const [name, value] of edits) {
-    if (value === undefined) delete body[name];
-    else body[name] = value;
-    if (value !== undefined || name in call.body)
-      texts.set(name, value === undefined ? undefined : JSON.stringify(value));
-  }
-  const traceId = timeOrderedHex(nowMs);
-  const origin = isFirst
-    ? call
-    : {
-        ...call,
-        traceId,
-        generationId: `gen_${traceId}`,
-        roundOf: call.generationId,
-        admission: undefined,
-      };
-  return chatCall(origin, {
-    dialect: openaiResponses,
-    presetId,
-    dialectHeaders,
-    signatures,
-    nowSeconds,
-    losses,
-    body,
-    text: editMembers(call.text, texts),
-  });
-}
 
 /** Returns the fields of a request that a response repeats, without credentials for servers. */
 function requestFields({ tools, tool_choice: choice, max_tool_calls: most }: ResponseRecord) {

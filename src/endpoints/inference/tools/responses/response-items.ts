@@ -1,8 +1,8 @@
-import type { ResponseItem } from "../../../inference/responses/stored-response.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
-import type { GatewayTool, GatewayTools, ListedServer } from "./gateway-tools.ts";
-import type { RanTool } from "./run-tool.ts";
+import type { ResponseItem } from "../../../../inference/responses/stored-response.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { timeOrderedHex } from "../../../../platform/kernel/ids.ts";
+import type { GatewayTool, GatewayTools, ListedServer } from "../gateway-tools.ts";
+import type { RanTool } from "../run-tool.ts";
 
 /** Returns a new id of an item, by the prefixes that OpenAI uses. */
 export const itemId = (prefix: "mcp" | "mcpl" | "mcpr", nowMs: number): string =>
@@ -128,7 +128,7 @@ function endedPair(tools: GatewayTools, item: ResponseItem): ResponseItem[] {
 }
 
 /** A call that a person has approved and that was not made yet. */
-export interface ApprovedCall {
+interface ApprovedCall {
   approvalId: string;
   label: string;
   name: string;
@@ -136,7 +136,7 @@ export interface ApprovedCall {
 }
 
 /** A conversation as the model is sent it, and the calls to make before it is asked. */
-export interface ModelConversation {
+interface ModelConversation {
   items: ResponseItem[];
   approved: ApprovedCall[];
   /** The labels of servers whose tools are listed in the conversation. */

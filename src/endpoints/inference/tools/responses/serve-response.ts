@@ -1,22 +1,25 @@
-import type { ServedStream, ServedWhole } from "../../../inference/pipeline/execution.ts";
-import { execute } from "../../../inference/pipeline/execute.ts";
-import { chatDialectOf } from "../../../inference/pipeline/adapt.ts";
-import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { modelFor } from "../../../inference/pipeline/plan-call.ts";
-import type { ResponseItem, ResponseRecord } from "../../../inference/responses/stored-response.ts";
-import { assert } from "../../../platform/kernel/assert.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
-import type { Dependencies } from "../../dependencies.ts";
-import { wholeText } from "../answer-call.ts";
-import { withPings } from "../responses/stored-response.ts";
-import { asksForMcp, readGatewayTools } from "./gateway-tools.ts";
+import type { ServedStream, ServedWhole } from "../../../../inference/pipeline/execution.ts";
+import { execute } from "../../../../inference/pipeline/execute.ts";
+import { chatDialectOf } from "../../../../inference/pipeline/adapt.ts";
+import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
+import { modelFor } from "../../../../inference/pipeline/plan-call.ts";
+import type {
+  ResponseItem,
+  ResponseRecord,
+} from "../../../../inference/responses/stored-response.ts";
+import { assert } from "../../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
+import type { Dependencies } from "../../../dependencies.ts";
+import { wholeText } from "../../answer-call.ts";
+import { withPings } from "../../responses/stored-response.ts";
+import { asksForMcp, readGatewayTools } from "../gateway-tools.ts";
 import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
 import { holdsMcpItems } from "./response-items.ts";
 import { ResponseRounds } from "./response-rounds.ts";
 
 /** A response, and who served its last round. */
-export type ServedResponse =
+type ServedResponse =
   | { kind: "whole"; served: ServedWhole; record: ResponseRecord | undefined; text: string }
   | { kind: "stream"; served: ServedStream; frames: FrameSource };
 
@@ -46,7 +49,7 @@ export async function serveResponse(
     deps,
     maxRounds: deps.maxToolRounds,
     signal: AbortSignal.any([aborting.signal, ...(call.signalOf ? [call.signalOf()] : [])]),
-    seesPictures: seesPictures(deps, call),
+    seesPictures: modelSees(deps, call),
   });
   await rounds.begin();
   return call.requirements.stream
@@ -102,7 +105,8 @@ function runsToolsItself({ inference }: ResponseServices, call: ChatCall): boole
   );
 }
 
-function seesPictures({ inference }: ResponseServices, call: ChatCall): boolean {
+/** Returns whether the model of a call takes pictures. */
+export function modelSees({ inference }: Pick<Dependencies, "inference">, call: ChatCall): boolean {
   const { model } = modelFor(inference, { ...call, id: String(call.body["model"]) });
   return model.capabilities.includes("vision");
 }

@@ -1,12 +1,12 @@
-import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
 import {
   endIn,
   eventsIn,
   isTerminal,
   type ResponseItem,
   type ResponseRecord,
-} from "../../../inference/responses/stored-response.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+} from "../../../../inference/responses/stored-response.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { startedCallItem } from "./response-items.ts";
 import type { ResponseRounds, RoundCall } from "./response-rounds.ts";
 

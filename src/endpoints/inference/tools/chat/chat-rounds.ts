@@ -1,0 +1,301 @@
+import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
+import { brand } from "../../../../platform/kernel/brand.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../../../platform/kernel/money.ts";
+import { openaiChat } from "../../../../inference/dialects/openai-chat/index.ts";
+import { callsOfMessage } from "./chat-face.ts";
+import type { DialogueRounds, MadeCall, Wire } from "../dialogue-rounds.ts";
+import type { HiddenTurns } from "./hidden-turns.ts";
+
+/** What separates the texts of two rounds in one message. */
+const roundGap = "\n\n";
+
+/** Returns the calls that the gateway made, as the metadata shows them. */
+const shownCalls = (made: readonly MadeCall[]) =>
+  made.map(({ tool, ran }) => ({
+    server_label: tool.label,
+    name: tool.definition.name,
+    status: ran.error === null ? "completed" : "failed",
+    cost: usdFromNano(ran.chargedNano),
+  }));
+
+/** One answer in the chat dialect whose model calls the gateway's tools between its rounds. */
+export class ChatTurn {
+  private readonly rounds: DialogueRounds;
+  private readonly turns: HiddenTurns;
+  private readonly hidden: Wire[] = [];
+  private readonly texts: string[] = [];
+
+  constructor(rounds: DialogueRounds, turns: HiddenTurns) {
+    this.rounds = rounds;
+    this.turns = turns;
+  }
+
+  /** Returns whether a call is left to the client. */
+  isClients(name: string): boolean {
+    return this.rounds.runnable(name) === undefined;
+  }
+
+  /**
+   * Takes a round's message. Returns the message that ends the answer, with its finish reason, or
+   * undefined where the model is to be asked again.
+   */
+  async take(
+    message: Wire,
+    finish: unknown,
+  ): Promise<{ message: Wire; finish: unknown } | undefined> {
+    if (typeof message["content"] === "string" && message["content"] !== "")
+      this.texts.push(message["content"]);
+    const { after, made } = await this.rounds.take(message);
+    const ids = new Set(made.map(({ id }) => id));
+    const all = Array.isArray(message["tool_calls"]) ? (message["tool_calls"] as Wire[]) : [];
+    const ran = all.filter(({ id }) => ids.has(String(id)));
+    const left = all.filter(({ id }) => !ids.has(String(id)));
+    if (ran.length > 0)
+      this.hidden.push(
+        { ...message, content: left.length > 0 ? null : message["content"], tool_calls: ran },
+        ...made.map(({ id, ran: { text } }) => ({
+          role: "tool",
+          tool_call_id: id,
+          content: text,
+        })),
+      );
+    if (after === "ask-again") return undefined;
+    this.turns.remember(this.rounds.options.call.caller.workspace.id, {
+      callIds: callsOfMessage({ tool_calls: left }).map(({ id }) => id),
+      messages: this.hidden,
+    });
+    const { tool_calls: _, ...rest } = message;
+    const content = this.texts.length === 0 ? message["content"] : this.texts.join(roundGap);
+    const shown = { ...rest, content, ...(left.length > 0 && { tool_calls: left }) };
+    return { message: shown, finish: after === "at-bound" ? "length" : finish };
+  }
+
+  /** Returns the metadata of an answer with the calls that the gateway made. */
+  metadata(told: unknown): Wire {
+    return {
+      ...Object(told),
+      requestId: this.rounds.options.call.traceId,
+      tool_calls: shownCalls(this.rounds.made),
+    };
+  }
+
+  /** Returns a whole answer of a round as the client sees the whole. */
+  async takeWhole(body: Wire): Promise<Wire | undefined> {
+    const [choice, ...others] = body["choices"] as Wire[];
+    this.rounds.usage.addRound(body["usage"]);
+    const ended = await this.take(choice?.["message"] as Wire, choice?.["finish_reason"]);
+    if (ended === undefined) return undefined;
+    return this.whole(body, [
+      { ...choice, message: ended.message, finish_reason: ended.finish },
+      ...others,
+    ]);
+  }
+
+  /** Returns the answer with what all rounds used. */
+  whole(body: Wire, choices: unknown): Wire {
+    return {
+      ...body,
+      choices,
+      usage: this.rounds.usage.total ?? body["usage"],
+      [brand.metadataKey]: this.metadata(body[brand.metadataKey]),
+    };
+  }
+}
+
+/** The parts of a message that a stream has sent. */
+class StreamedMessage {
+  private readonly message: Record<string, unknown> = { role: "assistant", content: null };
+  private readonly calls: {
+    id: string;
+    type: string;
+    function: { name: string; arguments: string };
+  }[] = [];
+  finish: unknown = null;
+
+  add(delta: Wire): void {
+    for (const [name, value] of Object.entries(delta)) {
+      const before = this.message[name];
+      if (name === "role" || name === "tool_calls") continue;
+      if (typeof value === "string")
+        this.message[name] = (typeof before === "string" ? before : "") + value;
+      else if (Array.isArray(value))
+        this.message[name] = [...(Array.isArray(before) ? before : []), ...value];
+      else if (value !== null) this.message[name] = value;
+    }
+  }
+
+  addCall({ index, id, function: called }: Wire): { name: string; begins: boolean } {
+    const place = typeof index === "number" ? index : 0;
+    const begins = this.calls[place] === undefined;
+    const call = (this.calls[place] ??= {
+      id: "",
+      type: "function",
+      function: { name: "", arguments: "" },
+    });
+    const part = Object(called) as { name?: unknown; arguments?: unknown };
+    if (typeof id === "string") call.id = id;
+    if (typeof part.name === "string") call.function.name += part.name;
+    if (typeof part.arguments === "string") call.function.arguments += part.arguments;
+    return { name: call.function.name, begins };
+  }
+
+  get whole(): Wire {
+    const calls = this.calls.filter((call) => call !== undefined);
+    return calls.length === 0 ? this.message : { ...this.message, tool_calls: calls };
+  }
+}
+
+const frameOf = (chunk: Wire): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const doneFrame = "data: [DONE]\n\n";
+
+/** The chunks of such an answer, round by round, as one stream. */
+export class ChatStream implements FrameSource {
+  private readonly turn: ChatTurn;
+  private readonly rounds: DialogueRounds;
+  private readonly ask: () => Promise<FrameSource>;
+  private readonly onCancel: () => void;
+  private readonly frames: AsyncGenerator<string, void>;
+  private current: FrameSource;
+  private isCancelled = false;
+  private hasText = false;
+  private clientCalls = 0;
+  /** The indexes of calls that are left to the client, by their index in the present round. */
+  private indexes = new Map<unknown, number>();
+
+  constructor(options: {
+    turn: ChatTurn;
+    rounds: DialogueRounds;
+    first: FrameSource;
+    ask: () => Promise<FrameSource>;
+    onCancel: () => void;
+  }) {
+    this.turn = options.turn;
+    this.rounds = options.rounds;
+    this.current = options.first;
+    this.ask = options.ask;
+    this.onCancel = options.onCancel;
+    this.frames = this.run();
+  }
+
+  async next(): Promise<string | undefined> {
+    const { value } = await this.frames.next();
+    return value ?? undefined;
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+    this.current.cancel();
+    this.onCancel();
+  }
+
+  private async *run(): AsyncGenerator<string, void> {
+    for (;;) {
+      const message = new StreamedMessage();
+      const tail: { last?: Wire; end?: Wire } = {};
+      yield* this.relay(message, tail);
+      if (this.isCancelled || tail.last === undefined) return;
+      const ended = await this.turn.take(message.whole, message.finish);
+      if (this.isCancelled) return;
+      if (ended !== undefined) {
+        yield this.ending({ last: tail.last, end: tail.end }, ended.finish);
+        return;
+      }
+      this.indexes = new Map();
+      try {
+        this.current = await this.ask();
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        const { traceId } = this.rounds.options.call;
+        yield openaiChat.encodeStreamError(error, { traceId }).join("");
+        return;
+      }
+    }
+  }
+
+  /** Passes on the chunks of a round, and keeps its last ones back. */
+  private async *relay(
+    message: StreamedMessage,
+    tail: { last?: Wire; end?: Wire },
+  ): AsyncGenerator<string, void> {
+    let isNew = !this.rounds.isFirst && this.hasText;
+    for (;;) {
+      const frames = await this.current.next();
+      if (frames === undefined) return;
+      let text = "";
+      for (const frame of frames.split("\n\n")) {
+        if (frame === "" || frame === "data: [DONE]") continue;
+        if (!frame.startsWith("data: {")) {
+          text += `${frame}\n\n`;
+          continue;
+        }
+        const chunk = JSON.parse(frame.slice("data: ".length)) as Wire;
+        const [choice] = (chunk["choices"] ?? []) as Wire[];
+        if (choice === undefined) {
+          if (chunk["error"] !== undefined) text += `${frame}\n\n`;
+          else {
+            tail.end = chunk;
+            this.rounds.usage.addRound(chunk["usage"]);
+          }
+          continue;
+        }
+        const shown = this.shownDelta(choice, message);
+        if (choice["finish_reason"] !== null && choice["finish_reason"] !== undefined) {
+          message.finish = choice["finish_reason"];
+          tail.last = chunk;
+        }
+        if (shown === undefined) continue;
+        if (isNew && typeof shown["content"] === "string" && shown["content"] !== "") {
+          isNew = false;
+          shown["content"] = roundGap + shown["content"];
+        }
+        text += frameOf({ ...chunk, choices: [{ ...choice, delta: shown, finish_reason: null }] });
+      }
+      if (text !== "") yield text;
+    }
+  }
+
+  /** Returns the part of a delta that the client sees; undefined where it is nothing. */
+  private shownDelta(choice: Wire, message: StreamedMessage): Record<string, unknown> | undefined {
+    const { tool_calls: calls, ...delta } = Object(choice["delta"]) as Wire;
+    message.add(delta);
+    if (typeof delta["content"] === "string" && delta["content"] !== "") this.hasText = true;
+    const shown: Record<string, unknown> = { ...delta };
+    if (!this.rounds.isFirst) delete shown["role"];
+    if (Array.isArray(calls)) {
+      const own = (calls as Wire[]).flatMap((call) => this.shownCall(call, message));
+      if (own.length > 0) shown["tool_calls"] = own;
+    }
+    const values = Object.values(shown).filter((value) => value !== null && value !== "");
+    return values.length === 0 ? undefined : shown;
+  }
+
+  private shownCall(call: Wire, message: StreamedMessage): Wire[] {
+    const { name, begins } = message.addCall(call);
+    if (begins && this.turn.isClients(name)) {
+      this.indexes.set(call["index"], this.clientCalls);
+      this.clientCalls += 1;
+    }
+    const index = this.indexes.get(call["index"]);
+    return index === undefined ? [] : [{ ...call, index }];
+  }
+
+  private ending({ last, end }: { last: Wire; end?: Wire | undefined }, finish: unknown): string {
+    const [choice] = last["choices"] as Wire[];
+    const closing = frameOf({
+      ...last,
+      choices: [{ ...choice, delta: {}, finish_reason: finish }],
+    });
+    if (end === undefined) return closing + doneFrame;
+    const { usage, ...rest } = end;
+    return (
+      closing +
+      frameOf({
+        ...rest,
+        ...(usage !== undefined && { usage: this.rounds.usage.total ?? usage }),
+        [brand.metadataKey]: this.turn.metadata(end[brand.metadataKey]),
+      }) +
+      doneFrame
+    );
+  }
+}

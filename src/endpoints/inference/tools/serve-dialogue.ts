@@ -1,0 +1,151 @@
+import { execute } from "../../../inference/pipeline/execute.ts";
+import type { ServedStream, ServedWhole } from "../../../inference/pipeline/execution.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import type { RequestContext } from "../../../access/define-endpoint.ts";
+import type { Reply } from "../../../http/request-context.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { answerCall, streamResponse, wholeResponse, wholeText } from "../answer-call.ts";
+import { withPings } from "../responses/stored-response.ts";
+import { chatFace } from "./chat/chat-face.ts";
+import { ChatStream, ChatTurn } from "./chat/chat-rounds.ts";
+import { MessagesStream, MessagesTurn } from "./messages/messages-rounds.ts";
+import { messagesFace } from "./messages/messages-face.ts";
+import { DialogueRounds, type ToolFace, type Wire } from "./dialogue-rounds.ts";
+import { asksForMcp, readGatewayTools } from "./gateway-tools.ts";
+import { modelSees } from "./responses/serve-response.ts";
+
+/** An answer in the making: what takes its rounds, whole, or as a stream. */
+interface DialogueTurn {
+  /** Takes a whole round; undefined where the model is to be asked again. */
+  takeWhole(body: Wire): Promise<Wire | undefined>;
+  /** Returns the frames of the stream that begins with the first round. */
+  streamOf(options: {
+    first: FrameSource;
+    ask: () => Promise<FrameSource>;
+    onCancel: () => void;
+  }): FrameSource;
+}
+
+/** Serves a chat call, and runs the tools of MCP servers for its model where it asks for them. */
+export function answerChat(
+  context: RequestContext,
+  call: ChatCall,
+  deps: Dependencies,
+): Promise<Reply> {
+  if (!asksForMcp(call.body)) return answerCall(context, call, deps);
+  const { n } = call.body;
+  if (typeof n === "number" && n > 1)
+    throw new GatewayError("bad_request", "n: must be 1 with tools of MCP servers", {
+      param: "n",
+    });
+  const face = chatFace(deps.hiddenTurns, call.caller.workspace.id);
+  return answerDialogue(context, {
+    call,
+    deps,
+    face,
+    turnOf(rounds) {
+      const turn = new ChatTurn(rounds, deps.hiddenTurns);
+      return {
+        takeWhole: (body) => turn.takeWhole(body),
+        streamOf: (options) => new ChatStream({ ...options, turn, rounds }),
+      };
+    },
+  });
+}
+
+/** Serves a call of Messages in the same way. Calls and results are blocks of the answer. */
+export function answerMessages(
+  context: RequestContext,
+  call: ChatCall,
+  deps: Dependencies,
+): Promise<Reply> {
+  if (!asksForMcp(call.body)) return answerCall(context, call, deps);
+  return answerDialogue(context, {
+    call,
+    deps,
+    face: messagesFace,
+    turnOf(rounds) {
+      const turn = new MessagesTurn(rounds);
+      return {
+        takeWhole: (body) => turn.takeWhole(body),
+        streamOf: (options) => new MessagesStream({ ...options, turn, rounds }),
+      };
+    },
+  });
+}
+
+/** Answers a request in rounds, between which tools run. Throws `GatewayError`. */
+export async function answerDialogue(
+  context: RequestContext,
+  {
+    call,
+    deps,
+    face,
+    turnOf,
+  }: {
+    call: ChatCall;
+    deps: Dependencies;
+    face: ToolFace;
+    turnOf(rounds: DialogueRounds): DialogueTurn;
+  },
+): Promise<Reply> {
+  const aborting = new AbortController();
+  const requested = (call.body["tools"] ?? []) as Wire[];
+  const tools = await readGatewayTools(deps, {
+    tools: requested,
+    caller: call.caller,
+    taken: new Set(requested.flatMap(nameOf)),
+  });
+  const rounds = new DialogueRounds(face, {
+    call,
+    tools,
+    deps,
+    maxRounds: deps.maxToolRounds,
+    signal: AbortSignal.any([aborting.signal, ...(call.signalOf ? [call.signalOf()] : [])]),
+    seesPictures: modelSees(deps, call),
+  });
+  await rounds.begin();
+  const turn = turnOf(rounds);
+  if (!call.requirements.stream) return wholeDialogue(context, { deps, rounds, turn });
+  const ask = async (): Promise<ServedStream> => {
+    const served = await execute(deps.inference, rounds.nextCall());
+    assert(served.kind === "stream", "a round of a streamed answer is streamed");
+    return served;
+  };
+  const served = await ask();
+  const stream = turn.streamOf({
+    first: served.stream,
+    ask: async () => (await ask()).stream,
+    onCancel: () => aborting.abort(),
+  });
+  const frames = withPings(stream, { keepAlive: deps.inference.keepAlive, atOnce: false });
+  return streamResponse(context, { served, nowMs: deps.clock.monotonicMs(), frames });
+}
+
+/** Returns the name of a client's own function, in chat or Messages. */
+function nameOf(tool: Wire): string[] {
+  const { name } = (tool["function"] ?? tool) as { name?: unknown };
+  return typeof name === "string" ? [name] : [];
+}
+
+async function wholeDialogue(
+  context: RequestContext,
+  { deps, rounds, turn }: { deps: Dependencies; rounds: DialogueRounds; turn: DialogueTurn },
+): Promise<Reply> {
+  for (;;) {
+    const call = rounds.nextCall();
+    const served: ServedWhole | ServedStream = await execute(deps.inference, call);
+    assert(served.kind === "whole", "a round of a whole answer is whole");
+    const body = await turn.takeWhole(JSON.parse(wholeText(served, call)) as Wire);
+    if (body === undefined) continue;
+    const { chargedNano } = rounds.usage;
+    return wholeResponse(context, {
+      served: { ...served, settled: { ...served.settled, chargedNano } },
+      call,
+      text: JSON.stringify(body),
+    });
+  }
+}

@@ -1,0 +1,24 @@
+import type { Endpoint } from "../../access/define-endpoint.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { mcpGateway } from "./mcp-gateway.ts";
+import {
+  changeMcpServer,
+  createMcpServer,
+  deleteMcpServer,
+  getMcpServer,
+  listMcpServers,
+  refreshMcpServer,
+} from "./mcp-servers.ts";
+import { mcp } from "./mcp.ts";
+
+/** The service's own tools, and the gateway to those of other servers. */
+export const mcpEndpoints: readonly Endpoint<Dependencies>[] = [
+  mcp,
+  mcpGateway,
+  listMcpServers,
+  createMcpServer,
+  getMcpServer,
+  changeMcpServer,
+  deleteMcpServer,
+  refreshMcpServer,
+];
