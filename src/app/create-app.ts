@@ -20,9 +20,15 @@ import { compileRoutes } from "../http/router.ts";
 import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
 import { PriceHistory, RouteHistory } from "../inference/catalog/catalog-history.ts";
 import type { InferenceDependencies } from "../inference/pipeline/execution.ts";
-import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-requests.ts";
+import {
+  probeKeyThrough,
+  providerTrial,
+  smokePort,
+} from "../inference/pipeline/unbilled-requests.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
 import type { Insights } from "../insights/open-insights.ts";
+import { EntryStore } from "../operator/entry-store.ts";
+import { OperatorEntries } from "../operator/operator-entries.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
@@ -93,6 +99,7 @@ interface Core extends Ground {
   insights: Insights;
   inference: InferenceDependencies;
   keyProber: KeyProber;
+  entries: OperatorEntries;
 }
 
 /** Every part that is opened and has to be closed. */
@@ -155,6 +162,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
   const { clock, shared, work, storage, replica, catalog } = ground;
   const { logger, passwordCost } = tools;
   const account = await buildAccount(settings, { storage, clock, shared, logger, passwordCost });
+  const entries = await layerEntries(settings, { account, storage, catalog, clock, logger });
   const counters = await openCounters(shared, {
     ...tools,
     ...account,
@@ -188,7 +196,38 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     clock,
     logger: tools.logger,
   });
-  return { ...ground, account, counters, insights, inference, keyProber };
+  return { ...ground, account, counters, insights, inference, keyProber, entries };
+}
+
+/** Layers what operators configured in the page over the file, before anything is served. */
+async function layerEntries(
+  settings: AppSettings,
+  {
+    account,
+    storage,
+    catalog,
+    clock,
+    logger,
+  }: Pick<Ground, "storage" | "catalog" | "clock"> &
+    Pick<AppTools, "logger"> & {
+      account: Account;
+    },
+): Promise<OperatorEntries> {
+  const entries = new OperatorEntries({
+    store: new EntryStore({
+      database: storage.database.withTables(),
+      vault: account.providerKeyVault,
+      workspaceId: account.operatorWorkspaceId,
+    }),
+    clock,
+  });
+  try {
+    const layered = await entries.over(settings.configuration?.read.sources ?? settings);
+    if (entries.list().some(({ source }) => source === "page")) catalog.refresh(layered);
+  } catch (error) {
+    logger.error({ err: error }, "what is configured in the page cannot be used, the file is");
+  }
+  return entries;
 }
 
 async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts> {
@@ -199,6 +238,7 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     storage,
     shared,
     catalog,
+    entries: core.entries,
     clock,
   });
   const gateway = openMcpGateway(settings.mcp ?? { servers: [], allowedNetworks: [] }, {
@@ -272,6 +312,8 @@ const dependenciesOf = (
   dashboard: openDashboard(settings.dashboard, tools.logger),
   consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
   operations: parts.operations,
+  entries: parts.entries,
+  tryProvider: providerTrial(parts.inference, settings.environment),
   insights: parts.insights,
   clock,
   counters: parts.counters,

@@ -10,6 +10,7 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
+import type { OperatorEntries } from "../operator/operator-entries.ts";
 import { GatewayNodes, type NodeAbout, type NodeTables } from "./gateway-nodes.ts";
 import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
 import { type Shared, hasSeveralGateways } from "./open-shared.ts";
@@ -39,6 +40,7 @@ class Reload {
   private readonly catalog: LiveCatalog;
   private readonly atStart: ReadConfiguration;
   private readonly readAgain: () => Promise<ReadConfiguration>;
+  private readonly layer: (sources: CatalogSources) => Promise<CatalogSources>;
   private readonly key: Uint8Array;
   private readonly logger: Logger;
   private read: ReadConfiguration;
@@ -54,6 +56,8 @@ class Reload {
     catalog: LiveCatalog;
     read: ReadConfiguration;
     readAgain(): Promise<ReadConfiguration>;
+    /** Layers what operators configure in the page over what was read. */
+    layer(sources: CatalogSources): Promise<CatalogSources>;
     /** The key of the hash, which therefore reveals nothing of secrets. */
     key: Uint8Array;
     logger: Logger;
@@ -62,6 +66,7 @@ class Reload {
     this.atStart = options.read;
     this.read = options.read;
     this.readAgain = options.readAgain;
+    this.layer = options.layer;
     this.key = options.key;
     this.logger = options.logger;
     this.hash = this.hashOfAll();
@@ -125,7 +130,8 @@ class Reload {
 
   private async once(): Promise<Reloaded> {
     try {
-      const read = await this.readAgain();
+      const again = await this.readAgain();
+      const read = { ...again, sources: await this.layer(again.sources) };
       const change = this.catalog.refresh(read.sources);
       this.read = read;
       this.hash = this.hashOfAll();
@@ -170,27 +176,36 @@ export interface Nodes {
   stop(): Promise<void>;
 }
 
+/** Returns the configuration of a gateway that reads none. */
+const withoutFile = (sources: CatalogSources): ReadConfiguration => ({
+  ...{ sources, sections: {}, alike: [], warnings: [] },
+});
+
 /** Joins the gateways on the database. A gateway that is alone has only its own configuration. */
 export async function joinNodes(
   settings: AppSettings,
   {
     shared,
     catalog,
+    entries,
     database,
     clock,
     logger,
   }: {
     shared: Shared | undefined;
     catalog: LiveCatalog;
+    entries: OperatorEntries;
     database: Kysely<NodeTables & GatewayTables>;
     clock: Clock;
     logger: Logger;
   },
 ): Promise<Nodes> {
   const { version, encryptionKey: key, configuration } = settings;
-  const read = configuration?.read ?? { sources: settings, sections: {}, alike: [], warnings: [] };
-  const readAgain = configuration?.readAgain ?? (async () => read);
-  const reload = new Reload({ catalog, read, readAgain, key, logger });
+  const ofFile = configuration?.read ?? withoutFile(settings);
+  const layer = (sources: CatalogSources): Promise<CatalogSources> => entries.over(sources);
+  const read = { ...ofFile, sources: await layer(ofFile.sources) };
+  const readAgain = configuration?.readAgain ?? (async () => ofFile);
+  const reload = new Reload({ catalog, read, readAgain, layer, key, logger });
   const startedAt = new Date(clock.nowMs()).toISOString();
   const about = (): NodeAbout => ({
     name: settings.nodeName ?? hostname(),

@@ -18,6 +18,8 @@ import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Statements } from "../billing/credits/statement.ts";
 import type { LedgerStore } from "../billing/ledger/ledger-store.ts";
 import type { PlanCredits } from "../billing/credits/open-credits.ts";
+import type { TryProvider } from "../inference/pipeline/unbilled-requests.ts";
+import type { OperatorEntries } from "../operator/operator-entries.ts";
 import type { Payments } from "../billing/payments/open-payments.ts";
 import type { People } from "../identity/people/open-people.ts";
 import type { UserEditor } from "../identity/people/user-editor.ts";
@@ -184,6 +186,10 @@ export interface Dependencies {
   /** The most responses that one socket may have in progress at once. */
   socketLanes: number;
   operations: Operations;
+  /** What operators configure in the page. */
+  entries: OperatorEntries;
+  /** Asks a provider that is not configured yet. */
+  tryProvider: TryProvider;
   /** The paths of the endpoint table. */
   endpointPaths: EndpointPaths;
   clock: Clock;

@@ -55,6 +55,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "identity",
     "billing",
     "byok",
+    "operator",
     "insights",
     "platform/*",
   ],
@@ -71,6 +72,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "identity",
     "billing",
     "byok",
+    "operator",
     "insights",
     "platform/*",
   ],
@@ -91,6 +93,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   access: ["http", "identity", "platform/*"],
   billing: ["access", "identity", "platform/*"],
   byok: ["billing", "identity", "platform/*"],
+  operator: ["inference/catalog", "platform/*"],
   identity: ["platform/*"],
   "inference/pipeline": [
     "inference/routing",

@@ -15,6 +15,7 @@ import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../../mcp/mcp-service.ts";
 import type { ToolEndpoint } from "../../mcp/tool.ts";
+import type { OperatorEntries } from "../../operator/operator-entries.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { lazily } from "../../platform/kernel/keyed-mutex.ts";
@@ -40,6 +41,7 @@ export async function openOperations(
     storage: Storage<AppTables>;
     shared: Shared | undefined;
     catalog: LiveCatalog;
+    entries: OperatorEntries;
     clock: Clock;
     logger: Logger;
     metrics: Metrics;
@@ -52,6 +54,7 @@ export async function openOperations(
     shared,
     database: storage.database.withTables(),
   });
+  parts.entries.appliedBy(async () => (await nodes.reload()).change);
   metrics.watchConfigurations(() => nodes.configurations());
   const state = { draining: false };
   const operations: Operations = {

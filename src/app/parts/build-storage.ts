@@ -28,6 +28,7 @@ import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
 import type { UpstreamServerTables } from "../../mcp/gateway/server-store.ts";
 import type { HubTables } from "../../mcp/hub/entry.ts";
+import type { EntryTables } from "../../operator/entry-store.ts";
 import { ConfigurationError } from "../../platform/config/configuration-error.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
@@ -59,6 +60,7 @@ export type AppTables = AccountTables &
   ConsentTables &
   HubTables &
   UpstreamServerTables &
+  EntryTables &
   ConversationTables;
 
 /** Every statement that commits may contain. */

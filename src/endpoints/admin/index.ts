@@ -15,6 +15,13 @@ import {
   getWorkspace,
   listAllWorkspaces,
 } from "./workspaces.ts";
+import {
+  deleteConfiguration,
+  exportConfiguration,
+  listConfiguration,
+  putConfiguration,
+  testConfiguration,
+} from "./configuration.ts";
 import { errorsOverview } from "./errors.ts";
 import { explainAnyGeneration, listAllGenerations } from "./generations.ts";
 import { grantCredits, listGrants } from "./grants.ts";
@@ -49,6 +56,11 @@ export const operatorEndpoints: readonly Endpoint<Dependencies>[] = [
   listAllGenerations,
   explainAnyGeneration,
   northStar,
+  listConfiguration,
+  exportConfiguration,
+  putConfiguration,
+  testConfiguration,
+  deleteConfiguration,
   listSettings,
   reloadSettings,
   listSmokeTests,

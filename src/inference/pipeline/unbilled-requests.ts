@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { sendTo, errorDetails, readWhole } from "./attempt.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import {
@@ -14,6 +15,8 @@ import { planCall } from "./plan-call.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { Probe, ProbeKey } from "../../byok/key-prober.ts";
+import { buildCatalog } from "../catalog/build-catalog.ts";
+import type { ConfiguredProvider } from "../catalog/configured/configured-provider.ts";
 import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { verdictOf } from "./provider-credentials.ts";
 import {
@@ -124,17 +127,42 @@ export const probeKeyThrough =
     }
   };
 
-async function probe(
+/** Asks a provider for its models, with its own key where it has one; null where that failed. */
+export async function listedModels(
+  provider: Provider,
+  { upstream }: { upstream: UpstreamClient },
+): Promise<string | null> {
+  if (provider.baseUrl === undefined) return null;
+  try {
+    const { status, text } = await askForModels(provider, {
+      baseUrl: provider.baseUrl,
+      secret: provider.apiKey,
+      upstream,
+    });
+    return status >= 200 && status < 300 ? text : null;
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return null;
+    throw error;
+  }
+}
+
+interface ModelsAsked {
+  baseUrl: string;
+  secret: string | undefined;
+  upstream: UpstreamClient;
+}
+
+async function askForModels(
   { credentialHeader: { name, prefix }, headers, proxy }: Provider,
-  { baseUrl, secret, upstream }: { baseUrl: string; secret: string; upstream: UpstreamClient },
-): Promise<Probe> {
+  { baseUrl, secret, upstream }: ModelsAsked,
+): Promise<{ status: number; text: string }> {
   const target = upstreamTarget(
     `${baseUrl}/models`,
     {
       accept: "application/json",
       "user-agent": "switchyard",
       ...headers,
-      [name]: prefix + secret,
+      ...(secret === undefined ? {} : { [name]: prefix + secret }),
     },
     { proxy },
   );
@@ -149,14 +177,16 @@ async function probe(
     response.abort();
     return "";
   });
-  if (response.status >= 200 && response.status < 300) return { outcome: "accepted", reason: null };
-  const failure = classifyStatus({
-    status: response.status,
-    ...errorDetails(text),
-  });
+  return { status: response.status, text };
+}
+
+async function probe(provider: Provider, asked: ModelsAsked): Promise<Probe> {
+  const { status, text } = await askForModels(provider, asked);
+  if (status >= 200 && status < 300) return { outcome: "accepted", reason: null };
+  const failure = classifyStatus({ status, ...errorDetails(text) });
   return {
     outcome: verdictOf(failure)?.kind === "refused" ? "refused" : "unknown",
-    reason: failure.upstreamMessage ?? `The provider answered ${response.status}.`,
+    reason: failure.upstreamMessage ?? `The provider answered ${status}.`,
   };
 }
 
@@ -278,11 +308,61 @@ function requestFor({ model }: SmokeRoute, { clock, callSignatures }: Needs): Cl
  * Returns the outcome of a smoke test. Only the provider's own failure or a refused credential
  * counts against it; a refused or rate-limited request says nothing about it.
  */
-function answerOf({ outage, reason, upstreamStatus, observation }: AttemptFailure): SmokeAnswer {
-  const message = observation ?? `it answered ${upstreamStatus ?? "nothing"}`;
+function answerOf({
+  outage,
+  reason,
+  upstreamStatus,
+  upstreamMessage,
+  observation,
+}: AttemptFailure): SmokeAnswer {
+  const said = upstreamMessage === null ? "" : `: ${upstreamMessage}`;
+  const message = observation ?? `it answered ${upstreamStatus ?? "nothing"}${said}`;
   const says =
     (outage && reason !== "rate_limited") ||
     reason === "credential_error" ||
     reason === "model_unavailable";
   return { outcome: says ? "failed" : "skipped", message };
 }
+
+/** What a provider answered that is not configured yet. */
+export interface Trial {
+  /** The answer to the smallest request of chat; skipped where it has no model that chats. */
+  chat: SmokeAnswer;
+  /** The models that it lists, by its own names; null where it lists none. */
+  models: readonly string[] | null;
+}
+
+/** Asks a provider as its entry describes it, without configuring it. */
+export type TryProvider = (entry: ConfiguredProvider, signal: AbortSignal) => Promise<Trial>;
+
+const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+
+/** Returns the ids of a list of models in OpenAI's form; null for anything else. */
+function idsIn(text: string): readonly string[] | null {
+  try {
+    const list = modelListSchema.safeParse(JSON.parse(text));
+    return list.success ? list.data.data.map(({ id }) => id) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Tries providers over a catalog of their own: one request of chat to the cheapest model, at the
+ * platform's cost, and the list of models, which costs nothing.
+ */
+export const providerTrial =
+  (dependencies: Needs, environment: Readonly<Record<string, string | undefined>>): TryProvider =>
+  async (entry, signal) => {
+    const snapshot = buildCatalog({
+      environment,
+      configuredProviders: [entry],
+      nowMs: dependencies.clock.nowMs(),
+    });
+    const provider = snapshot.providers.get(entry.id);
+    const [chat, list] = await Promise.all([
+      smokePort(() => ({ ...dependencies, catalog: () => snapshot })).ask(entry.id, signal),
+      provider === undefined ? null : listedModels(provider, dependencies),
+    ]);
+    return { chat, models: list === null ? null : idsIn(list) };
+  };

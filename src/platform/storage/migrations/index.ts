@@ -5,6 +5,7 @@ import { months } from "./2026-11-25-months.ts";
 import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-responses.ts";
 import { closedMonths } from "./2026-11-26-closed-months.ts";
 import { contents } from "./2026-11-26-contents.ts";
+import { configurationEntries } from "./2026-11-28-configuration-entries.ts";
 import { mcpServers } from "./2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
   presetOfBackgroundResponses,
   closedMonths,
   contents,
+  configurationEntries,
   mcpServers,
   operatorKeys,
   passedCaps,

@@ -1,0 +1,52 @@
+import type { EntryValue } from "./entry-store.ts";
+
+/** Is shown in place of a secret that is set, and keeps the stored one in a change. */
+export const hiddenSecret = "***";
+
+const isObject = (value: unknown): value is EntryValue =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** An address that may hold credentials. */
+const hasCredentials = (text: string): boolean => /^[a-z][\w+.-]*:\/\/[^/]*@/i.test(text);
+
+/** Returns a value of an entry with what is secret replaced. */
+export function withoutSecrets(value: EntryValue): EntryValue {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]): [string, unknown] => {
+      if (name === "api_key" && typeof part === "string") return [name, hiddenSecret];
+      if (name === "headers" && isObject(part))
+        return [name, Object.fromEntries(Object.keys(part).map((each) => [each, hiddenSecret]))];
+      if (typeof part === "string" && hasCredentials(part)) return [name, hiddenSecret];
+      return [name, part];
+    }),
+  );
+}
+
+/** Returns a change with each secret that it keeps taken from what is stored. */
+export function withStoredSecrets(value: EntryValue, stored: EntryValue | undefined): EntryValue {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+      const before = stored?.[name];
+      if (isObject(part))
+        return [[name, withStoredSecrets(part, isObject(before) ? before : undefined)]];
+      if (part !== hiddenSecret) return [[name, part]];
+      return before === undefined ? [] : [[name, before]];
+    }),
+  );
+}
+
+/** Returns a provider's value with the name of a variable in place of each secret. */
+export function withVariables(id: string, value: EntryValue): EntryValue {
+  const prefix = id.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
+  const variable = (suffix: string): string =>
+    `\${${prefix}_${suffix.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}}`;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]): [string, unknown] => {
+      if (name === "api_key") return [name, variable("api_key")];
+      if (name === "headers" && isObject(part))
+        return [name, Object.fromEntries(Object.keys(part).map((each) => [each, variable(each)]))];
+      if (typeof part === "string" && hasCredentials(part)) return [name, variable(name)];
+      return [name, part];
+    }),
+  );
+}

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { acme } from "../../support/gateway.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../support/upstream/steps.ts";
+import { at, listAt } from "../api/at.ts";
+import { errorOf } from "../api/error-envelope-of.ts";
+import { engines } from "../api/two-workspaces.ts";
+import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
+
+const secret = "sk-of-the-new-provider";
+
+describe.each(engines)("providers that operators configure in the page, on %s", (_, freshUrl) => {
+  let scene: OperatorScene;
+  let upstream: FaultUpstream;
+  beforeAll(async () => {
+    upstream = await startFaultUpstream();
+    scene = await startOperatorScene(await freshUrl(), {
+      providers: [acme("http://127.0.0.1:9/v1")],
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await scene.stop();
+    upstream.stop();
+  });
+
+  const value = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
+    name: "Nova",
+    base_url: upstream.baseUrl,
+    dialect: "openai-chat",
+    api_key: secret,
+    models: [{ id: "nova/one", pricing: { prompt: "1", completion: "2" } }],
+    ...changes,
+  });
+  const put = (id: string, of: Record<string, unknown>): Promise<Response> =>
+    scene.owner.api("POST", "/admin/configuration", { section: "providers", id, value: of });
+  const entry = async (id: string): Promise<unknown> =>
+    listAt(await scene.owner.json("GET", "/admin/configuration"), "data").find(
+      (each) => at(each, "id") === id,
+    );
+  const ask = (model: string): Promise<Response> =>
+    scene.gateway().post("/chat/completions", {
+      model,
+      messages: [{ role: "user", content: "Hello" }],
+    });
+
+  test("serve at once, without a restart, at their price; the secret is nowhere", async () => {
+    expect((await ask("nova/one")).status).toBe(404);
+    const made: unknown = await (await put("nova", value())).json();
+    expect(made).toMatchObject({
+      object: "configuration_entry",
+      source: "page",
+      in_force: true,
+      problem: null,
+      value: { api_key: "***", base_url: upstream.baseUrl },
+      change: { models_added: ["nova/one"], models_removed: [], prices_changed: [] },
+    });
+    const answer = await ask("nova/one");
+    expect([answer.status, at(await answer.json(), "usage.cost")]).toEqual([200, 0.000025]);
+    expect(upstream.requests.at(-1)?.headers.get("authorization")).toBe(`Bearer ${secret}`);
+    const shown = JSON.stringify([await scene.owner.json("GET", "/admin/configuration"), made]);
+    expect(shown).not.toContain(secret);
+    expect(scene.gateway().logLines.join("\n")).not.toContain(secret);
+  });
+
+  test("are changed with their secret kept, exported with variables, and deleted", async () => {
+    const changed: unknown = await (
+      await put(
+        "nova",
+        value({
+          api_key: "***",
+          models: [{ id: "nova/one", pricing: { prompt: "10", completion: "20" } }],
+        }),
+      )
+    ).json();
+    expect(at(changed, "change.prices_changed")).toHaveLength(1);
+    expect(at(await (await ask("nova/one")).json(), "usage.cost")).toBe(0.00025);
+    expect(upstream.requests.at(-1)?.headers.get("authorization")).toBe(`Bearer ${secret}`);
+    const yaml = await (await scene.owner.api("GET", "/admin/configuration/export")).text();
+    expect(yaml).toContain("- id: nova");
+    expect(yaml).toContain("api_key: ${NOVA_API_KEY}");
+    expect(yaml).not.toContain(secret);
+    const gone = await scene.owner.api("DELETE", "/admin/configuration/providers/nova");
+    expect(await gone.json()).toMatchObject({
+      deleted: true,
+      id: "nova",
+      change: { models_removed: ["nova/one"] },
+    });
+    expect((await ask("nova/one")).status).toBe(404);
+    expect(await entry("nova")).toBeUndefined();
+  });
+
+  test("are refused by the field, and where the file has the id", async () => {
+    const refused = async (id: string, of: Record<string, unknown>) => errorOf(await put(id, of));
+    expect(await refused("nova", value({ base_url: "ftp://x" }))).toMatchObject({
+      status: 400,
+      param: "value.base_url",
+    });
+    expect(await refused("nova", value({ prices: {} }))).toMatchObject({
+      status: 400,
+      param: "value.prices",
+    });
+    expect(await refused("nova", value({ api_key: "${HOME}" }))).toMatchObject({ status: 400 });
+    expect(
+      await refused("nova", value({ base_url: "http://169.254.169.254/latest" })),
+    ).toMatchObject({ status: 400, param: "value.base_url" });
+    expect(await refused("acme", value())).toMatchObject({ status: 409, param: "id" });
+    expect(await entry("acme")).toMatchObject({ source: "file", value: { api_key: "***" } });
+    const ofFile = await scene.owner.api("DELETE", "/admin/configuration/providers/acme");
+    expect(ofFile.status).toBe(409);
+    expect(await entry("nova")).toBeUndefined();
+  });
+
+  test("are tested before they are stored, with the reason of a failure", async () => {
+    const tested = async (of: Record<string, unknown>): Promise<unknown> =>
+      (
+        await scene.owner.api("POST", "/admin/configuration/test", { id: "nova", value: of })
+      ).json();
+    upstream.script((request) =>
+      request.method === "GET"
+        ? json({ object: "list", data: [{ id: "one" }, { id: "two" }] })
+        : json(chatError("Incorrect API key provided."), { status: 401 }),
+    );
+    expect(await tested(value())).toMatchObject({
+      object: "provider_test",
+      outcome: "failed",
+      reason: expect.stringContaining("Incorrect API key provided."),
+    });
+    expect(await tested(value({ models: [] }))).toMatchObject({
+      outcome: "skipped",
+      models: ["one", "two"],
+    });
+    expect(await entry("nova")).toBeUndefined();
+  });
+
+  test("routers are configured too, and people who are no operators reach none of it", async () => {
+    const router = { members: ["acme/large"] };
+    const made = await scene.owner.api("POST", "/admin/configuration", {
+      section: "routers",
+      id: "service/auto",
+      value: router,
+    });
+    expect([made.status, at(await made.json(), "in_force")]).toEqual([200, true]);
+    const gone = await scene.owner.api("DELETE", "/admin/configuration/routers/service%2Fauto");
+    expect(gone.status).toBe(200);
+    const { browser } = await scene.person("stranger");
+    expect((await browser.api("GET", "/admin/configuration")).status).toBe(403);
+  });
+});
