@@ -2,10 +2,12 @@ import type { Kysely } from "kysely";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 
 /** The sections of switchyard.yaml of which operators add entries in the page. */
-export const entrySections = ["providers", "routers"] as const;
+export const entrySections = ["providers", "routers", "aliases"] as const;
 export type EntrySection = (typeof entrySections)[number];
 
-/** The value of an entry, as switchyard.yaml has it, without its id. */
+/**
+ * The value of an entry, as switchyard.yaml has it, without its id; that of an alias is its `target`.
+ */
 export type EntryValue = Readonly<Record<string, unknown>>;
 
 /** An entry that is stored. */

@@ -1,3 +1,4 @@
+import type { AliasTarget } from "../platform/kernel/model-alias.ts";
 import type { ConfigurationProblem } from "../platform/config/configuration-error.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
@@ -12,6 +13,7 @@ import type { EntrySection, EntryStore, EntryValue, StoredEntry } from "./entry-
 interface Layered {
   providers: readonly ConfiguredProvider[];
   routers?: ConfiguredRouters;
+  aliases?: Readonly<Record<string, AliasTarget>>;
 }
 
 /** An entry that is in force, or would be. */
@@ -37,11 +39,13 @@ interface EntryChange {
 
 /** The configuration of one entry, as switchyard.yaml has it. */
 const documentOf = ({ section, id, value }: Pick<StoredEntry, "section" | "id" | "value">) =>
-  section === "providers" ? { providers: [{ ...value, id }] } : { routers: { [id]: value } };
+  section === "providers"
+    ? { providers: [{ ...value, id }] }
+    : { [section]: { [id]: section === "aliases" ? value["target"] : value } };
 
 /** Removes what is before the entry from the path of a problem. */
 const pathInEntry = (key: string): string =>
-  key.replace(/^(?:providers\[0\]|routers\.[^.]+(?:\/[^.]+)?)\.?/, "");
+  key.replace(/^(?:providers\[0\]|routers\.[^.]+|aliases\.[^.]+)\.?/, "");
 
 const inWords = ({ key, message }: ConfigurationProblem): string =>
   [pathInEntry(key), message].filter((part) => part !== "").join(": ");
@@ -65,7 +69,7 @@ async function checked(
   entry: Pick<StoredEntry, "section" | "id" | "value">,
 ): Promise<{ layered: Layered; problems: readonly ConfigurationProblem[] }> {
   const problems: ConfigurationProblem[] = [];
-  const nothing: Layered = { providers: [], routers: {} };
+  const nothing: Layered = { providers: [], routers: {}, aliases: {} };
   if (refersToVariables(entry.value))
     problems.push({
       key: "",
@@ -89,7 +93,11 @@ async function checked(
     router === undefined ? [] : [[id, { ...router, quality: router.quality ?? [] }] as const],
   );
   return {
-    layered: { providers: settings?.providers ?? [], routers: Object.fromEntries(routers) },
+    layered: {
+      providers: settings?.providers ?? [],
+      routers: Object.fromEntries(routers),
+      aliases: settings?.aliases ?? {},
+    },
     problems,
   };
 }
@@ -127,9 +135,11 @@ export class OperatorEntries {
    * accepts is left out and listed with its problem, so that a start never fails for one.
    */
   async over<Sources extends Layered>(sources: Sources): Promise<Sources> {
-    this.file = { providers: sources.providers, routers: sources.routers ?? {} };
-    const providers = [...sources.providers];
-    const routers = { ...sources.routers };
+    const { providers: ofFile, routers: routersOfFile = {}, aliases: aliasesOfFile = {} } = sources;
+    this.file = { providers: ofFile, routers: routersOfFile, aliases: aliasesOfFile };
+    const providers = [...ofFile];
+    const routers = { ...routersOfFile };
+    const aliases = { ...aliasesOfFile };
     const listed: ListedEntry[] = [];
     for (const { updatedAtMs, updatedBy, ...entry } of await this.store.all()) {
       const { layered, problems } = await checked(entry);
@@ -139,9 +149,10 @@ export class OperatorEntries {
       if (!inForce) continue;
       providers.push(...layered.providers);
       Object.assign(routers, layered.routers);
+      Object.assign(aliases, layered.aliases);
     }
     this.listed = listed;
-    return { ...sources, providers, routers };
+    return { ...sources, providers, routers, aliases };
   }
 
   /** Returns the entries of the file and of the page. */
@@ -154,6 +165,9 @@ export class OperatorEntries {
       ...this.file.providers.map(({ id, ...value }) => ofFile("providers", id, value)),
       ...Object.entries(this.file.routers ?? {}).map(([id, value]) =>
         ofFile("routers", id, { ...value }),
+      ),
+      ...Object.entries(this.file.aliases ?? {}).map(([id, target]) =>
+        ofFile("aliases", id, { target }),
       ),
       ...this.listed,
     ];
@@ -242,7 +256,7 @@ export class OperatorEntries {
   private isInFile({ section, id }: Pick<StoredEntry, "section" | "id">): boolean {
     return section === "providers"
       ? this.file.providers.some((provider) => provider.id === id)
-      : Object.hasOwn(this.file.routers ?? {}, id);
+      : Object.hasOwn(this.file[section] ?? {}, id);
   }
 
   private requireNotInFile(entry: Pick<StoredEntry, "section" | "id">): void {

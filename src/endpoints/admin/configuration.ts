@@ -49,12 +49,12 @@ const entryObject = (entry: ListedEntry): AnswerOf<typeof entrySchema> => ({
   updated_by: entry.updatedBy,
 });
 
-/** Lists the providers and routers of the file and of the page. */
+/** Lists the providers, routers and aliases of the file and of the page. */
 export const listConfiguration = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/configuration",
-  summary: "List configured providers and routers (operators).",
+  summary: "List configured providers, routers and aliases (operators).",
   description:
     "Returns the entries of switchyard.yaml and those that operators made here. An entry of the file takes precedence " +
     "over one with the same id. Secrets are shown as ***.",
@@ -65,11 +65,14 @@ export const listConfiguration = defineEndpoint({
 
 const entryFields = {
   section: sectionField,
-  id: plainText(200).trim().min(1, "is required").describe("Id of the provider or router."),
+  id: plainText(200)
+    .trim()
+    .min(1, "is required")
+    .describe("Id of the provider or router, or name of the alias."),
   value: z
     .record(z.string(), z.unknown(), "must be an object")
     .describe(
-      "The entry as switchyard.yaml has it, without its id. A secret that is *** stays as it is stored.",
+      "The entry as switchyard.yaml has it, without its id; of an alias {target}. A secret that is *** stays as it is stored.",
     ),
 };
 
@@ -97,7 +100,7 @@ export const putConfiguration = defineEndpoint({
   method: "POST",
   path: "/admin/configuration",
   bodyBytesMax,
-  summary: "Create or replace a provider or router (operators).",
+  summary: "Create or replace a provider, router or alias (operators).",
   description:
     "Checks the entry by the schema of switchyard.yaml, stores it encrypted, and applies it on every gateway without a " +
     "restart. Answers 409 if switchyard.yaml has the id. References to variables, ${NAME}, are for the file only.",
@@ -124,7 +127,7 @@ export const deleteConfiguration = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/configuration/:section/:id",
-  summary: "Delete a provider or router (operators).",
+  summary: "Delete a provider, router or alias (operators).",
   description:
     "Deletes an entry that was made here; requests in progress keep their routes. An entry of switchyard.yaml is deleted " +
     "there, and answers 409. A slash in the id is written as %2F.",
@@ -200,6 +203,7 @@ export const exportConfiguration = defineEndpoint({
     const text = stringify({
       providers: of("providers").map(({ id, value }) => ({ id, ...withVariables(id, value) })),
       routers: Object.fromEntries(of("routers").map(({ id, value }) => [id, value])),
+      aliases: Object.fromEntries(of("aliases").map(({ id, value }) => [id, value["target"]])),
     });
     return new Response(text, {
       headers: {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acme } from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
+import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { at, listAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
@@ -143,6 +144,15 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     expect([made.status, at(await made.json(), "in_force")]).toEqual([200, true]);
     const gone = await scene.owner.api("DELETE", "/admin/configuration/routers/service%2Fauto");
     expect(gone.status).toBe(200);
+    await put("nova", value());
+    const alias = await scene.owner.api("POST", "/admin/configuration", {
+      section: "aliases",
+      id: "fast",
+      value: { target: "nova/one" },
+    });
+    expect(alias.status).toBe(200);
+    upstream.script(healthyChat);
+    expect((await ask("fast")).status).toBe(200);
     const { browser } = await scene.person("stranger");
     expect((await browser.api("GET", "/admin/configuration")).status).toBe(403);
   });

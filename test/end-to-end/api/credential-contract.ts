@@ -2,6 +2,7 @@ import { responsesRows } from "./responses-contract.ts";
 import { mediaRows } from "./media-contract.ts";
 import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
+import { operatorRows } from "./operator-contract.ts";
 import { filesAndBatches } from "./file-contract.ts";
 import { runs } from "./run-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
@@ -410,27 +411,7 @@ export const contract: Record<string, ContractRow> = {
   },
   "GET /top-up": { without: "open", base: "root", accepted: 501 },
   "POST /webhooks/stripe": { without: "open", accepted: 501 },
-  "POST /admin/grants": { ...operators, accepted: 400 },
-  "GET /admin/grants": operators,
-  "GET /admin/users": operators,
-  "GET /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
-  "PATCH /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
-  "DELETE /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
-  "DELETE /admin/users/:id/sessions": {
-    ...operators,
-    path: "/admin/users/usr_none/sessions",
-    accepted: 404,
-  },
-  "DELETE /admin/users/:id/two-factor": {
-    ...operators,
-    path: "/admin/users/usr_none/two-factor",
-    accepted: 404,
-  },
-  "POST /admin/users/:id/password-reset": {
-    ...operators,
-    path: "/admin/users/usr_none/password-reset",
-    accepted: 404,
-  },
+  ...operatorRows,
   "GET /admin/workspaces": operators,
   "GET /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
   "PATCH /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
