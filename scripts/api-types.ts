@@ -49,6 +49,8 @@ const read = [
   "GET /admin/upstreams",
   "GET /admin/errors",
   "GET /admin/settings",
+  "GET /admin/configuration",
+  "POST /admin/configuration/test",
   "GET /security/privacy",
 ] as const;
 
@@ -100,6 +102,8 @@ const sent = [
   "PATCH /admin/users/{id}",
   "PATCH /admin/workspaces/{id}",
   "POST /admin/smoke-tests",
+  "POST /admin/configuration",
+  "POST /admin/configuration/test",
   "POST /admin/prompts/{id}/approve",
   "POST /admin/prompts/{id}/reject",
 ] as const;

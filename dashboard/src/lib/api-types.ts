@@ -25,6 +25,17 @@ export type AdminWorkspace = {
   "topup_balance": number;
   "used": number;
 };
+export type ConfigurationEntry = {
+  "object": "configuration_entry";
+  "section": "providers" | "routers" | "aliases";
+  "id": string;
+  "source": "file" | "page";
+  "in_force": boolean;
+  "problem": string | null;
+  "value": Readonly<Record<string, unknown>>;
+  "updated_at": string | null;
+  "updated_by": string | null;
+};
 export type Conversation = {
   "id": string;
   "object": "conversation";
@@ -1001,6 +1012,17 @@ export interface Answers {
       "variable": string | null;
     })[];
   };
+  "GET /admin/configuration": {
+    "object": "list";
+    "data": readonly (ConfigurationEntry)[];
+  };
+  "POST /admin/configuration/test": {
+    "object": "provider_test";
+    "outcome": "passed" | "failed" | "skipped";
+    "reason": string | null;
+    "latency_ms": number | null;
+    "models": readonly (string)[] | null;
+  };
   "GET /security/privacy": WorkspacePrivacySettings;
 }
 
@@ -1417,6 +1439,16 @@ export interface Bodies {
   };
   "POST /admin/smoke-tests": {
     "provider"?: string;
+  };
+  "POST /admin/configuration": {
+    "section": "providers" | "routers" | "aliases";
+    "id": string;
+    "value": Readonly<Record<string, unknown>>;
+  };
+  "POST /admin/configuration/test": {
+    "section"?: "providers";
+    "id": string;
+    "value": Readonly<Record<string, unknown>>;
   };
   "POST /admin/prompts/{id}/approve": {
     "note"?: string | null;

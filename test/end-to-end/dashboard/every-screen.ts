@@ -26,6 +26,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/operator?group=workspaces", "operator"],
   ["/operator?group=people", "operator"],
   ["/operator?group=providers", "operator"],
+  ["/operator?group=configuration", "operator"],
   ["/operator?group=errors", "operator"],
   ["/operator?group=requests", "operator"],
   ["/operator?group=settings", "operator"],

@@ -40,6 +40,7 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["operator-people", "/operator?group=people", "operator"],
   ["operator-plans", "/operator?group=plans", "operator"],
   ["operator-providers", "/operator?group=providers", "operator"],
+  ["operator-configuration", "/operator?group=configuration", "operator"],
   ["operator-errors", "/operator?group=errors", "operator"],
   ["operator-settings", "/operator?group=settings", "operator"],
 ];

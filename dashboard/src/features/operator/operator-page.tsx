@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { Suspense, lazy } from "react";
 import { useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, share, usd } from "../../lib/format.ts";
@@ -22,6 +23,11 @@ import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { Upstreams } from "./upstreams.tsx";
 import { Workspaces } from "./workspaces.tsx";
+
+// Loaded with its section: the others only read.
+const Configuration = lazy(async () => ({
+  default: (await import("./configuration.tsx")).Configuration,
+}));
 
 const route = getRouteApi("/operator");
 
@@ -237,6 +243,7 @@ const sections = [
   ["plans", "Plans"],
   ["requests", "Requests"],
   ["providers", "Providers"],
+  ["configuration", "Configuration"],
   ["errors", "Errors"],
   ["settings", "Settings"],
 ] as const;
@@ -284,6 +291,11 @@ export function OperatorPage() {
       {shown === "plans" ? <Plans /> : null}
       {shown === "requests" ? <Requests /> : null}
       {shown === "providers" ? <Upstreams /> : null}
+      {shown === "configuration" ? (
+        <Suspense fallback={<Skeleton height={320} />}>
+          <Configuration />
+        </Suspense>
+      ) : null}
       {shown === "errors" ? <Troubles /> : null}
       {shown === "settings" ? <Settings /> : null}
     </>

@@ -47,7 +47,7 @@ export function Upstreams() {
                   head: "State",
                   cell: ({ routed, states }) => (
                     <Status kind={!routed ? undefined : states.length > 0 ? "bad" : "good"}>
-                      {!routed ? "no credential" : states.join(", ") || "asked in its turn"}
+                      {!routed ? "no credential" : states.join(", ") || "works"}
                     </Status>
                   ),
                 },

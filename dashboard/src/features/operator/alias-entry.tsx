@@ -1,0 +1,110 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Field, Input, Select } from "../../ui/parts.tsx";
+import { type Entry, putEntry } from "./configuration-api.ts";
+
+/** The target of an alias as text: a model, models with commas, or JSON. */
+const textOf = (target: unknown): string =>
+  typeof target === "string"
+    ? target
+    : Array.isArray(target) && target.every((each) => typeof each === "string")
+      ? target.join(", ")
+      : target === undefined
+        ? ""
+        : JSON.stringify(target, null, 2);
+
+/** The same as a value. Throws where it begins like JSON and is none. */
+function targetOf(text: string): unknown {
+  if (/^\s*[[{]/.test(text)) return JSON.parse(text);
+  const models = listOf(text);
+  return models.length === 1 ? models[0] : models;
+}
+
+/** A name of the operator's for a model, for fallbacks in order, or for a weighted choice. */
+export function AliasEntry({ entry, onSaved }: { entry: Entry | undefined; onSaved: () => void }) {
+  const [name, setName] = useState(entry?.id ?? "");
+  const [target, setTarget] = useState(textOf(entry?.value["target"]));
+  const save = useMutation({
+    mutationFn: async () =>
+      putEntry({ section: "aliases", id: name, value: { target: targetOf(target) } }),
+    onSuccess: onSaved,
+  });
+  return (
+    <Form action="Save alias" work={save} onSubmit={() => save.mutate()}>
+      <Field label="Name" hint="What programs send as the model, such as fast.">
+        {(id) => (
+          <Input
+            id={id}
+            value={name}
+            required
+            readOnly={entry !== undefined}
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Model"
+        hint='Several with commas are asked in order. Weights as JSON: [{"model": "acme/a", "weight": 9}, ...].'
+      >
+        {(id) => (
+          <TextArea
+            id={id}
+            value={target}
+            required
+            spellCheck={false}
+            onChange={(event) => setTarget(event.target.value)}
+          />
+        )}
+      </Field>
+    </Form>
+  );
+}
+
+const routers = ["auto", "free", "cowork", "hermes", "latest"].map(
+  (name) => [`service/${name}`, `service/${name}`] as const,
+);
+
+const modelsIn = (value: unknown): string => (Array.isArray(value) ? value.join("\n") : "");
+
+/** The models that a routing preset chooses from. */
+export function RouterEntry({ entry, onSaved }: { entry: Entry | undefined; onSaved: () => void }) {
+  const [router, setRouter] = useState<string>(entry?.id ?? "service/auto");
+  const [members, setMembers] = useState(modelsIn(entry?.value["members"]));
+  const [quality, setQuality] = useState(modelsIn(entry?.value["quality"]));
+  const save = useMutation({
+    mutationFn: () => {
+      const best = listOf(quality);
+      const value = { members: listOf(members), ...(best.length === 0 ? {} : { quality: best }) };
+      return putEntry({ section: "routers", id: router, value });
+    },
+    onSuccess: onSaved,
+  });
+  const models = (label: string, hint: string, [value, set]: [string, (text: string) => void]) => (
+    <Field label={label} hint={hint}>
+      {(id) => (
+        <TextArea
+          id={id}
+          value={value}
+          spellCheck={false}
+          onChange={(event) => set(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <Form action="Save members" work={save} onSubmit={() => save.mutate()}>
+      <Field label="Routing preset">
+        {(id) =>
+          entry === undefined ? (
+            <Select id={id} value={router} options={routers} onChange={setRouter} />
+          ) : (
+            <Input id={id} value={router} readOnly />
+          )
+        }
+      </Field>
+      {models("Members", "Model ids, one a line.", [members, setMembers])}
+      {models("Of those, for hard requests", "Best first; may be empty.", [quality, setQuality])}
+    </Form>
+  );
+}
