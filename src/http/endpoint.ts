@@ -184,6 +184,7 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
     | "text/javascript"
     | "image/svg+xml"
     | "application/zip"
+    | "application/yaml"
     | "application/octet-stream"
     | "application/atom+xml"
     | "audio/*"

@@ -121,6 +121,7 @@ const otherExamples: Readonly<Record<string, string>> = {
   "text/csv": "id,created_at,model,total_cost\r\n",
   "text/markdown": "# Title\n",
   "application/atom+xml": "<feed/>",
+  "application/yaml": "providers: []\n",
   "text/html": "<!doctype html>",
   "application/octet-stream": "The bytes of the file.",
   "text/plain": "switchyard_requests_total 42\n",

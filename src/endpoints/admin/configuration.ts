@@ -14,6 +14,8 @@ import { forOperators, operatorOf } from "./admin-fields.ts";
 const bodyBytesMax = 1024 * 1024;
 const trialMs = 20_000;
 const reasonLengthMax = 500;
+const keylessReason =
+  "Without an API key, only callers who bring their own reach it. A server that asks for none takes any text as its key.";
 
 const sectionField = z.enum(entrySections, `must be one of ${entrySections.join(", ")}`);
 
@@ -175,10 +177,15 @@ export const testConfiguration = defineEndpoint({
     if (provider === undefined)
       throw new GatewayError("bad_request", "There is no provider in it.");
     const { chat, models } = await tryProvider(provider, AbortSignal.timeout(trialMs));
+    const isKeyless = provider.api_key === undefined && chat.outcome === "skipped";
     return context.json({
       object: "provider_test",
       outcome: chat.outcome,
-      reason: chat.outcome === "passed" ? null : chat.message.slice(0, reasonLengthMax),
+      reason: isKeyless
+        ? keylessReason
+        : chat.outcome === "passed"
+          ? null
+          : chat.message.slice(0, reasonLengthMax),
       latency_ms: chat.outcome === "passed" ? Math.round(chat.latencyMs) : null,
       models: models === null ? null : [...models],
     });

@@ -34,9 +34,9 @@ import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-ac
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 
-/** Returns where the browser goes after accepting. */
-const joinedPath = (organizationId: string): string =>
-  `/join?joined=${encodeURIComponent(organizationId)}`;
+/** Returns where the browser goes after accepting: inside, or to a page that says so. */
+const joinedPath = ({ dashboard }: Dependencies, organizationId: string): string =>
+  dashboard.isOn ? "/dashboard" : `/join?joined=${encodeURIComponent(organizationId)}`;
 
 /** Returns the form for an existing account, shown below the one for a new account. */
 const existingAccount = (token: string) =>
@@ -161,7 +161,7 @@ export const submitJoin = defineEndpoint({
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
         // Read before it is consumed: afterwards its token finds nothing.
         const invitation = await deps.people.invitations.find(token);
-        const end = invitation === undefined ? "/" : joinedPath(invitation.organizationId);
+        const end = invitation === undefined ? "/" : joinedPath(deps, invitation.organizationId);
         return { person, entitlement: { by: "invitation", token }, end };
       },
       async again(form, typed) {
@@ -204,7 +204,7 @@ export const submitAcceptance = defineEndpoint({
       const cookies = outcome.answer?.cookies ?? [];
       if (outcome.kind === "second-factor")
         return pageResponse(context, secondFactorPage(token), { cookies });
-      return redirect(context, joinedPath(outcome.organization.id), cookies);
+      return redirect(context, joinedPath(deps, outcome.organization.id), cookies);
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
       const token = tokenOf(form);

@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await phone.page.getByLabel("Your name").fill("Carla Colleague");
     await phone.page.getByLabel("Password", { exact: true }).fill("a password of some length");
     await phone.page.getByRole("button", { name: "Create an account and join" }).click();
-    await phone.page.waitForURL(/joined=/);
+    await phone.page.waitForURL(`${scene.origin}/dashboard`);
     await phone.go(`${scene.origin}/dashboard/members`);
     // The colleague works in the organisation, and not in an empty workspace of their own.
     const workspace = phone.page.getByRole("combobox", { name: "Workspace" });

@@ -22,11 +22,11 @@ const actions = [
 ] as const;
 
 const start = (budget: Budget | undefined) => ({
-  name: budget?.name ?? "",
+  name: budget?.name ?? "Monthly budget",
   scope: budget?.scope ?? "workspace",
   subject: budget?.subject ?? "",
   period: budget?.period ?? "monthly",
-  action: budget?.action ?? "alert",
+  action: budget?.action ?? "block",
   limit: budget === undefined ? "" : String(budget.limit),
   thresholds: (budget?.thresholds ?? [50, 80, 100]).join(", "),
   emails: budget?.emails.join(", ") ?? "",

@@ -160,7 +160,7 @@ export function ProviderEntry({
       })}
       {field("apiKey", "API key", {
         type: "password",
-        hint: "Stored encrypted. *** keeps the one that is stored; empty leaves keys to callers.",
+        hint: "Stored encrypted; *** keeps the stored one. A server that asks for none takes any text. Empty leaves keys to callers.",
       })}
       <Field label="It speaks">
         {(id) => (
