@@ -27,8 +27,7 @@ import {
 } from "../inference/pipeline/unbilled-requests.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import { EntryStore } from "../operator/entry-store.ts";
-import { OperatorEntries } from "../operator/operator-entries.ts";
+import type { OperatorEntries } from "../operator/operator-entries.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
@@ -53,6 +52,7 @@ import {
   buildDocuments,
   buildMcp,
   type JoinedOperations,
+  layerEntries,
   openOperations,
 } from "./parts/build-operations.ts";
 import { type AppTables, openDatabase, openReplica } from "./parts/build-storage.ts";
@@ -197,37 +197,6 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     logger: tools.logger,
   });
   return { ...ground, account, counters, insights, inference, keyProber, entries };
-}
-
-/** Layers what operators configured in the page over the file, before anything is served. */
-async function layerEntries(
-  settings: AppSettings,
-  {
-    account,
-    storage,
-    catalog,
-    clock,
-    logger,
-  }: Pick<Ground, "storage" | "catalog" | "clock"> &
-    Pick<AppTools, "logger"> & {
-      account: Account;
-    },
-): Promise<OperatorEntries> {
-  const entries = new OperatorEntries({
-    store: new EntryStore({
-      database: storage.database.withTables(),
-      vault: account.providerKeyVault,
-      workspaceId: account.operatorWorkspaceId,
-    }),
-    clock,
-  });
-  try {
-    const layered = await entries.over(settings.configuration?.read.sources ?? settings);
-    if (entries.list().some(({ source }) => source === "page")) catalog.refresh(layered);
-  } catch (error) {
-    logger.error({ err: error }, "what is configured in the page cannot be used, the file is");
-  }
-  return entries;
 }
 
 async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts> {

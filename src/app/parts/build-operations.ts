@@ -15,7 +15,9 @@ import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../../mcp/mcp-service.ts";
 import type { ToolEndpoint } from "../../mcp/tool.ts";
-import type { OperatorEntries } from "../../operator/operator-entries.ts";
+import { EntryStore } from "../../operator/entry-store.ts";
+import { OperatorEntries } from "../../operator/operator-entries.ts";
+import type { Account } from "../open-account.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { lazily } from "../../platform/kernel/keyed-mutex.ts";
@@ -77,6 +79,40 @@ export async function openOperations(
   };
   metrics.watchReadiness(() => operations.unreadyParts());
   return { operations, nodes, state };
+}
+
+/** Layers what operators configured in the page over the file, before anything is served. */
+export async function layerEntries(
+  settings: AppSettings,
+  {
+    account,
+    storage,
+    catalog,
+    clock,
+    logger,
+  }: {
+    account: Pick<Account, "providerKeyVault" | "operatorWorkspaceId">;
+    storage: Storage<AppTables>;
+    catalog: LiveCatalog;
+    clock: Clock;
+    logger: Logger;
+  },
+): Promise<OperatorEntries> {
+  const entries = new OperatorEntries({
+    store: new EntryStore({
+      database: storage.database.withTables(),
+      vault: account.providerKeyVault,
+      workspaceId: account.operatorWorkspaceId,
+    }),
+    clock,
+  });
+  try {
+    const layered = await entries.over(settings.configuration?.read.sources ?? settings);
+    if (entries.list().some(({ source }) => source === "page")) catalog.refresh(layered);
+  } catch (error) {
+    logger.error({ err: error }, "what is configured in the page cannot be used, the file is");
+  }
+  return entries;
 }
 
 /**

@@ -153,6 +153,8 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     expect(alias.status).toBe(200);
     upstream.script(healthyChat);
     expect((await ask("fast")).status).toBe(200);
+    await scene.restart();
+    expect((await ask("fast")).status).toBe(200);
     const { browser } = await scene.person("stranger");
     expect((await browser.api("GET", "/admin/configuration")).status).toBe(403);
   });
