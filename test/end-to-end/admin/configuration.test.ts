@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acme } from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -14,15 +17,18 @@ const secret = "sk-of-the-new-provider";
 describe.each(engines)("providers that operators configure in the page, on %s", (_, freshUrl) => {
   let scene: OperatorScene;
   let upstream: FaultUpstream;
+  let directory: string;
   beforeAll(async () => {
     upstream = await startFaultUpstream();
-    scene = await startOperatorScene(await freshUrl(), {
+    directory = mkdtempSync(join(tmpdir(), "configuration-"));
+    scene = await startOperatorScene((await freshUrl()) ?? `sqlite:${join(directory, "test.db")}`, {
       providers: [acme("http://127.0.0.1:9/v1")],
     });
   }, 60_000);
   afterAll(async () => {
     await scene.stop();
     upstream.stop();
+    rmSync(directory, { recursive: true, force: true });
   });
 
   const value = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
