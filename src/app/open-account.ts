@@ -7,7 +7,7 @@ import {
   type IdempotentAnswers,
 } from "../access/idempotent-answers.ts";
 import { openSecurity, type Security, type SecurityTables } from "../access/open-security.ts";
-import type { SpentBy } from "../billing/budgets/budget-watch.ts";
+import type { SpentBy, SpentByEach } from "../billing/budgets/budget-watch.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
 import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
@@ -155,6 +155,8 @@ interface AccountOptions {
   webhookNetworks?: readonly string[];
   /** Returns what was spent, from the counters of settlements. */
   spentBy: SpentBy;
+  /** Returns what each customer, or each value of a tag, spent. */
+  spentByEach?: SpentByEach | undefined;
   /** Returns where people reach the service, without a trailing slash. Called on first use. */
   publicUrl(): string;
   /** Logs a message of the sign-in library. */

@@ -195,8 +195,11 @@ const sumsOf = (row: SumsRow): ServiceSums => ({
 /** The subject whose spending is requested, over the whole days (UTC) that overlap the range. */
 export interface SpendQuery {
   workspaceId: string;
-  scope: "workspace" | "key" | "user" | "model" | "provider";
-  /** The id of the key, user, model or provider; null for the workspace. */
+  scope: "workspace" | "key" | "user" | "model" | "provider" | "customer" | `tag:${string}`;
+  /**
+   * The id of the key, user, model, provider or customer, or the value of the tag; null for the
+   * workspace. `*` is the customer, or the value, that spent most.
+   */
   subject: string | null;
   fromMs: number;
   /** Exclusive. */
@@ -212,12 +215,20 @@ const everything = sql<boolean>`1 = 1`;
 const conditions = {
   workspace: () => everything,
   key: ({ workspaceId, subject }) => sql<boolean>`key_id in (
-    select id from llm_keys where workspace_id = ${workspaceId} and (id = ${subject} or parent_key_id = ${subject}))`,
+    with keys as (select id from llm_keys where workspace_id = ${workspaceId} and (id = ${subject} or parent_key_id = ${subject}))
+    select id from keys union all select id from runs where root_id in (select id from keys))`,
   user: ({ workspaceId, subject }) => sql<boolean>`key_id in (
-    select id from llm_keys where workspace_id = ${workspaceId} and creator_user_id = ${subject})`,
+    select id from llm_keys where workspace_id = ${workspaceId} and creator_user_id = ${subject}
+    union all select id from runs where workspace_id = ${workspaceId} and creator_user_id = ${subject})`,
   model: ({ subject }) => sql<boolean>`model = ${subject}`,
   provider: ({ subject }) => sql<boolean>`provider = ${subject}`,
-} satisfies Record<SpendQuery["scope"], (query: SpendQuery) => typeof everything>;
+} satisfies Partial<Record<SpendQuery["scope"], (query: SpendQuery) => typeof everything>>;
+
+/** Returns whether a scope is summed by what requests say of their sender. */
+const isSenderScope = (
+  scope: SpendQuery["scope"],
+): scope is Exclude<SpendQuery["scope"], keyof typeof conditions> =>
+  !Object.hasOwn(conditions, scope);
 
 /** Reads what was charged, from the counters that settlements write. */
 export class SpendStore {
@@ -235,13 +246,36 @@ export class SpendStore {
    */
   async spent(query: SpendQuery, reading: QueryExecutorProvider = this.database): Promise<bigint> {
     if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();
+    const { scope } = query;
+    if (isSenderScope(scope)) {
+      const sums = [...(await this.spentByEach(query, reading)).values()];
+      return sums.reduce((most, each) => (each > most ? each : most), 0n);
+    }
     const [fromDay, toDay] = [Math.floor(query.fromMs / dayMs), Math.ceil(query.toMs / dayMs)];
     const {
       rows: [row],
     } = await sql<{ cost: number | bigint | string | null }>`
       select cast(sum(cost_nano) as bigint) as cost from usage_days
       where workspace_id = ${query.workspaceId} and day >= ${fromDay} and day < ${toDay}
-        and ${conditions[query.scope](query)}`.execute(reading);
+        and ${conditions[scope](query)}`.execute(reading);
     return BigInt(row?.cost ?? 0);
+  }
+
+  /**
+   * Returns the spending of each customer, or of each value of a tag, in nano-USD; of one where the
+   * query names it.
+   */
+  async spentByEach(
+    { workspaceId, scope, subject, fromMs, toMs }: SpendQuery,
+    reading: QueryExecutorProvider = this.database,
+  ): Promise<ReadonlyMap<string, bigint>> {
+    if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();
+    const [fromDay, toDay] = [Math.floor(fromMs / dayMs), Math.ceil(toMs / dayMs)];
+    const { rows } = await sql<{ subject: string; cost: number | bigint }>`
+      select subject, cast(sum(cost_nano) as bigint) as cost from sender_days
+      where workspace_id = ${workspaceId} and scope = ${scope} and day >= ${fromDay} and day < ${toDay}
+        and ${subject === "*" ? everything : sql<boolean>`subject = ${subject}`}
+      group by subject`.execute(reading);
+    return new Map(rows.map((row) => [row.subject, BigInt(row.cost)]));
   }
 }

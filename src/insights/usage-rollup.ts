@@ -33,6 +33,14 @@ export interface UsageTables {
   usage_days: UsageRow & { day: number };
   /** The daily counters without providers, which need far fewer rows. */
   usage_key_days: Omit<UsageRow, "provider"> & { day: number };
+  sender_days: {
+    workspace_id: string;
+    scope: string;
+    subject: string;
+    day: number;
+    requests: number;
+    cost_nano: number | bigint;
+  };
   /** The whole service: one row per hour. */
   network_hours: { hour: number; requests: number; tokens: number };
   network_days: UsageSums & {
@@ -118,6 +126,25 @@ const passedCapDayAdd: AddStatement = {
   sumColumns: ["requests", "tokens", "cost_nano"],
 };
 
+/** What requests cost by a customer or a tag that a budget counts. */
+const senderDayAdd: AddStatement = {
+  name: "sender-day",
+  table: "sender_days",
+  keyColumns: ["workspace_id", "scope", "subject", "day"],
+  sumColumns: ["requests", "cost_nano"],
+};
+
+/** Returns the counters of the customer and the tags of a request, where budgets count them. */
+export const senderAdds = (
+  record: Pick<GenerationRecord, "workspaceId" | "createdAtMs" | "costNanoUsd">,
+  senders: readonly { scope: string; subject: string }[],
+): CommitUnit["adds"] =>
+  senders.map(({ scope, subject }) => ({
+    statement: senderDayAdd,
+    key: [record.workspaceId, scope, subject, Math.floor(record.createdAtMs / dayMs)],
+    sums: [1, Number(record.costNanoUsd)],
+  }));
+
 /** Every counter that grows with a record. */
 export const usageAddStatements: readonly AddStatement[] = [
   usageAdd,
@@ -127,6 +154,7 @@ export const usageAddStatements: readonly AddStatement[] = [
   networkDayAdd,
   uncollectedDayAdd,
   passedCapDayAdd,
+  senderDayAdd,
 ];
 
 type Adds = CommitUnit["adds"][number][];

@@ -1389,7 +1389,7 @@ export interface Bodies {
   };
   "POST /budgets": {
     "name": string;
-    "scope"?: "workspace" | "key" | "user" | "model" | "provider";
+    "scope"?: "workspace" | "key" | "user" | "model" | "provider" | "customer" | string;
     "subject"?: string | null;
     "period"?: "daily" | "weekly" | "monthly";
     "action"?: "alert" | "block";

@@ -104,6 +104,7 @@ export async function buildAccount(
       commits,
       database: database.withTables(),
       spentBy: (query, reading) => spend.spent(query, reading),
+      spentByEach: (query) => spend.spentByEach(query),
       ...accountLog(logger),
       runChannel: hasSeveralGateways(settings) ? shared?.channel : undefined,
       shared: hasSeveralGateways(settings) ? shared : undefined,

@@ -7,6 +7,7 @@ import type { Mailer } from "../../platform/notify/mailer.ts";
 import { UnsafeTargetError } from "../../platform/notify/public-address.ts";
 import type { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
+import { eachSubject, isSenderScope } from "./budget.ts";
 import type {
   BlockingBudgets,
   Budget,
@@ -165,6 +166,8 @@ export class BudgetEditor {
           : `is required: the ${scope} that is meant`,
       );
     }
+    if (subject === eachSubject && !isSenderScope(scope))
+      throw wrong("subject", "may be * for customers and tags alone");
     if (
       (scope === "key" || scope === "user") &&
       !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))
@@ -279,6 +282,18 @@ export class BudgetStore {
     let query = this.database.selectFrom("budgets").selectAll().where("action", "=", "block");
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     return (await query.orderBy("id").execute()).map(fromRow);
+  }
+
+  /** Returns the budgets of all workspaces that count customers or tags. */
+  async ofSenders(): Promise<Budget[]> {
+    const rows = await this.database
+      .selectFrom("budgets")
+      .selectAll()
+      .where((where) =>
+        where.or([where("scope", "=", "customer"), where("scope", "like", "tag:%")]),
+      )
+      .execute();
+    return rows.map(fromRow);
   }
 
   /** Returns the budgets of all workspaces. */

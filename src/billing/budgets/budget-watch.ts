@@ -21,6 +21,9 @@ export type SpentBy = (
   reading?: QueryExecutorProvider,
 ) => Promise<bigint>;
 
+/** Returns the nano-USD that each customer, or each value of a tag, spent in a range. */
+export type SpentByEach = (query: Parameters<SpentBy>[0]) => Promise<ReadonlyMap<string, bigint>>;
+
 const everyMs = minuteMs;
 
 interface WatchOptions {

@@ -1,8 +1,23 @@
 import { dayMs } from "../../platform/kernel/clock.ts";
 
-/** The subjects that a budget can have. */
-export const budgetScopes = ["workspace", "key", "user", "model", "provider"] as const;
-export type BudgetScope = (typeof budgetScopes)[number];
+/** The subjects that a budget can have, beside the values of a tag. */
+export const budgetScopes = ["workspace", "key", "user", "model", "provider", "customer"] as const;
+/** Matches the scope of a tag: a member of a request's metadata. */
+export const tagScopePattern = /^tag:[\w.-]{1,60}$/;
+export type BudgetScope = (typeof budgetScopes)[number] | `tag:${string}`;
+
+/** The subject of a budget that bounds each customer, or each value of a tag, by itself. */
+export const eachSubject = "*";
+
+/** Returns whether a scope is counted by what requests say of their sender. */
+export const isSenderScope = (scope: BudgetScope): scope is "customer" | `tag:${string}` =>
+  scope === "customer" || scope.startsWith("tag:");
+
+/** A customer or a tag of a request, with its value. */
+export interface Sender {
+  scope: BudgetScope;
+  subject: string;
+}
 
 /**
  * The actions of a budget: `alert` only reports spending, `block` also refuses requests that would
@@ -79,6 +94,8 @@ interface Spender {
   userId: string;
   models: readonly string[];
   providers: readonly string[];
+  /** The customer and the tags that budgets count; absent means none. */
+  senders?: readonly Sender[];
 }
 
 /** A blocking budget in the period of a day. */
@@ -100,7 +117,7 @@ function tag(scope: Budget["scope"], subject: string): string {
   let text = knownTags.get(name);
   if (text === undefined) {
     if (knownTags.size >= knownTagsMax) knownTags.clear();
-    text = `${scope}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
+    text = `${scope.replace(":", "%3A")}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
     knownTags.set(name, text);
   }
   return text;
@@ -123,12 +140,19 @@ const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
  * budgetTags({ keyIds: ["key_1"], userId: "usr_1", models: ["acme/large"], ... })
  * // ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
  */
-export const budgetTags = ({ keyIds, userId, models, providers }: Spender): string[] => [
+export const budgetTags = ({
+  keyIds,
+  userId,
+  models,
+  providers,
+  senders = [],
+}: Spender): string[] => [
   workspaceTag,
   ...tags("key", keyIds),
   tag("user", userId),
   ...tags("model", models),
   ...tags("provider", providers),
+  ...senders.map(({ scope, subject }) => tag(scope, subject)),
 ];
 
 /** The blocking budgets, in memory. For a workspace without any, a request costs one lookup. */
@@ -136,6 +160,13 @@ export class BlockingBudgets {
   /** Called with the workspace whose budgets changed. */
   onChange: (workspaceId: string) => void = () => undefined;
   private readonly byWorkspace = new Map<string, readonly Budget[]>();
+  /** The customer and tags that budgets of any action count, by workspace. */
+  private readonly senderScopes = new Map<string, readonly BudgetScope[]>();
+
+  /** Returns the scopes of senders that budgets of a workspace count; undefined where none do. */
+  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
+    return this.senderScopes.get(workspaceId);
+  }
 
   /** Returns whether a workspace has any. */
   has(workspaceId: string): boolean {
@@ -147,13 +178,26 @@ export class BlockingBudgets {
    * epoch.
    */
   boundsOf(workspaceId: string, tags: readonly string[], day: number): BudgetBound[] {
-    return (this.byWorkspace.get(workspaceId) ?? [])
-      .filter((budget) => tags.includes(tagOf(budget)))
-      .map((budget) => ({ budget, counter: counterOf(budget, day) }));
+    return (this.byWorkspace.get(workspaceId) ?? []).flatMap((budget) => {
+      if (budget.subject !== eachSubject) {
+        return tags.includes(tagOf(budget)) ? [{ budget, counter: counterOf(budget, day) }] : [];
+      }
+      const prefix = tag(budget.scope, "");
+      return tags
+        .filter((each) => each.startsWith(prefix))
+        .map((each) => {
+          const one = { ...budget, subject: decodeURIComponent(each.slice(prefix.length)) };
+          return { budget: one, counter: counterOf(one, day) };
+        });
+    });
   }
 
   /** Puts a budget in force, or removes it where it does not block. */
   put(budget: Budget): void {
+    if (isSenderScope(budget.scope)) {
+      const known = this.senderScopes.get(budget.workspaceId) ?? [];
+      this.senderScopes.set(budget.workspaceId, [...new Set([...known, budget.scope])]);
+    }
     const others = (this.byWorkspace.get(budget.workspaceId) ?? []).filter(
       ({ id }) => id !== budget.id,
     );
@@ -174,6 +218,11 @@ export class BlockingBudgets {
 
   /** Replaces a workspace's blocking budgets. */
   replaceWorkspace(workspaceId: string, budgets: readonly Budget[]): void {
+    const scopes = new Set([
+      ...(this.senderScopes.get(workspaceId) ?? []),
+      ...budgets.map(({ scope }) => scope).filter(isSenderScope),
+    ]);
+    if (scopes.size > 0) this.senderScopes.set(workspaceId, [...scopes]);
     if (budgets.length === 0) this.byWorkspace.delete(workspaceId);
     else this.byWorkspace.set(workspaceId, budgets);
   }

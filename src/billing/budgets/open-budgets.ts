@@ -61,6 +61,7 @@ export async function openBudgets({
     isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
   });
   const { blocking, ledger } = options;
+  for (const budget of await store.ofSenders()) blocking.put(budget);
   for (const budget of await store.blocking()) {
     await ledger.watch(budget);
     blocking.put(budget);

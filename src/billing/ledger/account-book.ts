@@ -1,10 +1,12 @@
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-import type { SpentBy } from "../budgets/budget-watch.ts";
+import type { SpentBy, SpentByEach } from "../budgets/budget-watch.ts";
 import {
   type BlockingBudgets,
   type Budget,
   type BudgetBound,
+  type BudgetScope,
   counterOf,
+  eachSubject,
   periodAt,
   readCounter,
 } from "../budgets/budget.ts";
@@ -222,11 +224,26 @@ const none: readonly BudgetLeft[] = [];
 export class BudgetCounters {
   private readonly blocking: BlockingBudgets;
   private readonly spentBy: SpentBy;
-  private readonly byWorkspace = new Map<string, Map<string, Counter>>();
+  private readonly spentByEach: SpentByEach | undefined;
+  private readonly byWorkspace = new Map<string, WorkspaceCounters>();
 
-  constructor({ blocking, spentBy }: { blocking: BlockingBudgets; spentBy: SpentBy }) {
+  constructor({
+    blocking,
+    spentBy,
+    spentByEach,
+  }: {
+    blocking: BlockingBudgets;
+    spentBy: SpentBy;
+    spentByEach?: SpentByEach | undefined;
+  }) {
     this.blocking = blocking;
     this.spentBy = spentBy;
+    this.spentByEach = spentByEach;
+  }
+
+  /** Returns the customer and tags that budgets of a workspace count; undefined where none do. */
+  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
+    return this.blocking.senderScopesOf(workspaceId);
   }
 
   /** Returns the amount that is left of each blocking budget that limits a use. */
@@ -263,9 +280,9 @@ export class BudgetCounters {
     { day, open }: { day: number; open: Iterable<BudgetUse & { heldNano: bigint }> },
   ): Promise<void> {
     const { workspaceId, scope, subject, period } = budget;
+    if (subject === eachSubject) return this.watchEach(budget, day);
     const name = counterOf(budget, day);
-    const counters = this.byWorkspace.get(workspaceId) ?? new Map<string, Counter>();
-    this.byWorkspace.set(workspaceId, counters);
+    const counters = this.countersIn(workspaceId);
     if (counters.has(name)) return;
     const counter: Counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
     for (const use of open)
@@ -289,15 +306,33 @@ export class BudgetCounters {
     }
   }
 
-  private counter(workspaceId: string, { counter: name }: BudgetBound): Counter {
+  /** Reads the spend of each customer or value that a budget is about to limit by itself. */
+  private async watchEach(budget: Budget, day: number): Promise<void> {
+    const { workspaceId, scope, period } = budget;
+    const { startMs: fromMs, endMs: toMs } = periodAt(period, day * dayMs);
+    const query = { workspaceId, scope, subject: eachSubject, fromMs, toMs };
+    const counters = this.countersIn(workspaceId);
+    for (const [subject, spentNano] of (await this.spentByEach?.(query)) ?? []) {
+      const name = counterOf({ scope, subject, period }, day);
+      if (counters.has(name)) continue;
+      counters.set(name, { ...readCounter(name), spentNano, heldNano: 0n, revision: 0 });
+    }
+  }
+
+  private countersIn(workspaceId: string): WorkspaceCounters {
     let counters = this.byWorkspace.get(workspaceId);
-    if (counters === undefined) this.byWorkspace.set(workspaceId, (counters = new Map()));
+    if (counters === undefined)
+      this.byWorkspace.set(workspaceId, (counters = new WorkspaceCounters()));
+    return counters;
+  }
+
+  private counter(workspaceId: string, { counter: name }: BudgetBound): Counter {
+    const counters = this.countersIn(workspaceId);
     let counter = counters.get(name);
     if (counter === undefined) {
       // This is the first request of a new period.
       counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
-      for (const [other, { endDay }] of counters)
-        if (endDay < counter.firstDay) counters.delete(other);
+      counters.deleteBefore(counter.firstDay);
       counters.set(name, counter);
     }
     return counter;
@@ -307,9 +342,52 @@ export class BudgetCounters {
     const counters = this.byWorkspace.get(use.workspaceId);
     return counters === undefined
       ? []
-      : [...counters.values()].filter((counter) => counts(counter, use));
+      : use.tags().flatMap((tag) => counters.ofTag(tag).filter((counter) => counts(counter, use)));
   }
 }
+
+/** The counters of a workspace, by name and by tag. */
+class WorkspaceCounters {
+  private readonly byName = new Map<string, Counter>();
+  private readonly byTag = new Map<string, Counter[]>();
+  /** The first day for which counters of earlier periods were deleted. */
+  private deletedBefore = 0;
+
+  has(name: string): boolean {
+    return this.byName.has(name);
+  }
+
+  get(name: string): Counter | undefined {
+    return this.byName.get(name);
+  }
+
+  set(name: string, counter: Counter): void {
+    this.byName.set(name, counter);
+    this.byTag.set(counter.tag, [...this.ofTag(counter.tag), counter]);
+  }
+
+  delete(name: string): void {
+    const counter = this.byName.get(name);
+    if (counter === undefined) return;
+    this.byName.delete(name);
+    const others = this.ofTag(counter.tag).filter((other) => other !== counter);
+    if (others.length === 0) this.byTag.delete(counter.tag);
+    else this.byTag.set(counter.tag, others);
+  }
+
+  /** Deletes the counters of periods that ended before a day. */
+  deleteBefore(day: number): void {
+    if (day <= this.deletedBefore) return;
+    this.deletedBefore = day;
+    for (const [name, { endDay }] of this.byName) if (endDay < day) this.delete(name);
+  }
+
+  ofTag(tag: string): readonly Counter[] {
+    return this.byTag.get(tag) ?? noCounters;
+  }
+}
+
+const noCounters: readonly Counter[] = [];
 
 const counts = ({ tag, firstDay, endDay }: Counter, { day, tags }: BudgetUse): boolean =>
   day >= firstDay && day < endDay && tags().includes(tag);

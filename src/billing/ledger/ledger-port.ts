@@ -1,4 +1,4 @@
-import type { Budget } from "../budgets/budget.ts";
+import type { Budget, BudgetScope } from "../budgets/budget.ts";
 import type { AccountBook } from "./account-book.ts";
 import type { Allocations } from "../allocations/allocations.ts";
 import type { Month } from "./month.ts";
@@ -23,6 +23,8 @@ export interface LedgerPort extends Purse {
   readonly openHoldCount: number;
   /** The amounts that are set aside for runs. */
   readonly allocations: Allocations;
+  /** Returns the customer and tags that budgets of a workspace count; undefined where none do. */
+  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined;
   /** Returns the counts of requests of runs, filled from the database. */
   requestCounts(settled: SettledRequests): RequestCounts;
   /**

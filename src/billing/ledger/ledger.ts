@@ -1,7 +1,7 @@
 import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
 import { PassingMap } from "../../platform/kernel/passing.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import type { Budget } from "../budgets/budget.ts";
+import type { Budget, BudgetScope } from "../budgets/budget.ts";
 import {
   type AccountBook,
   addFresh,
@@ -269,6 +269,10 @@ export class Ledger implements LedgerPort {
 
   take(wanted: Withdrawal): Taken {
     return this.purse.take(wanted);
+  }
+
+  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
+    return this.budgets?.senderScopesOf(workspaceId);
   }
 
   requestCounts(settled: SettledRequests): RequestCounts {

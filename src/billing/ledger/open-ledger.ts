@@ -3,7 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import type { LedgerParts } from "./shared/shared-accounts.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { DatabaseEpoch } from "../../platform/storage/database-epoch.ts";
-import type { SpentBy } from "../budgets/budget-watch.ts";
+import type { SpentBy, SpentByEach } from "../budgets/budget-watch.ts";
 import { BlockingBudgets } from "../budgets/budget.ts";
 import { AccountBook, BudgetCounters } from "./account-book.ts";
 import type { LedgerPort } from "./ledger-port.ts";
@@ -29,6 +29,8 @@ export interface LedgerOptions {
   clock: Clock;
   /** Returns spend in nano-USD, from the usage counters. */
   spentBy: SpentBy;
+  /** Returns the spend of each customer, or of each value of a tag. */
+  spentByEach?: SpentByEach | undefined;
   /** The shared holds; absent where this gateway is the only one on its database. */
   shared?: SharedHolds | undefined;
   /** Returns the parents of keys: the id of each child, and that of its parent. */
@@ -62,12 +64,12 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
 }
 
 function ledgerOf(
-  { database, commits, clock, spentBy, shared, loadParents, onLedgerError }: LedgerOptions,
+  { database, commits, clock, spentBy, shared, loadParents, ...options }: LedgerOptions,
   { store, blocking }: { store: LedgerStore; blocking: BlockingBudgets },
 ): LedgerPort {
   const book = new AccountBook();
   if (shared === undefined) {
-    const budgets = new BudgetCounters({ blocking, spentBy });
+    const budgets = new BudgetCounters({ blocking, spentBy, spentByEach: options.spentByEach });
     return new Ledger({ book, commits, clock, budgets });
   }
   return openSharedLedger({
@@ -82,6 +84,6 @@ function ledgerOf(
     blocking,
     spentBy,
     loadParents,
-    onError: onLedgerError,
+    onError: options.onLedgerError,
   });
 }

@@ -6,6 +6,8 @@ import {
   budgetActions,
   budgetPeriods,
   budgetScopes,
+  tagScopePattern,
+  type BudgetScope,
   type Budget,
   type Span,
 } from "../../billing/budgets/budget.ts";
@@ -50,15 +52,29 @@ const emailsField = z
 const actionField = z.enum(budgetActions, `must be one of ${budgetActions.join(", ")}`);
 const webhookField = plainText(2_000).min(1).nullable();
 
+const scopeField = z
+  .union(
+    [z.enum(budgetScopes), z.string().regex(tagScopePattern)],
+    `must be one of ${budgetScopes.join(", ")}, or tag: with a name`,
+  )
+  .transform((scope) => scope as BudgetScope);
+
 /** The body of a new budget. */
 const newBudgetSchema = z.strictObject({
   name: nameField,
-  scope: z.enum(budgetScopes, `must be one of ${budgetScopes.join(", ")}`).default("workspace"),
+  scope: scopeField
+    .default("workspace")
+    .describe(
+      "What is counted. `customer` is the end user that a request names (X-Service-Customer, safety_identifier or user), `tag:<name>` " +
+        "the member of its metadata with that name.",
+    ),
   subject: plainText(300)
     .trim()
     .min(1)
     .nullish()
-    .describe("Id of the key, user, model or provider."),
+    .describe(
+      "Id of the key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by itself.",
+    ),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
   action: actionField
     .default("alert")
@@ -116,7 +132,7 @@ const budgetSchema = lazily(() =>
       id: z.string(),
       object: z.literal("budget"),
       name: z.string(),
-      scope: z.enum(budgetScopes),
+      scope: z.string(),
       subject: z.string().nullable(),
       period: z.enum(budgetPeriods),
       action: z.enum(budgetActions),

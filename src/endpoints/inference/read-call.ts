@@ -335,6 +335,21 @@ export async function whileTokensCounted<Result>(
   return serve({ tokensUsed, admission: { ticket, counted: counting } });
 }
 
+const customerHeader = brandHeader("Customer");
+const subjectCharactersMax = 200;
+
+/** Returns the end user that a request names: by header, or in the fields of its vendor. */
+function customerOf(body: Body, headers: RequestHeaders): string | undefined {
+  const named = headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"];
+  return typeof named === "string" && named.trim() !== ""
+    ? named.trim().slice(0, subjectCharactersMax)
+    : undefined;
+}
+
+function metadataOf({ metadata }: Body): Body | undefined {
+  return typeof metadata === "object" && metadata !== null ? (metadata as Body) : undefined;
+}
+
 /** Returns where a request comes from. Throws `GatewayError` where its session's id is too long. */
 export function originOf(
   { request, traceId, startedMs }: RequestContext,
@@ -360,6 +375,8 @@ export function originOf(
     forcedProviders: forcedProviders(headers),
     sessionId,
     conversation: conversationOf(body, { headers, sessionId }),
+    customer: customerOf(body, headers),
+    metadata: metadataOf(body),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
     userAgent: headers.get("user-agent") ?? undefined,
@@ -457,6 +474,9 @@ export const inferenceHeaders = z.object({
     ),
   [brandHeader("Run")]: text(
     "Run that the request belongs to: its name, and the bounds with which it is opened where there is none, as in `nightly; limit=0.05`.",
+  ),
+  [brandHeader("Customer")]: text(
+    "End user that the request is for, which budgets with scope customer count; `safety_identifier` and `user` name it as well.",
   ),
   [brandHeader("Run-Hint")]: text("`true` tells the model what is left of its run."),
   "HTTP-Referer": text("URL of the app, recorded with the request."),

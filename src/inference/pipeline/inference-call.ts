@@ -151,6 +151,10 @@ export interface CallOrigin {
    * send; absent where it names none.
    */
   conversation?: ConversationName | undefined;
+  /** The end user that the request names; absent where it names none. */
+  customer?: string | undefined;
+  /** The metadata of the request, whose members budgets may count as tags. */
+  metadata?: Readonly<Record<string, unknown>> | undefined;
   /** The attribution that the caller sent. */
   origin: string | undefined;
   appTitle: string | undefined;
@@ -341,6 +345,8 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     tokensUsed: origin.tokensUsed,
     sessionId: origin.sessionId,
     conversation: origin.conversation,
+    customer: origin.customer,
+    metadata: origin.metadata,
     origin: origin.origin,
     appTitle: origin.appTitle,
     userAgent: origin.userAgent,

@@ -15,7 +15,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../insights/generation-record.ts";
-import { usageAdds } from "../../insights/usage-rollup.ts";
+import { senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
@@ -28,7 +28,7 @@ import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
 import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
-import { tagsOf } from "./hold/take-hold.ts";
+import { sendersOf, tagsOf } from "./hold/take-hold.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
 
 /** The facts with which an answer, whole or cut, is settled. */
@@ -179,14 +179,17 @@ function post(
   posting.durable = deps.ledger.post({
     holdId: generationId,
     amountNano,
-    tags: () => tagsOf(settlement.call, [settlement.candidate]),
+    tags: () =>
+      tagsOf(settlement.call, { ledger: deps.ledger, candidates: [settlement.candidate] }),
     // What counts towards limits that include callers' own keys.
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {
       const record = generationRecord(deps, { settlement, posted, priced });
       posting.posted = posted;
       posting.record = record;
-      const adds = usageAdds(record);
+      const senders = sendersOf(settlement.call, deps.ledger);
+      const usage = usageAdds(record);
+      const adds = senders.length === 0 ? usage : [...usage, ...senderAdds(record, senders)];
       if (credential === undefined) return { inserts: [generationRow(record)], adds };
       // The ledger calls this again where it charges another amount than it first intended.
       counted ??= deps.providerKeys.settle(generationId, credential, listedNano);

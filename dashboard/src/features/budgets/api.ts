@@ -5,7 +5,7 @@ import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 export interface Budget {
   id: string;
   name: string;
-  scope: "workspace" | "key" | "user" | "model" | "provider";
+  scope: string;
   subject: string | null;
   period: "daily" | "weekly" | "monthly";
   action: "alert" | "block";

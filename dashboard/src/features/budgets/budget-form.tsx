@@ -10,6 +10,7 @@ const scopes = [
   ["user", "one person"],
   ["model", "one model"],
   ["provider", "one provider"],
+  ["customer", "one customer"],
 ] as const;
 const periods = [
   ["daily", "a day (UTC)"],
@@ -104,7 +105,7 @@ export function BudgetForm({
                 options={scopes}
                 onChange={(scope) =>
                   set({
-                    scope: scope as Budget["scope"],
+                    scope: scope,
                     subject: scope === "key" ? (keys[0]?.[0] ?? "") : "",
                   })
                 }

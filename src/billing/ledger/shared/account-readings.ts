@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
-import { budgetScopes, readCounter, type Budget } from "../../budgets/budget.ts";
+import { readCounter, type Budget } from "../../budgets/budget.ts";
 import { dayMs, hourMs } from "../../../platform/kernel/clock.ts";
 import { isRunId } from "../../../identity/keys/run.ts";
 import {
@@ -222,7 +222,9 @@ async function keyHours(
 
 /** Returns the scope and the subject that the tag of a sum names. */
 function subjectOf(tag: string): Pick<Budget, "scope" | "subject"> {
-  const [name, subject] = tag.split(":");
-  const scope = budgetScopes.find((each) => each === name) ?? "workspace";
-  return { scope, subject: subject === undefined ? null : decodeURIComponent(subject) };
+  const [name = "", subject] = tag.split(":");
+  return {
+    scope: decodeURIComponent(name) as Budget["scope"],
+    subject: subject === undefined ? null : decodeURIComponent(subject),
+  };
 }

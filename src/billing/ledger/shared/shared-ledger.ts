@@ -1,4 +1,4 @@
-import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
+import type { BlockingBudgets, BudgetBound, BudgetScope } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
@@ -242,6 +242,10 @@ export class SharedLedger implements LedgerPort {
       committed: () => this.charges.confirm(id),
       undo: () => this.charges.revert(id),
     };
+  }
+
+  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
+    return this.options.blocking?.senderScopesOf(workspaceId);
   }
 
   requestCounts(settled: SettledRequests): RequestCounts {

@@ -1,4 +1,4 @@
-import { budgetTags, type Budget } from "../../../billing/budgets/budget.ts";
+import { budgetTags, type Budget, type Sender } from "../../../billing/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
 import { budgetKeyIdsOf, spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
@@ -133,7 +133,7 @@ export function takeHold(
     byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
     ...spendingKeyOf(key),
     parent: spendingParentOf(call.caller),
-    tags: () => tagsOf(call, affordable.filter(isPaid)),
+    tags: () => tagsOf(call, { ledger: deps.ledger, candidates: affordable.filter(isPaid) }),
     admission: call.admission,
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
@@ -144,16 +144,37 @@ export function takeHold(
  * credits.
  */
 export function tagsOf(
-  { caller }: Pick<InferenceCall, "caller">,
-  candidates: readonly Candidate[],
+  call: SentCall,
+  { ledger, candidates }: { ledger: SenderScopes; candidates: readonly Candidate[] },
 ): string[] {
+  const { caller } = call;
   return budgetTags({
     keyIds: budgetKeyIdsOf(caller),
     userId: caller.key.creatorUserId,
     models: candidates.map(({ model }) => model.id),
     providers: candidates.map(({ route }) => route.provider.id),
+    senders: sendersOf(call, ledger),
   });
 }
+
+type SentCall = Pick<InferenceCall, "caller" | "customer" | "metadata">;
+type SenderScopes = Pick<LedgerPort, "senderScopesOf">;
+
+/** Returns the customer and the tags of a request that budgets of its workspace count. */
+export function sendersOf(
+  { caller: { workspace }, customer, metadata }: SentCall,
+  ledger: SenderScopes,
+): readonly Sender[] {
+  const scopes = ledger.senderScopesOf(workspace.id);
+  if (scopes === undefined) return noSenders;
+  return scopes.flatMap((scope) => {
+    const value = scope === "customer" ? customer : metadata?.[scope.slice("tag:".length)];
+    const isValue = typeof value === "string" || typeof value === "number";
+    return isValue && value !== "" ? [{ scope, subject: String(value).slice(0, 200) }] : [];
+  });
+}
+
+const noSenders: readonly Sender[] = [];
 
 /**
  * Returns the candidates that a model's or provider's budget does not count; none where it counts

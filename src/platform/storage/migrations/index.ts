@@ -10,6 +10,7 @@ import { mcpServers } from "./2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { runs } from "./2026-11-28-runs.ts";
+import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
 
 /**
@@ -28,5 +29,6 @@ export const migrations: readonly Migration[] = [
   operatorKeys,
   passedCaps,
   runs,
+  senderDays,
   storedFiles,
 ];
