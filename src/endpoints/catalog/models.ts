@@ -41,6 +41,14 @@ const pricingSchema = lazily(() =>
       ),
     list_pricing: listPricingSchema.optional(),
     lowest: listPricingSchema.optional(),
+    image: z.string().optional().describe("USD per picture, at the dearest size and quality"),
+    images: z
+      .record(z.string(), z.record(z.string(), z.number()))
+      .optional()
+      .describe("USD per picture by size and quality"),
+    audio_input_minute: z.number().optional().describe("USD per minute of sound that is sent"),
+    audio_output_minute: z.number().optional().describe("USD per minute of sound that is made"),
+    characters_per_1m: z.number().optional().describe("USD per million characters spoken"),
   }),
 );
 
@@ -100,7 +108,9 @@ const upstreamSchema = lazily(() =>
       pricing: z
         .record(z.string(), z.number())
         .optional()
-        .describe("USD per million tokens; per_request in USD"),
+        .describe(
+          "USD per million tokens or characters; per_request and per_image in USD, and prices of sound in USD per minute",
+        ),
       quantization: z.string().optional(),
       data_policy: z.object({
         zdr: z.boolean().optional(),

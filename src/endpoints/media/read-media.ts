@@ -148,9 +148,7 @@ const depthMax = 4;
  * Returns the fields of a form as JSON would have them: `a[]` and repeated names become lists, and
  * `a[b]` objects, as OpenAI's SDKs write them. Values stay text.
  */
-export function nestedFields(
-  fields: readonly (readonly [string, string])[],
-): Record<string, unknown> {
+function nestedFields(fields: readonly (readonly [string, string])[]): Record<string, unknown> {
   const body = new Map<string, unknown>();
   for (const [name, value] of fields) {
     const open = name.indexOf("[");

@@ -38,6 +38,13 @@ export interface PresetConfig {
   require_params?: readonly string[];
   /** Tokens. */
   min_context?: number;
+  /** Of pictures. */
+  size?: string;
+  quality?: string;
+  /** Of speech and transcripts. */
+  voice?: string;
+  instructions?: string;
+  language?: string;
 }
 
 /** A named bundle of request settings, shared by the keys of one workspace. */

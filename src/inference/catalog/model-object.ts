@@ -1,4 +1,4 @@
-import type { PriceRow } from "../../billing/ledger/price.ts";
+import type { PicturePrices, PriceRow } from "../../billing/ledger/price.ts";
 import type { PicoUsd } from "../../platform/kernel/money.ts";
 import {
   dataPolicyOf,
@@ -27,6 +27,13 @@ interface ModelPricing {
    * The lowest price of a member, with `billing: member`, where the other numbers are the highest.
    */
   lowest?: ListPricing;
+  /** USD of a picture, at its dearest size and quality, and by both. */
+  image?: string;
+  images?: Record<string, Record<string, number>>;
+  /** USD of a minute of sound, and of a million characters that are spoken. */
+  audio_input_minute?: number;
+  audio_output_minute?: number;
+  characters_per_1m?: number;
 }
 
 interface ListPricing {
@@ -54,7 +61,31 @@ const managedPricing = (price: PriceRow): ModelPricing => ({
   prompt: usdPerTokenText(price.base.inputTokens),
   completion: usdPerTokenText(price.base.outputTokens),
   ...listPricing(price),
+  ...mediaPricing(price),
 });
+
+/** Returns the prices of pictures and sound, where a model has any. */
+function mediaPricing({ base, pictures }: PriceRow): Partial<ModelPricing> {
+  const { outputImages, inputAudioMs, outputAudioMs, characters } = base;
+  return present({
+    image: outputImages === undefined ? undefined : usdPerTokenText(outputImages),
+    images: pictures && picturesTable(pictures),
+    audio_input_minute: inputAudioMs && Number(inputAudioMs * 60_000n) / 1e12,
+    audio_output_minute: outputAudioMs && Number(outputAudioMs * 60_000n) / 1e12,
+    characters_per_1m: characters && usdPerMillionNumber(characters),
+  });
+}
+
+/** Returns the USD of a picture by size and quality. */
+const picturesTable = (pictures: PicturePrices): Record<string, Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(pictures).map(([size, byQuality]) => [
+      size,
+      Object.fromEntries(
+        Object.entries(byQuality).map(([quality, pico]) => [quality, Number(pico) / 1e12]),
+      ),
+    ]),
+  );
 
 /**
  * Returns the prices of a routing preset: the highest of its members' routes, since the member that
@@ -102,11 +133,25 @@ export function routePricing({ base }: PriceRow): Record<string, number> {
     reasoning_per_1m: base.reasoningTokens,
     image_per_1m: base.inputImageTokens,
     audio_per_1m: base.inputAudioTokens,
+    image_output_per_1m: base.outputImageTokens,
+    audio_output_per_1m: base.outputAudioTokens,
+    image_cache_read_per_1m: base.cacheReadImageTokens,
+    audio_cache_read_per_1m: base.cacheReadAudioTokens,
+    characters_per_1m: base.characters,
   };
   const numbers = Object.entries(parts).flatMap(([name, pico]): [string, number][] =>
     pico === undefined ? [] : [[name, usdPerMillionNumber(pico)]],
   );
-  if (base.request !== undefined) numbers.push(["per_request", Number(base.request) / 1e12]);
+  const pieces = [
+    ["per_request", base.request, 1],
+    ["per_image", base.outputImages, 1],
+    ["audio_input_per_minute", base.inputAudioMs, 60_000],
+    ["audio_output_per_minute", base.outputAudioMs, 60_000],
+    ["video_per_second", base.outputVideoMs, 1_000],
+  ] as const;
+  for (const [name, pico, times] of pieces) {
+    if (pico !== undefined) numbers.push([name, Number(pico * BigInt(times)) / 1e12]);
+  }
   return Object.fromEntries(numbers);
 }
 
@@ -120,7 +165,13 @@ function cheapestPrice(routes: readonly UpstreamRoute[]): PriceRow | undefined {
   return cheapest;
 }
 
-const weight = ({ base }: PriceRow): bigint => base.inputTokens + base.outputTokens;
+const weight = ({ base }: PriceRow): bigint =>
+  base.inputTokens +
+  base.outputTokens +
+  (base.outputImages ?? 0n) +
+  (base.inputAudioMs ?? 0n) +
+  (base.outputAudioMs ?? 0n) +
+  (base.characters ?? 0n);
 
 /** The input and output of a model, in OpenRouter's terms. */
 interface ModelArchitecture {
@@ -264,11 +315,14 @@ const outputKinds: Partial<Record<CatalogModel["surface"], string>> = {
   embeddings: "embeddings",
   rerank: "rerank",
   decisions: "decisions",
+  images: "image",
+  speech: "audio",
 };
 
 function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitecture {
   const inputs = [
-    "text",
+    surface === "transcriptions" ? "audio" : "text",
+    ...(capabilities.includes("image-editing") ? ["image"] : []),
     ...inputKinds
       .filter(([capability]) => capabilities.includes(capability))
       .map(([, kind]) => kind),

@@ -210,6 +210,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
       needs: () => requirements.needs?.() ?? needsOf(body),
       allowedModels: call.caller.key.allowedModels,
       affinity: affinityOf(call),
+      mediaAt: requirements.mediaAt,
     },
     choice === undefined ? deps : withKeysOf(choice, deps),
   );

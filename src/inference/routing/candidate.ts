@@ -1,3 +1,4 @@
+import { heldMedia, type MediaUse } from "../../billing/ledger/media-price.ts";
 import { chargeFor, effectivePrice, type PriceVector } from "../../billing/ledger/price.ts";
 import type { KeyUse } from "../../byok/provider-key-usage.ts";
 import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";
@@ -63,6 +64,8 @@ export interface RoutingRequest {
   allowedModels?: readonly string[] | null | undefined;
   /** What ties the request to one provider. */
   affinity?: Affinity | undefined;
+  /** Returns the pictures and sound of the request, by which prices of routes are compared. */
+  mediaAt?: ((route: UpstreamRoute) => MediaUse) | undefined;
 }
 
 /** A request's preferences among providers, with those of its suffix and headers merged in. */
@@ -102,6 +105,14 @@ export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): numb
   return comparable(price.tiers === undefined ? price.base : effectivePrice(price, inputTokens));
 }
 
+/** Returns the pico-USD of a request's pictures and sound; infinite where no price is known. */
+function mediaPrice(route: UpstreamRoute, mediaAt: (route: UpstreamRoute) => MediaUse): number {
+  const { price } = route;
+  return price === undefined
+    ? Number.POSITIVE_INFINITY
+    : Number(heldMedia(price, { vector: price.base, use: mediaAt(route) }));
+}
+
 /**
  * Cached because planning compares prices for every request. A price vector lives as long as its
  * catalog.
@@ -129,7 +140,7 @@ export function estimatedCostNano(
 
 /** The fields that all candidates of one requested model or router share. */
 export type Requested = Pick<Candidate, "modelIndex" | "router"> &
-  Pick<RoutingRequest, "inputTokens">;
+  Pick<RoutingRequest, "inputTokens" | "mediaAt">;
 
 /**
  * A candidate while its plan is being made. The explanations of its place are shared texts, which
@@ -156,13 +167,16 @@ export class PlannedCandidate implements Candidate {
    */
   cost: number;
 
-  constructor(row: RouteRow, { modelIndex, router, inputTokens }: Requested) {
+  constructor(row: RouteRow, { modelIndex, router, inputTokens, mediaAt }: Requested) {
     this.row = row;
     this.model = row.model;
     this.route = row.route;
     this.modelIndex = modelIndex;
     this.router = router;
-    this.price = row.price ?? comparablePrice(row.route, inputTokens);
+    this.price =
+      mediaAt === undefined
+        ? (row.price ?? comparablePrice(row.route, inputTokens))
+        : mediaPrice(row.route, mediaAt);
     this.cost = this.price;
   }
 

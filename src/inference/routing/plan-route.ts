@@ -83,13 +83,13 @@ interface Collecting {
  * list for each model that has any.
  */
 function candidatesOf(
-  { models, inputTokens }: RoutingRequest,
+  { models, inputTokens, mediaAt }: RoutingRequest,
   collecting: Collecting,
 ): PlannedCandidate[][] {
   const lists: PlannedCandidate[][] = [];
   for (const [modelIndex, model] of models.entries()) {
     const { router: pool } = model;
-    const requested: Requested = { modelIndex, router: pool && model, inputTokens };
+    const requested: Requested = { modelIndex, router: pool && model, inputTokens, mediaAt };
     for (const member of pool?.members ?? [model]) {
       const rows = servableRows(member, collecting);
       if (rows.length > 0) lists.push(plannedOf(rows, requested));

@@ -3,6 +3,7 @@ import type { ProviderDefinition, Surface } from "../../providers/provider-defin
 import { compareText, type CatalogFacts, type FactRow, type FactPrices } from "../catalog-facts.ts";
 import { readModelName } from "../model-names.ts";
 import { present } from "../model.ts";
+import { mediaModels } from "./media-models.ts";
 import { withVendorExtras } from "./vendor-extras.ts";
 import { sourceLevels, sourcePrices, type FactsSource, type SourceModel } from "./facts-source.ts";
 
@@ -201,6 +202,8 @@ export function transformFacts(source: FactsSource): CatalogFacts {
     ...readSource(source),
     ...makerModels.map(makerRow),
     ...newerModels.map(newerRow),
+    // The source lists some of these as if they chatted.
+    ...mediaModels.map((known) => ({ ...newerRow(known), rank: -1 })),
   ]);
   const rows = [...groupBy(candidates, ({ row }) => row.id).values()].flatMap(rowsOfModel);
   rows.sort(

@@ -31,7 +31,7 @@ export function speechCall(
 }
 
 /** Throws `model_unavailable` for models that do not speak. */
-export function assertSpeaks({ id, surface }: CatalogModel): void {
+function assertSpeaks({ id, surface }: CatalogModel): void {
   if (surface === "speech") return;
   const message = `The model ${id} does not speak here; it serves ${surface}. GET /models?category=audio lists those that do.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });

@@ -34,7 +34,7 @@ export function transcriptionCall(
 }
 
 /** Throws `model_unavailable` for models that write nothing down. */
-export function assertTranscribes({ id, surface }: CatalogModel): void {
+function assertTranscribes({ id, surface }: CatalogModel): void {
   if (surface === "transcriptions") return;
   const message = `The model ${id} makes no transcripts here; it serves ${surface}. GET /models?category=audio lists those that do.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });

@@ -54,7 +54,7 @@ const kindOf = ({ size, quality }: ImageRequest) =>
   withoutUndefined<{ size?: string; quality?: string }>({ size, quality });
 
 /** Throws `model_unavailable` for models that make no pictures. */
-export function assertMakesPictures({ id, surface }: CatalogModel): void {
+function assertMakesPictures({ id, surface }: CatalogModel): void {
   if (surface === "images") return;
   const message = `The model ${id} makes no pictures here; it serves ${surface}. GET /models?category=image lists those that do.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });
