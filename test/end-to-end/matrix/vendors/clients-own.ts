@@ -4,8 +4,8 @@
  * of what the client wrote, or the contract says that native bodies stay as they are.
  */
 export const clientsOwn: readonly RegExp[] = [
-  // Messages upstreams receive the body of a Messages client unchanged (contract, reasoning rule 2).
-  /^anthropic\/(?!cap-above-model|foreign-signature)/,
+  // Messages upstreams receive the body of a Messages client with no change but to its thinking.
+  /^anthropic\/(?!cap-above-model|foreign-signature|adaptive-on-older|budget-on-newer|effort-on-older)/,
   // `none` is never clamped (contract, reasoning rules 1 and 3).
   /^(?:openai\/effort-none|groq\/effort-gpt-oss)$/,
   // Calls and results that do not belong together.
@@ -27,7 +27,7 @@ export const clientsOwn: readonly RegExp[] = [
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
   /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/(?:n|choice-function))$/,
   // Turns in an order or a form that the model's own template refuses.
-  /\/(?:alternating-turns|last-assistant|empty-assistant|prefill-while-thinking|missing-content)$/,
+  /\/(?:alternating-turns|last-assistant|(?<!moonshotai\/)empty-assistant|prefill-while-thinking|missing-content)$/,
   /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
   /^groq\/(?:cache-control|cap-above-model)$/,
   // What one family of models lacks.
