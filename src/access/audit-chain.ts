@@ -227,6 +227,10 @@ function valuesOf(
   });
 }
 
+/** The finding where no row of the audit log has a hash of this key. */
+export const otherKeyFinding =
+  "the encryption key is not the one that this database was written with";
+
 /**
  * Returns what is wrong with the audit log: rows that are missing, were changed, or were added
  * without a link. Empty where nothing is.
@@ -237,6 +241,7 @@ export async function checkAuditLog(query: Query, encryptionKey: Uint8Array): Pr
   const found = new Map<string, string>();
   const anchors: ChainHead[] = [];
   let [chain, nextSeq, previous] = ["", 0, ""];
+  let [links, changed] = [0, 0];
   for (const row of await query(linksSql)) {
     if (row["chain"] !== chain) [chain, nextSeq, previous] = [String(row["chain"]), 0, ""];
     const [seq, part, hash] = [Number(row["seq"]), String(row["part"]), String(row["hash"])];
@@ -252,15 +257,18 @@ export async function checkAuditLog(query: Query, encryptionKey: Uint8Array): Pr
       const gone = part !== "start" && values[0] === null;
       if (gone) problems.push(`audit log: the ${part} ${String(row["audit_id"])} was deleted`);
       else if (hashOf({ chain, seq, previous, part, values }) !== hash) {
+        changed += 1;
         problems.push(
           `audit log: row ${seq} of chain ${chain} (${part} ${String(row["audit_id"])}) was changed`,
         );
       }
     }
     if (part === "start") anchors.push(...(JSON.parse(String(row["anchors"])) as ChainHead[]));
+    links += 1;
     found.set(`${chain} ${seq}`, hash);
     [nextSeq, previous] = [seq + 1, hash];
   }
+  if (links > 0 && changed === links) return [otherKeyFinding];
   for (const [of, seq, hash] of anchors) {
     if (found.get(`${of} ${seq}`) !== hash)
       problems.push(`audit log: the end of chain ${of}, up to row ${seq}, is missing`);

@@ -15,9 +15,12 @@ import { systemClock } from "../platform/kernel/clock.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import type { SharedParts } from "../platform/shared-state/shared-state.ts";
 import { pairingDifference } from "../app/database-pairing.ts";
+import { otherKeyFinding, type Query } from "../access/audit-chain.ts";
 import type { CommandContext } from "./terminal.ts";
 import {
   checkBooks,
+  checkPages,
+  missingParts,
   compareSchema,
   openPostgres,
   openSqlite,
@@ -86,6 +89,21 @@ function checkDisk({ dataDirectory }: Settings): Finding[] {
   ];
 }
 
+/** Finds damaged pages of SQLite, and what a complete schema has and the database lacks. */
+async function checkSchema(
+  query: Query,
+  { missing, path }: { missing: readonly string[]; path: string | undefined },
+): Promise<Finding[]> {
+  const pages = path === undefined ? [] : await checkPages(query);
+  if (pages.length > 0)
+    return pages.map((text) =>
+      problem("database", `damaged: ${text}; restore a backup (\`switchyard restore\`)`),
+    );
+  // What migrations are to bring is missing rightly.
+  const lacking = missing.length > 0 ? [] : await missingParts(query, path === undefined);
+  return lacking.slice(0, 10).map((part) => problem("database", `the ${part} is missing`));
+}
+
 async function checkDatabase(settings: Settings): Promise<Finding[]> {
   const path = databasePathOf(settings);
   if (path !== undefined && !existsSync(path)) {
@@ -109,15 +127,21 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
           `a newer release wrote it (${unknown.join(", ")}): install that release`,
         ),
       ];
+    const damage = await checkSchema(query, { missing, path });
+    if (damage.length > 0) return damage;
     const books = await checkBooks(query, key);
+    const isOtherKey = books.includes(otherKeyFinding);
+    const sums = books.filter((text) => text !== otherKeyFinding);
     return [
       missing.length === 0
         ? ok("database", path ?? "Postgres")
         : warning("database", `the next start runs ${missing.length} migrations`),
-      ok("keys", "the encryption key is there"),
-      ...(books.length === 0
-        ? [ok("sums", "the ledger adds up, and the audit log is whole")]
-        : books.map((text) => problem("sums", text))),
+      isOtherKey
+        ? problem("keys", `${otherKeyFinding}: bring back the one of its backup`)
+        : ok("keys", "the encryption key is that of the database"),
+      ...(sums.length === 0
+        ? [ok("sums", `the ledger adds up${isOtherKey ? "" : ", and the audit log is whole"}`)]
+        : sums.map((text) => problem("sums", text))),
     ];
   } catch (error) {
     const check = error instanceof ConfigurationError ? "keys" : "database";
@@ -250,6 +274,9 @@ async function examine(
     return [
       ...checkVersions(),
       ok("configuration", "can be used"),
+      ...settings.warnings.map(({ key, message }) =>
+        warning("configuration", `${key}: ${message}`),
+      ),
       ...checkDisk(settings),
       ...(await checkDatabase(settings)),
       ...(await checkShared(settings)),

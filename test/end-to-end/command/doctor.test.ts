@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 import { jsonOf, runCommand } from "./run-command.ts";
 
 const dataDirectory = temporaryDirectory();
@@ -93,4 +95,33 @@ test("the doctor reports an invalid configuration, a missing database and a miss
     exitCode: 2,
     stderr: expect.stringMatching(/^problem +keys .*is missing, but the database exists/),
   });
+});
+
+test("the doctor names a damaged schema and the encryption key of another database", async () => {
+  const own = temporaryDirectory();
+  await (await startProcess({ dataDirectory: own, environment: bootstrapVariables })).terminate();
+  await runCommand(["keys", "create", "audited"], { dataDirectory: own });
+  expect(await runCommand(["doctor", "--offline"], { dataDirectory: own })).toMatchObject({
+    exitCode: 0,
+  });
+  const keyPath = join(own, "encryption.key");
+  const key = readFileSync(keyPath);
+  writeFileSync(keyPath, Buffer.alloc(32, 9).toString("base64"));
+  const otherKey = await runCommand(["doctor", "--offline"], { dataDirectory: own });
+  expect(otherKey.stderr).toMatch(/^problem +keys +the encryption key is not the one/);
+  expect(otherKey.stderr).not.toContain("was changed");
+  writeFileSync(keyPath, key);
+  const database = new Database(join(own, "switchyard.db"));
+  const [index] = database
+    .query<{ name: string }, []>(
+      "select name from sqlite_master where type = 'index' and sql is not null",
+    )
+    .all();
+  database.run(`drop index "${index?.name}"`);
+  database.run("alter table presets drop column description");
+  database.close();
+  const { exitCode, stderr } = await runCommand(["doctor", "--offline"], { dataDirectory: own });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`the index ${index?.name} is missing`);
+  expect(stderr).toContain("the column presets.description is missing");
 });

@@ -116,6 +116,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     const doctor = [process.execPath, doctorPath, "doctor", "--offline"];
     const isRight = await nodes.runWith({}, doctor);
     expect(isRight.stdout).toContain("is that of the database");
+    expect([isRight.exitCode, isRight.stderr]).toEqual([0, ""]);
     const isOther = await nodes.runWith({ REDIS_URL: other }, doctor);
     expect(isOther.stderr).toContain(`the one at ${new URL(other).host}/1 names no database`);
   }, 120_000);
