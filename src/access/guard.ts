@@ -29,6 +29,7 @@ import {
 import type { RequestContext } from "./define-endpoint.ts";
 import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
 import { checkAddress } from "./ip-allowlist.ts";
+import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
 
 /** Options of the guard. */
@@ -42,6 +43,10 @@ interface GuardOptions {
   /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
   idempotentAnswers: IdempotentAnswers;
+  /** Keys of doors for callers who cannot send any; absent means none. */
+  doors?: DoorKeys | undefined;
+  /** Whether proxies may name the client. */
+  isProxyTrusted?: boolean;
   /** Called when an answer with an idempotency key could not be stored. */
   onAnswerError(error: unknown): void;
   /** Called when the outcome of a change could not be written to the audit log. */
@@ -184,7 +189,27 @@ export class Guard implements RouterGuard<Caller> {
   ): Caller {
     const { directory, clock } = this.options;
     const { headers } = context.request;
-    return authenticate({ headers, endpoint, directory, nowMs: clock.nowMs(), context, isInner });
+    const doorKey = this.doorKeyOf(endpoint, context);
+    return authenticate({
+      headers,
+      endpoint,
+      directory,
+      nowMs: clock.nowMs(),
+      context,
+      isInner,
+      doorKey,
+    });
+  }
+
+  /** Returns the key of the endpoint's door, where this caller has it. */
+  private doorKeyOf(
+    { access: { door } }: GuardedEndpoint,
+    context: RequestContext,
+  ): string | undefined {
+    const { doors, isProxyTrusted = false } = this.options;
+    if (door === undefined || doors === undefined) return undefined;
+    const { request } = context;
+    return doorKeyFor(doors, { door, address: context.clientAddress(), request, isProxyTrusted });
   }
 
   /**
@@ -442,11 +467,14 @@ function authenticate(options: {
   context: Pick<RequestContext, "clientAddress" | "query">;
   /** Whether another endpoint calls, whose caller was admitted there. */
   isInner: boolean;
+  /** The key of a caller that sends none. */
+  doorKey: string | undefined;
 }): Caller {
   const { access } = options.endpoint;
   if (access.open) return anonymousIn(options.context);
   const inQuery = access.keyInQuery ? options.context.query.get("key") : null;
-  const secrets = presentedSecrets(options.headers, inQuery);
+  const sent = presentedSecrets(options.headers, inQuery);
+  const secrets = sent.length === 0 && options.doorKey !== undefined ? [options.doorKey] : sent;
   if (secrets.length === 0) {
     if (access.anonymous) return anonymousIn(options.context);
     throw missingKey(options.headers, access);

@@ -431,6 +431,8 @@ function compileApp(
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     operatorWorkspaceId: parts.operatorWorkspaceId,
     idempotentAnswers: parts.idempotentAnswers,
+    doors: settings.doors,
+    isProxyTrusted: settings.trustProxy !== false,
     onAnswerError: (error) =>
       tools.logger.error({ err: error }, "answer of a request with an idempotency key not stored"),
     onAuditError: (error) =>

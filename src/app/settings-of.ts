@@ -1,3 +1,4 @@
+import type { DoorKeys } from "../access/door-keys.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { MasterSecrets } from "../byok/open-byok.ts";
@@ -113,6 +114,8 @@ export interface AppSettings extends CatalogSources {
   /** Days for which stored responses are kept. */
   responseDays: number;
   trustProxy: TrustedProxies;
+  /** Keys of doors for callers who cannot send any; absent means none. */
+  doors?: DoorKeys | undefined;
   disconnect: DisconnectPolicy;
   /** Milliseconds after which a stream without content begins with a ping; absent means never. */
   keepaliveBeforeContentMs?: number | undefined;
@@ -346,6 +349,7 @@ export function appSettings(
     archive: configuration.archive.url === "none" ? undefined : configuration.archive,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
+    doors: configuration.doors,
     disconnect: configuration.disconnect,
     keepaliveBeforeContentMs: millisecondsOf(configuration.stream.keepaliveBeforeContentSeconds),
     sockets: configuration.sockets,

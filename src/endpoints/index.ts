@@ -1,4 +1,5 @@
 import type { Endpoint } from "../access/define-endpoint.ts";
+import { doors } from "./doors/index.ts";
 import { listAuditLog } from "./security/audit.ts";
 import {
   changeBudget,
@@ -170,13 +171,6 @@ import { compactResponse } from "./inference/responses/compact-response.ts";
 import { countResponseTokens } from "./inference/responses/input-tokens.ts";
 import { countMessageTokens, messages } from "./inference/messages.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
-import {
-  geminiMethod,
-  geminiMethodOfId,
-  geminiMethodOfSlug,
-  geminiOthers,
-} from "./gemini/generate.ts";
-import { geminiModel, geminiModels } from "./gemini/models.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-code.ts";
@@ -245,12 +239,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   countResponseTokens,
   explainRouting,
   embeddings,
-  geminiMethod,
-  geminiMethodOfId,
-  geminiMethodOfSlug,
-  geminiModels,
-  geminiModel,
-  ...geminiOthers,
+  ...doors,
   cohereEmbedPath,
   rerank,
   ...mediaEndpoints,

@@ -48,6 +48,10 @@ export interface AccessRule<Scope extends string = string> {
   anonymous?: true;
   /** A key may be in the query parameter `key`, where Google's clients write it. */
   keyInQuery?: true;
+  /**
+   * The door whose key a caller without a credential has, where the operator named one for it.
+   */
+  door?: string;
   /** Credentials are ignored. */
   open?: true;
 }

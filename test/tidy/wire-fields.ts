@@ -140,6 +140,23 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["image_url", "input_audio", "response_format"],
     why: "documents requests for pictures and sound in OpenAPI",
   },
+  "src/inference/surfaces/completion-shaped-chat.ts": {
+    names: ["finish_reason", "top_logprobs"],
+    why: "a form of chat, which has its names",
+  },
+  "src/inference/surfaces/ollama/": {
+    names: [
+      "finish_reason",
+      "image_url",
+      "include_usage",
+      "reasoning_content",
+      "response_format",
+      "stream_options",
+      "tool_call_id",
+      "tool_calls",
+    ],
+    why: "a form of chat, which has its names",
+  },
   "src/inference/sandbox/": {
     names: [
       ...declaredParameters,
@@ -163,6 +180,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
       "tool_calls",
     ],
     why: "documents answers and their events in OpenAPI",
+  },
+  "src/endpoints/doors/": {
+    names: ["finish_reason"],
+    why: "documents answers in OpenAPI",
   },
   "src/endpoints/gemini/": {
     names: [...geminiFields, "image_url"],

@@ -55,6 +55,8 @@ export interface CallReader {
    * of it; absent where both are taken as they came.
    */
   prepare?(sent: SurfaceBody): SurfaceBody;
+  /** The body, where it was read before. */
+  received?: SurfaceBody;
   /** Request headers that the dialect defines, in lower case. */
   dialectHeaders: readonly string[];
 }
@@ -218,7 +220,7 @@ interface PresetBody {
 }
 
 async function readReceived(context: RequestContext, reader: CallReader): Promise<SurfaceBody> {
-  const received = await readSurfaceBody(context);
+  const received = reader.received ?? (await readSurfaceBody(context));
   return reader.prepare?.(received) ?? received;
 }
 

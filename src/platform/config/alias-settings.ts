@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { addressRangeSchema } from "./setting-schemas.ts";
 
 const modelName = z.string().trim().min(1, "expected a model id").max(256);
 
@@ -40,3 +41,13 @@ const aliasNameSchema = z
 
 /** Entries of `aliases:` by name. */
 export const aliasesSchema = z.record(aliasNameSchema, aliasTargetSchema);
+
+/** Keys of doors for callers who cannot send any, and the networks they may be in. */
+export const doorsSchema = z
+  .strictObject({
+    ollama: z.strictObject({
+      key: z.string().min(1, "expected an LLM key"),
+      networks: z.array(addressRangeSchema).optional(),
+    }),
+  })
+  .partial();

@@ -145,6 +145,10 @@ export interface Configuration<Provider> {
     /** Whether a provider's own batches are used where all lines go to it. */
     readonly native: "auto" | "never";
   };
+  /** Keys of doors for callers who cannot send any, by the name of the door. */
+  readonly doors: Readonly<
+    Record<string, { readonly key: string; readonly networks: readonly string[] }>
+  >;
   /** The operator's own names of models. */
   readonly aliases: Readonly<Record<string, AliasTarget>>;
   /** Pools of the first-party routing presets, by preset id. */
@@ -341,6 +345,7 @@ const rows: readonly Row[] = [
   ["files.quota_gb", [], ({ files }) => files.quotaGb],
   ["batch.concurrency", [], ({ batch }) => batch.concurrency],
   ["batch.native", [], ({ batch }) => batch.native],
+  ["doors", [], ({ doors }) => listed(Object.keys(doors))],
   ["aliases", [], ({ aliases }) => listed(Object.keys(aliases))],
   ["routers", [], ({ routers }) => listed(Object.keys(routers))],
   ["plans", [], ({ plans }) => listed(Object.keys(plans))],

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
 import { planIds } from "./configuration.ts";
-import { aliasesSchema } from "./alias-settings.ts";
+import { aliasesSchema, doorsSchema } from "./alias-settings.ts";
 import { mcpSchema, mcpServersSchema } from "./mcp-settings.ts";
 import {
   addressRangeSchema,
@@ -226,6 +226,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       files: filesSchema,
       batch: batchSchema,
       aliases: aliasesSchema,
+      doors: doorsSchema,
       routers: z.partialRecord(z.enum(routerIds), routerSchema),
       plans: z.partialRecord(z.enum(planIds), planSchema),
       auth: authSchema,

@@ -83,7 +83,7 @@ describe("defaults", () => {
       audio: { bytesMax: 200 * 1024 ** 2 },
       files: expect.objectContaining({ url: "/srv/gateway/data/files", quotaGb: 10 }),
       batch: { concurrency: 8, native: "auto" },
-      aliases: {},
+      ...{ aliases: {}, doors: {} },
       routers: {},
       plans: {},
       dashboard: true,

@@ -227,6 +227,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     files: assembleFiles({ workingDirectory, file }, dataDirectory),
     batch: { concurrency: file.batch?.concurrency ?? 8, native: file.batch?.native ?? "auto" },
     aliases: file.aliases ?? {},
+    doors: mapValues(file.doors ?? {}, ({ key, networks = [] }) => ({ key, networks })),
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
       members,
       quality: quality ?? [],

@@ -196,16 +196,14 @@ async function ask(
   const body: unknown = response.headers.get("content-type")?.startsWith("application/json")
     ? await response.json()
     : await response.text();
-  const hinted = [
-    at(body, "error.metadata.hint"),
-    at(body, "error.metadata.required_scope"),
-    at(body, "error.metadata.allowed_endpoints"),
-  ].some((hint) => hint !== undefined);
+  const hinted = ["hint", "required_scope", "allowed_endpoints"].some(
+    (name) => (at(body, `error.metadata.${name}`) ?? at(body, `metadata.${name}`)) !== undefined,
+  );
   return {
     answer: {
       status: response.status,
-      // Google has the status there.
-      code: String(at(body, "error.metadata.code") ?? at(body, "error.code")),
+      // Google has the status there, and Ollama a text for the error.
+      code: String(at(body, "error.metadata.code") ?? at(body, "error.code") ?? at(body, "code")),
       ...(hinted ? { hinted } : {}),
     },
     body,

@@ -3,9 +3,18 @@ import type { ContractRow } from "./credential-contract.ts";
 
 const model = "acme/nothing";
 
-/** Rows of the paths that other vendors' clients ask for: Claude Code's, and Google's. */
+/** Rows of the paths that other vendors' clients ask for: Claude Code's, Ollama's and Google's. */
 export const doors: Record<string, ContractRow> = {
   ...claudeCode,
+  "POST /completions": { llm: true, accepted: 400 },
+  "POST /api/chat": { llm: true, base: "root" },
+  "POST /api/generate": { llm: true, base: "root" },
+  "GET /api/tags": { llm: true, base: "root" },
+  "POST /api/show": { llm: true, base: "root", accepted: 404 },
+  "GET /api/ps": { llm: true, base: "root" },
+  "GET /api/version": { without: "open", base: "root" },
+  "POST /api/embed": { llm: true, base: "root", accepted: 400 },
+  "POST /api/embeddings": { llm: true, base: "root", accepted: 400 },
   "POST /v1beta/models/:model": {
     llm: true,
     base: "root",

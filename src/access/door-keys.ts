@@ -1,0 +1,51 @@
+import type { HttpRequest } from "../http/request-context.ts";
+import { isWithin, parseRange } from "../platform/kernel/network/address-range.ts";
+
+/** The key of a door, for callers who cannot send any, and where they have to be. */
+export interface DoorKey {
+  /** An LLM key's secret. */
+  key: string;
+  /** Ranges (CIDR) beside loopback addresses. */
+  networks: readonly string[];
+}
+
+/** Keys by the name of a door, such as `ollama`. */
+export type DoorKeys = Readonly<Record<string, DoorKey>>;
+
+const loopback = ["127.0.0.0/8", "::1/128"];
+
+/** Matches the host names that a program on the same machine uses, or an address. */
+const localHost = /^(?:localhost|\[[\da-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i;
+
+/** Headers by which a proxy tells for whom it asks; their sender is not the caller itself. */
+const proxyHeaders = ["x-forwarded-for", "forwarded", "x-real-ip", "via"] as const;
+
+/**
+ * Returns the key of a door for a request without a credential; undefined where it has none. Only
+ * requests from loopback or the listed networks have it, that no proxy forwarded unless the gateway
+ * trusts it, and that no web page caused: those name the page as their origin, or a host of their
+ * own.
+ */
+export function doorKeyFor(
+  doors: DoorKeys,
+  {
+    door,
+    address,
+    request,
+    isProxyTrusted,
+  }: {
+    door: string;
+    address: string;
+    request: Pick<HttpRequest, "headers">;
+    isProxyTrusted: boolean;
+  },
+): string | undefined {
+  const known = doors[door];
+  if (known === undefined) return undefined;
+  const { headers } = request;
+  if (!isProxyTrusted && proxyHeaders.some((name) => headers.has(name))) return undefined;
+  if (headers.has("origin") || headers.has("sec-fetch-site")) return undefined;
+  if (!localHost.test(headers.get("host") ?? "")) return undefined;
+  const ranges = [...loopback, ...known.networks].flatMap((range) => parseRange(range) ?? []);
+  return isWithin(address, ranges) ? known.key : undefined;
+}

@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type Answer, Reply } from "../../http/request-context.ts";
+import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
+import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
+import {
+  chatOfCompletion,
+  CompletionShaper,
+  completionOfChat,
+  type EchoedPrompt,
+} from "../../inference/surfaces/completion-shaped-chat.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
+import { chatReader } from "../inference/chat-completions.ts";
+import { withEarlyStream } from "../inference/early-stream.ts";
+import {
+  inferenceBodyBytesMax,
+  inferenceHeaders,
+  withCall,
+  type CallReader,
+} from "../inference/read-call.ts";
+import { ReshapedFrames } from "./reshaped-frames.ts";
+
+const choice = z.looseObject({
+  text: z.string(),
+  index: z.int(),
+  finish_reason: z.string().nullable(),
+});
+
+/** Serves plain completions: a chat with one message, in the form of the older API. */
+export const completions = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/completions",
+  base: "api",
+  access: { llmKey: true },
+  counting: "by-handler",
+  bodyBytesMax: inferenceBodyBytesMax,
+  summary: "Complete a text, whole or streamed.",
+  description:
+    "OpenAI's older dialect on every chat model. The prompt is sent as the user's message, which X-Service-Translation-Loss names " +
+    "as `prompt`. `suffix`, `echo`, `logprobs`, `n` and streams are supported; several prompts and token ids are not.",
+  tag: "Inference",
+  rawBody: z.looseObject({
+    model: z.string(),
+    prompt: z.union([z.string(), z.array(z.string())]),
+    suffix: z.string().nullish(),
+    max_tokens: z.int().nullish(),
+    echo: z.boolean().nullish(),
+    logprobs: z.int().min(0).max(5).nullish(),
+    n: z.int().min(1).nullish(),
+    stream: z.boolean().nullish(),
+  }),
+  otherResponseTypes: ["text/event-stream"],
+  answerHeaders: outputCapHeader,
+  headers: inferenceHeaders,
+  response: () =>
+    z.looseObject({
+      id: z.string(),
+      object: z.literal("text_completion"),
+      created: z.int(),
+      model: z.string(),
+      choices: z.array(choice),
+    }),
+  encodeError: openaiChat.encodeError,
+  async handle(context, dependencies) {
+    let echoed: EchoedPrompt = { text: "", echo: false };
+    const reader: CallReader = {
+      ...chatReader,
+      idPrefix: "cmpl-",
+      reshape(body) {
+        const { prompt, ...chat } = chatOfCompletion(body as JsonObject);
+        echoed = prompt;
+        return chat;
+      },
+    };
+    return withCall(context, { reader, services: dependencies }, async (call) => {
+      call.recordedAs = "completions";
+      const answer = await withEarlyStream(
+        context,
+        { call, dialect: openaiChat, inference: dependencies.inference },
+        () => answerCall(context, call, dependencies),
+      );
+      return inCompletionForm(answer, echoed);
+    });
+  },
+});
+
+function inCompletionForm(answer: Answer, prompt: EchoedPrompt): Answer {
+  if (!(answer instanceof Reply)) return answer;
+  const { body, headers } = answer;
+  if (typeof body !== "string")
+    return new Reply(new ReshapedFrames(body, new CompletionShaper(prompt)), { headers });
+  const told = completionOfChat(JSON.parse(body) as Record<string, JsonValue>, prompt);
+  return new Reply(JSON.stringify(told), { headers });
+}

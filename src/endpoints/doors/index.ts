@@ -1,0 +1,32 @@
+import type { Endpoint } from "../../access/define-endpoint.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  geminiMethod,
+  geminiMethodOfId,
+  geminiMethodOfSlug,
+  geminiOthers,
+} from "../gemini/generate.ts";
+import { geminiModel, geminiModels } from "../gemini/models.ts";
+import { ollamaChat, ollamaGenerate } from "../ollama/chat.ts";
+import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
+import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
+import { completions } from "./completions.ts";
+
+/** The endpoints for clients of forms that the gateway has no dialect of its own for, and Google's. */
+export const doors: readonly Endpoint<Dependencies>[] = [
+  completions,
+  ollamaChat,
+  ollamaGenerate,
+  ollamaTags,
+  ollamaShow,
+  ollamaPs,
+  ollamaVersion,
+  ollamaEmbed,
+  ollamaEmbeddings,
+  geminiMethod,
+  geminiMethodOfId,
+  geminiMethodOfSlug,
+  geminiModels,
+  geminiModel,
+  ...geminiOthers,
+];
