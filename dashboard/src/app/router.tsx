@@ -34,6 +34,10 @@ const filterNames = [
   "item",
   "group",
   "figure",
+  "second",
+  "limit",
+  "sum",
+  "sort",
   "q",
 ] as const;
 

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import style from "./ui.module.css";
 
 /** A column of a table: its head and what a row shows there. */
@@ -7,11 +7,62 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** Figures stand right. */
   number?: boolean;
+  /** What the rows may be sorted by; a column without it does not sort. */
+  sort?: (row: Row) => string | number;
   /**
    * The place of the cell in a row of two lines on phones; columns without a place are not shown
    * there. Only where one column of the table has a place.
    */
   phone?: "title" | "figure" | "when" | "state";
+}
+
+/** A column that rows are sorted by, and in which direction. */
+interface Sorting {
+  head: string;
+  descending: boolean;
+}
+
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sorting: Sorting | undefined,
+): readonly Row[] {
+  const keyOf = columns.find(({ head }) => head === sorting?.head)?.sort;
+  if (keyOf === undefined || sorting === undefined) return rows;
+  const sign = sorting.descending ? -1 : 1;
+  return rows.toSorted((one, other) => {
+    const [left, right] = [keyOf(one), keyOf(other)];
+    return (
+      sign *
+      (typeof left === "number" && typeof right === "number"
+        ? left - right
+        : String(left).localeCompare(String(right)))
+    );
+  });
+}
+
+/** A head that sorts its table: figures from the largest, texts from A. */
+function SortHead<Row>({
+  column,
+  sorting,
+  onSort,
+}: {
+  column: Column<Row>;
+  sorting: Sorting | undefined;
+  onSort: (sorting: Sorting) => void;
+}) {
+  const isSorted = sorting?.head === column.head;
+  const descending = isSorted ? !sorting.descending : column.number === true;
+  return (
+    <button
+      type="button"
+      className={style.sortHead}
+      onClick={() => onSort({ head: column.head, descending })}
+    >
+      {column.head}
+      <span aria-hidden="true">{isSorted ? (sorting.descending ? " ↓" : " ↑") : ""}</span>
+    </button>
+  );
 }
 
 /**
@@ -31,6 +82,7 @@ export function Table<Row>({
   caption: string;
   compact?: boolean;
 }) {
+  const [sorting, setSorting] = useState<Sorting>();
   const hasPlaces = columns.some(({ phone }) => phone !== undefined);
   const onPhone = compact ? "" : hasPlaces ? style.lines : style.cards;
   const className = (column: Column<Row>): string | undefined =>
@@ -43,14 +95,29 @@ export function Table<Row>({
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" className={className(column)}>
-                {column.head}
+              <th
+                key={column.head}
+                scope="col"
+                className={className(column)}
+                aria-sort={
+                  sorting?.head === column.head
+                    ? sorting.descending
+                      ? "descending"
+                      : "ascending"
+                    : undefined
+                }
+              >
+                {column.sort === undefined ? (
+                  column.head
+                ) : (
+                  <SortHead column={column} sorting={sorting} onSort={setSorting} />
+                )}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {sorted(rows, columns, sorting).map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
                 <td

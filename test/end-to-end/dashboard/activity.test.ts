@@ -240,6 +240,34 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await screen.close();
   });
 
+  test("usage is divided twice, added up and sorted; models are chosen by what they can", async () => {
+    const screen = await scene.open("owner", "/usage");
+    const { page } = screen;
+    await page.getByLabel("Figure", { exact: true }).selectOption("requests");
+    await page.getByLabel("Second group").selectOption("provider");
+    await settled(page);
+    const table = page.getByRole("table").last();
+    await table.getByText("acme/large · acme").waitFor();
+    await page.getByLabel("Sums", { exact: true }).selectOption("up");
+    await table.getByRole("button", { name: /^Model · Provider/ }).click();
+    const names = await table.locator("tbody td:first-child").allInnerTexts();
+    expect(names.length).toBeGreaterThan(1);
+    expect(names).toEqual(names.toSorted((one, other) => one.localeCompare(other)));
+    await expectSound(screen);
+    await screen.go(`${scene.origin}/dashboard/models`);
+    const ids = (): Promise<string[]> => page.locator("tbody .mono").allInnerTexts();
+    const reached = await ids();
+    expect(reached).toContain("acme/large");
+    await page.getByRole("button", { name: "Thinking" }).click();
+    await page.getByLabel("Order").selectOption("context");
+    expect((await ids()).length).toBeLessThan(reached.length);
+    await page.getByLabel("Which").selectOption("all");
+    await settled(page);
+    expect((await ids()).length).toBeGreaterThan(reached.length / 2);
+    await expectSound(screen);
+    await screen.close();
+  });
+
   test("a chat request opens in the playground with its model, and shows what was not translated", async () => {
     const sent = await scene.chat({
       model: "acme/large",

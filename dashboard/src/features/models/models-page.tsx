@@ -6,6 +6,7 @@ import { count, unitPrice } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
+import own from "./models.module.css";
 import {
   modelMetricsQuery,
   modelsQuery,
@@ -80,20 +81,88 @@ function Compare({
 const route = getRouteApi("/models");
 const pageSize = 100;
 
+/** What a model has to be able to, as chips of which several may be chosen. */
 const capabilities = [
-  ["", "Any capability"],
-  ["vision", "Vision"],
+  ["vision", "Pictures"],
   ["function-calling", "Tools"],
-  ["reasoning", "Reasoning"],
-  ["structured-output", "Structured output"],
+  ["reasoning", "Thinking"],
+  ["structured-output", "JSON by schema"],
+  ["embeddings", "Embeddings"],
 ] as const;
 
 const reaches = [
-  ["", "Every model"],
-  ["reachable", "What this workspace reaches"],
+  ["", "What this workspace reaches"],
+  ["all", "Every model"],
 ] as const;
 
-function matches(model: Model, { q, group }: { q: string; group: string }): boolean {
+const orders = [
+  ["", "Most used first"],
+  ["price", "Cheapest first"],
+  ["context", "Longest context first"],
+  ["speed", "Fastest first"],
+  ["newest", "Newest first"],
+] as const;
+
+/** The median tokens a second of the fastest provider of a model. */
+const speedOf = (metrics: ModelMetrics | undefined): number =>
+  Math.max(0, ...(metrics?.providers ?? []).map(({ throughput_tps: speed }) => speed?.p50 ?? 0));
+
+/** A price to compare by: of four tokens of input for each of output. */
+const priceOf = ({ pricing: { input_per_1m: input, output_per_1m: output } }: Model): number =>
+  input === undefined && output === undefined
+    ? Number.POSITIVE_INFINITY
+    : 4 * (input ?? 0) + (output ?? 0);
+
+/** What models are ordered by: the largest first. */
+function weightOf(
+  order: string,
+  metrics: ReadonlyMap<string, ModelMetrics>,
+): (model: Model) => number {
+  if (order === "price") return (model) => -priceOf(model);
+  if (order === "context") return ({ context_length: context }) => context;
+  if (order === "newest") return ({ created = 0 }) => created;
+  if (order === "speed") return ({ id }) => speedOf(metrics.get(id));
+  return ({ id }) => metrics.get(id)?.weekly_requests ?? 0;
+}
+
+const providersShown = 3;
+
+/** The first providers of a model, and how many there are beside them. */
+const providersText = (providers: readonly string[]): string =>
+  providers.length <= providersShown + 1
+    ? providers.join(", ")
+    : `${providers.slice(0, providersShown).join(", ")} and ${providers.length - providersShown} more`;
+
+/** Capabilities as chips: a model has to have all that are chosen. */
+function Chips({
+  chosen,
+  onChange,
+}: {
+  chosen: readonly string[];
+  onChange: (chosen: readonly string[]) => void;
+}) {
+  return (
+    <fieldset className={own["chips"]} aria-label="Capabilities">
+      {capabilities.map(([name, label]) => {
+        const isOn = chosen.includes(name);
+        return (
+          <Button
+            key={name}
+            look="plain"
+            aria-pressed={isOn}
+            onClick={() =>
+              onChange(isOn ? chosen.filter((each) => each !== name) : [...chosen, name])
+            }
+          >
+            {label}
+          </Button>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function matches(model: Model, { q, wanted }: { q: string; wanted: readonly string[] }): boolean {
   const words = q
     .toLowerCase()
     .split(/\s+/)
@@ -101,7 +170,7 @@ function matches(model: Model, { q, group }: { q: string; group: string }): bool
   const text = `${model.id} ${model.display_name} ${model.providers.join(" ")}`.toLowerCase();
   return (
     words.every((word) => text.includes(word)) &&
-    (group === "" || model.capabilities.includes(group))
+    wanted.every((capability) => model.capabilities.includes(capability))
   );
 }
 
@@ -129,16 +198,18 @@ function CompareBox({
 
 /** The catalog, filtered as one types. */
 export function ModelsPage() {
-  const { q = "", group = "", status = "", id: chosen } = route.useSearch();
+  const { q = "", group = "", status = "", sort = "", id: chosen } = route.useSearch();
   const navigate = route.useNavigate();
-  const models = useQuery(status === "reachable" ? reachableQuery : modelsQuery);
+  const models = useQuery(status === "all" ? modelsQuery : reachableQuery);
   const metrics = useQuery(modelMetricsQuery);
   const byModel = new Map<string, ModelMetrics>(
     (metrics.data?.data ?? []).map((line) => [line.model, line]),
   );
   const compared = chosen?.split(",").slice(0, comparedMax) ?? [];
   const compare = (ids: readonly string[]): void => set({ id: ids.join(",") || undefined });
-  const wanted = useDeferredValue(q);
+  const words = useDeferredValue(q);
+  const wanted = group.split(",").filter((each) => each !== "");
+  const weight = weightOf(sort, byModel);
   const [shown, setShown] = useState(pageSize);
   const set = (change: Record<string, string | undefined>): void =>
     void navigate({ search: (was) => ({ ...was, ...change }), replace: true });
@@ -154,10 +225,10 @@ export function ModelsPage() {
             onChange={(event) => set({ q: event.target.value || undefined })}
           />
           <Select
-            label="Capability"
-            value={group}
-            options={capabilities}
-            onChange={(value) => set({ group: value || undefined })}
+            label="Order"
+            value={sort}
+            options={orders}
+            onChange={(value) => set({ sort: value || undefined })}
           />
           <Select
             label="Which"
@@ -166,6 +237,7 @@ export function ModelsPage() {
             onChange={(value) => set({ status: value || undefined })}
           />
         </Actions>
+        <Chips chosen={wanted} onChange={(next) => set({ group: next.join(",") || undefined })} />
       </Card>
       {compared.length === 0 ? null : (
         <Compare
@@ -177,15 +249,19 @@ export function ModelsPage() {
       <Card flush>
         <Loaded query={models} height={480}>
           {({ data }) => {
-            const rows = data.filter((model) => matches(model, { q: wanted, group }));
+            const rows = data
+              .filter((model) => matches(model, { q: words, wanted }))
+              .toSorted((one, other) => weight(other) - weight(one));
             if (rows.length === 0)
               return (
                 <Empty
                   action={
-                    <Button onClick={() => void navigate({ search: {} })}>Clear filters</Button>
+                    <Button onClick={() => void navigate({ search: { status: "all" } })}>
+                      Look at every model
+                    </Button>
                   }
                 >
-                  Nothing matches.
+                  Nothing that this workspace reaches matches.
                 </Empty>
               );
             return (
@@ -218,7 +294,12 @@ export function ModelsPage() {
                         );
                       },
                     },
-                    { head: "Providers", cell: ({ providers }) => providers.join(", ") },
+                    {
+                      head: "Providers",
+                      cell: ({ providers }) => (
+                        <span title={providers.join(", ")}>{providersText(providers)}</span>
+                      ),
+                    },
                     {
                       head: "Context",
                       number: true,
@@ -228,6 +309,14 @@ export function ModelsPage() {
                       head: "Rank this week",
                       number: true,
                       cell: ({ id }) => byModel.get(id)?.weekly_rank ?? "–",
+                    },
+                    {
+                      head: "Tokens a second",
+                      number: true,
+                      cell: ({ id }) => {
+                        const speed = speedOf(byModel.get(id));
+                        return speed === 0 ? "–" : speed.toFixed(0);
+                      },
                     },
                     {
                       head: "Input, 1M",

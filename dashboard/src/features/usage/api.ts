@@ -73,11 +73,14 @@ export const hasZonedDays = (range: RangeSearch): boolean =>
 export function usageQuery({
   range,
   group,
+  second,
   before = false,
   local = false,
 }: {
   range: RangeSearch;
   group?: UsageGroup | undefined;
+  /** Divides each group once more. */
+  second?: UsageGroup | undefined;
   before?: boolean;
   /** Counts the days of the person's zone, where the range is short enough. */
   local?: boolean;
@@ -89,14 +92,14 @@ export function usageQuery({
   const { fromMs, toMs } = before ? rangeBefore(whole) : whole;
   const zone = zoned === undefined ? undefined : timeZone();
   return queryOptions({
-    queryKey: ["usage", fromMs, toMs, interval, group, zone],
+    queryKey: ["usage", fromMs, toMs, interval, group, second, zone],
     queryFn: () =>
       request<Usage>(
         `/analytics/usage${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
           interval,
-          group_by: group,
+          group_by: second === undefined || second === group ? group : `${group},${second}`,
           time_zone: zone,
         })}`,
       ),
@@ -174,13 +177,46 @@ function bucketsOf({
   return starts;
 }
 
+/** Adds to each bucket the figures of those before it. */
+function addedUp(
+  buckets: readonly Readonly<Record<string, number | string>>[],
+  keys: readonly string[],
+): Record<string, number | string>[] {
+  const sums = new Map<string, number>();
+  return buckets.map((bucket) => {
+    for (const key of keys) sums.set(key, (sums.get(key) ?? 0) + Number(bucket[key] ?? 0));
+    return { ...bucket, ...Object.fromEntries(sums) };
+  });
+}
+
+/** The largest groups, and the sum of the others in a row of its own. */
+export function limited(
+  totals: ReadonlyMap<string, number>,
+  limit: number,
+): (readonly [name: string, total: number, isOther: boolean])[] {
+  const all = [...totals];
+  const rest = all.slice(limit);
+  const shown = all.slice(0, limit).map(([name, total]) => [name, total, false] as const);
+  const other = rest.reduce((sum, [, total]) => sum + total, 0);
+  return rest.length === 0 ? shown : [...shown, [`${rest.length} others`, other, true] as const];
+}
+
 /**
  * Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the
  * others.
  */
 export function chartOf(
   usage: Usage,
-  { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string },
+  {
+    figure,
+    nameOf,
+    cumulative = false,
+  }: {
+    figure: Figure;
+    nameOf: (row: UsageRow) => string;
+    /** Adds each bucket to those before it. */
+    cumulative?: boolean;
+  },
 ) {
   const { data: rows } = usage;
   const totals = [...totalsOf(rows, { figure, nameOf })];
@@ -209,10 +245,9 @@ export function chartOf(
       ? [{ key: "other", name: "other", colour: "var(--series-other)", total: other }]
       : []),
   ];
-  return {
-    buckets: [...buckets.values()].toSorted((a, b) =>
-      String(a["bucket"]).localeCompare(String(b["bucket"])),
-    ),
-    series,
-  };
+  const sorted = [...buckets.values()].toSorted((a, b) =>
+    String(a["bucket"]).localeCompare(String(b["bucket"])),
+  );
+  const keys = series.map(({ key }) => key);
+  return { buckets: cumulative ? addedUp(sorted, keys) : sorted, series };
 }

@@ -26,13 +26,15 @@ export const UsageChart = memo(function UsageChart({
   usage,
   figure,
   nameOf,
+  cumulative,
 }: {
   usage: Usage;
   figure: Figure;
   nameOf: (row: UsageRow) => string;
+  cumulative: boolean;
 }) {
   const { interval, time_zone: zone } = usage;
-  const { buckets, series } = chartOf(usage, { figure, nameOf });
+  const { buckets, series } = chartOf(usage, { figure, nameOf, cumulative });
   const shown = figure === "cost" ? usd : count;
   return (
     <>

@@ -31,6 +31,7 @@ import {
   type UsageRow,
   groupOf,
   hasZonedDays,
+  limited,
   sumOf,
   totalsOf,
   usageQuery,
@@ -58,6 +59,13 @@ const groups = [
   ["provider", "by provider"],
   ["key", "by key"],
   ["person", "by person"],
+] as const;
+const heads = { model: "Model", provider: "Provider", key: "Key", person: "Person" } as const;
+/** How many groups have a row of their own; the others are summed. */
+const limits = [
+  ["10", "10 rows"],
+  ["25", "25 rows"],
+  ["100", "100 rows"],
 ] as const;
 const columns = [
   "bucket",
@@ -96,17 +104,17 @@ const choiceOf = <Choice extends string>(
  * Names of the keys, and of the people who made them, where the page groups by them and as far as
  * the session may read them.
  */
-function useNames(group: PageGroup): Names {
+function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
   const { data: session } = useSession();
   const seesKeys = useScope("read:llm-keys");
   const keys = useQuery({
     ...keysQuery,
-    enabled: seesKeys && (group === "key" || group === "person"),
+    enabled: seesKeys && (grouped.includes("key") || grouped.includes("person")),
   });
   const organizationId = session?.workspace.organization_id ?? undefined;
   const members = useQuery({
     queryKey: ["members", organizationId, "names"],
-    enabled: organizationId !== undefined && group === "person",
+    enabled: organizationId !== undefined && grouped.includes("person"),
     queryFn: () =>
       request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
   });
@@ -152,6 +160,8 @@ function Sums({
   );
 }
 
+type SumRow = ReturnType<typeof limited>[number];
+
 /** The same figures as the chart, each against the period before. */
 function SumsTable({
   rows,
@@ -159,26 +169,55 @@ function SumsTable({
   figure,
   nameOf,
   head,
+  limit,
 }: {
   rows: readonly UsageRow[];
   before: readonly UsageRow[];
+  /** How many groups have a row of their own. */
+  limit: number;
   figure: Figure;
   nameOf: (row: UsageRow) => string;
   head: string;
 }) {
+  const totals = totalsOf(rows, { figure, nameOf });
   const earlier = totalsOf(before, { figure, nameOf });
+  const named = [...totals.keys()].slice(0, limit);
+  const others = [...earlier].reduce(
+    (sum, [name, total]) => (named.includes(name) ? sum : sum + total),
+    0,
+  );
+  const beforeOf = ([name, , isOther]: SumRow): number =>
+    isOther ? others : (earlier.get(name) ?? 0);
   const shown = figure === "cost" ? usd : count;
   return (
     <Table
-      rows={[...totalsOf(rows, { figure, nameOf })]}
+      rows={limited(totals, limit)}
       rowKey={([name]) => name}
       caption="Sums by group"
       columns={[
-        { head, cell: ([name]) => <span className="mono">{name}</span> },
-        { head: "Sum", number: true, cell: ([, total]) => shown(total) },
+        {
+          head,
+          cell: ([name]) => <span className="mono">{name}</span>,
+          sort: ([name]) => name,
+        },
+        {
+          head: "Sum",
+          number: true,
+          cell: ([, total]) => shown(total),
+          sort: ([, total]) => total,
+        },
         { head: "Share", number: true, cell: ([, total]) => share(total, sumOf(rows, figure)) },
-        { head: "Before", number: true, cell: ([name]) => shown(earlier.get(name) ?? 0) },
-        { head: "Change", cell: ([name, total]) => change(total, earlier.get(name) ?? 0) },
+        {
+          head: "Before",
+          number: true,
+          cell: (row) => shown(beforeOf(row)),
+          sort: beforeOf,
+        },
+        {
+          head: "Change",
+          cell: (row) => change(row[1], beforeOf(row)),
+          sort: (row) => row[1] - beforeOf(row),
+        },
       ]}
     />
   );
@@ -192,17 +231,31 @@ export function UsagePage() {
   const group = choiceOf(groups, search.group) ?? "model";
   const { range, from, to } = search;
   const apiGroup = group === "person" ? "key" : group;
-  const wanted = { range: { range, from, to }, group: apiGroup, local: search.days === "local" };
+  const second = choiceOf(groups, search.second);
+  const limit = Number(choiceOf(limits, search.limit) ?? limits[0][0]);
+  const isCumulative = search.sum === "up";
+  const wanted = {
+    range: { range, from, to },
+    group: apiGroup,
+    second: second === "person" ? ("key" as const) : second,
+    local: search.days === "local",
+  };
   const now = useQuery(usageQuery(wanted));
   const before = useQuery(usageQuery({ ...wanted, before: true }));
-  const names = useNames(group);
-  const nameOf = useCallback((row: UsageRow): string => groupOf(row, group, names), [group, names]);
+  const names = useNames([group, second]);
+  const nameOf = useCallback(
+    (row: UsageRow): string =>
+      second === undefined || second === group
+        ? groupOf(row, group, names)
+        : `${groupOf(row, group, names)} · ${groupOf(row, second, names)}`,
+    [group, second, names],
+  );
   const set = (changed: Record<string, string | undefined>): void =>
     void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
   const rows = now.data?.data ?? [];
-  const head = { model: "Model", provider: "Provider", key: "Key", person: "Person" }[
-    group satisfies PageGroup
-  ];
+  const head = [group, second]
+    .flatMap((each) => (each === undefined ? [] : heads[each]))
+    .join(" · ");
   return (
     <>
       <PageHead title="Usage">
@@ -218,6 +271,12 @@ export function UsagePage() {
             value={group}
             options={groups}
             onChange={(value) => set({ group: value })}
+          />
+          <Select
+            label="Second group"
+            value={second ?? ""}
+            options={[["", "not divided"], ...groups.filter(([each]) => each !== group)]}
+            onChange={(value) => set({ second: value || undefined })}
           />
           <Select
             label="Range"
@@ -241,6 +300,21 @@ export function UsagePage() {
       <div className={style.range}>
         <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
         <Actions>
+          <Select
+            label="Rows"
+            value={String(limit)}
+            options={limits}
+            onChange={(value) => set({ limit: value })}
+          />
+          <Select
+            label="Sums"
+            value={isCumulative ? "up" : ""}
+            options={[
+              ["", "each for itself"],
+              ["up", "added up over time"],
+            ]}
+            onChange={(value) => set({ sum: value || undefined })}
+          />
           <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
             Download CSV
           </Button>
@@ -268,7 +342,12 @@ export function UsagePage() {
               <Sums rows={usage.data} before={before.data?.data} />
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>
-                  <UsageChart usage={usage} figure={figure} nameOf={nameOf} />
+                  <UsageChart
+                    usage={usage}
+                    figure={figure}
+                    nameOf={nameOf}
+                    cumulative={isCumulative}
+                  />
                 </Suspense>
               </Card>
               <Card title="Figures" flush>
@@ -278,6 +357,7 @@ export function UsagePage() {
                   figure={figure}
                   nameOf={nameOf}
                   head={head}
+                  limit={limit}
                 />
               </Card>
             </>
