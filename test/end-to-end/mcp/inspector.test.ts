@@ -112,15 +112,20 @@ describe.skipIf(missing !== undefined)(
       return called;
     }
 
-    /** Calls that stand alone. */
+    /**
+     * Calls that stand alone, two at a time: a program that waits long for a core between its
+     * requests finds its connection closed.
+     */
     async function callOtherTools(credential: string[], names: readonly string[]): Promise<void> {
-      const results = await Promise.all(
-        names.map(async (name) => [
-          name,
-          typeof (await call(credential, name, toolContract[name]?.given)),
-        ]),
-      );
-      expect(results).toEqual(names.map((name) => [name, "object"]));
+      const left = [...names];
+      const results: [string, string][] = [];
+      const callNext = async (): Promise<void> => {
+        for (let name = left.shift(); name !== undefined; name = left.shift())
+          results.push([name, typeof (await call(credential, name, toolContract[name]?.given))]);
+      };
+      await Promise.all([callNext(), callNext()]);
+      const expected = names.map((name): [string, string] => [name, "object"]);
+      expect(results.toSorted()).toEqual(expected.toSorted());
     }
 
     const operatorTools = Object.keys(toolContract).filter((name) => toolContract[name]?.operators);
@@ -173,13 +178,14 @@ describe.skipIf(missing !== undefined)(
       );
     }, 300_000);
 
-    test("calls every tool except those of operators with an OAuth token", async () => {
+    // Each call is a program of its own; tool-access.test.ts calls every tool with such a token.
+    test("lists the tools of an OAuth token, calls those that write and some that read, and none of operators", async () => {
       const listed = await run(...withToken, "--method", "tools/list");
       expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(otherTools);
-      const called = await callWritingTools(withToken, "by-token");
+      await callWritingTools(withToken, "by-token");
       await callOtherTools(
         [...withToken, "--protocol-era", "modern"],
-        otherTools.filter((name) => !called.includes(name)),
+        ["get_credits", "list_models", "list_keys"],
       );
       for (const name of operatorTools.slice(0, 1))
         await expect(call(withToken, name)).rejects.toThrow("exit code");
