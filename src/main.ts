@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
@@ -11,6 +12,7 @@ import {
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement, networkAddresses } from "./app/announcement.ts";
+import { AccessLog } from "./app/access-log.ts";
 import { serveCommandSocket } from "./app/process/command-socket.ts";
 import {
   endOnSignal,
@@ -149,7 +151,12 @@ async function start(): Promise<void> {
         : undefined,
       nodeName,
     }),
-    { logger, metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics, tracing },
+    {
+      logger,
+      metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics,
+      tracing,
+      accessLog: openAccessLog(configuration),
+    },
   ).catch((error: unknown) => {
     throw asUnusableFile(error, databasePathOf(configuration));
   });
@@ -185,6 +192,13 @@ async function start(): Promise<void> {
   if (line === undefined) tellReady(ready);
   else line.ready(ready);
   announced.resolve();
+}
+
+/** Opens the access log; undefined where there is none. Only this user can read a file of it. */
+function openAccessLog({ accessLog: place }: Settings): AccessLog | undefined {
+  if (place === undefined) return undefined;
+  const target = place === "stdout" ? process.stdout : createWriteStream(place, { flags: "a" });
+  return new AccessLog((text) => void target.write(text), systemClock);
 }
 
 /** Lets the metrics read the state of the server. */

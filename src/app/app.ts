@@ -1,3 +1,4 @@
+import type { AccessLog } from "./access-log.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Payments } from "../billing/payments/open-payments.ts";
 import type { KeyProber, ProbeKey } from "../byok/key-prober.ts";
@@ -87,6 +88,8 @@ export interface AppTools {
   logger: Logger;
   metrics: Metrics;
   tracing: Tracing;
+  /** Writes lines of the access log; absent where there is none. */
+  accessLog?: AccessLog | undefined;
   clock?: Clock;
   random?: () => number;
   /** The cost of a password's hash in place of the recommended one. */

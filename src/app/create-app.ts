@@ -455,7 +455,7 @@ function compileApp(
       if (caller.kind === "llm-key")
         refused.note({ workspaceId: caller.workspace.id, keyId: caller.key.id, code: error.code });
     },
-    ...observeRequests(tools.metrics),
+    ...observeRequests(tools),
   });
 }
 

@@ -1,3 +1,4 @@
+import type { AccessLog } from "./access-log.ts";
 import type { Archive } from "../insights/archive/open-archive.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
@@ -238,21 +239,21 @@ function traceOf({
   };
 }
 
-/** Counts requests in flight, and those that no settlement counts. */
-export function observeRequests(metrics: Metrics) {
+/** Counts requests in flight and those that no settlement counts, and writes the access log. */
+export function observeRequests({
+  metrics,
+  accessLog,
+}: {
+  metrics: Metrics;
+  accessLog?: AccessLog | undefined;
+}) {
   return {
     onBegin: (): void => metrics.requestsInFlight.inc(),
-    onEnd: ({
-      path,
-      status,
-      settled,
-    }: {
-      path: string;
-      status: number;
-      settled: boolean;
-    }): void => {
+    onEnd(answered: Parameters<AccessLog["answered"]>[0]): void {
+      const { path, status, settled } = answered;
       metrics.requestsInFlight.dec();
       if (!settled) metrics.request(`/v1${path}`, status).inc();
+      accessLog?.answered(answered);
     },
   };
 }

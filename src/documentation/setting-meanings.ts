@@ -85,6 +85,10 @@ const storage: Readonly<Record<string, Meaning>> = {
     "What happens upstream when a client leaves: abort charges what was delivered, drain reads on to the provider's own count.",
     "abort",
   ],
+  access_log: [
+    "Where one JSON line for each request goes: stdout, or the path of a file. It never has content.",
+    "off",
+  ],
   stream: ["Streams towards clients.", null],
   "stream.keepalive_before_content_s": [
     "Seconds after which a stream without content begins with a ping; failures are then events of the stream.",
@@ -259,6 +263,25 @@ const catalog: Readonly<Record<string, Meaning>> = {
   batch: ["Batches.", null],
   "batch.concurrency": ["Lines that run at once, over all batches.", "8"],
   "batch.native": ["Whether a provider's own batch API is used where all lines go there.", "auto"],
+  aliases: ["Names of your own for models, listed in /models.", "none"],
+  "aliases.<id>": [
+    "The model, or a list of models with weights or conditions, first match first.",
+    null,
+  ],
+  "aliases.<id>[].model": ["The id of the model.", null],
+  "aliases.<id>[].weight": [
+    "Its share of the conversations, beside the other weights.",
+    "fallback order",
+  ],
+  "aliases.<id>[].when": ["Conditions, all of which have to hold.", "always"],
+  "aliases.<id>[].when.key": ["The name or id of the key.", null],
+  "aliases.<id>[].when.tag": ["A tag of the request.", null],
+  "aliases.<id>[].when.header": ["Request headers with their values.", null],
+  "aliases.<id>[].when.header.<id>": ["The value of this header.", null],
+  "aliases.<id>[].when.metadata": ["Members of metadata with their values.", null],
+  "aliases.<id>[].when.metadata.<id>": ["The value of this member.", null],
+  sockets: ["Whether WebSockets are offered; false answers 426, and {lanes} bounds them.", "true"],
+  "sockets.lanes": ["Responses that run at once on one socket.", "8"],
   routers: [
     "Pools of the routing presets service/auto, free, cowork, hermes and latest.",
     "from the catalog",

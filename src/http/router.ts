@@ -103,7 +103,16 @@ interface RouterOptions<Dependencies, Caller> {
    * Called for every answer. `settled` means that its settlement counts it, as for served
    * inference.
    */
-  onEnd(answer: { path: string; status: number; settled: boolean }): void;
+  onEnd(answer: {
+    traceId: string;
+    method: string;
+    path: string;
+    status: number;
+    settled: boolean;
+    caller: Caller;
+    /** When it arrived, in milliseconds of the monotonic clock. */
+    startedMs: number;
+  }): void;
 }
 
 /** The inputs of compiling: the router's options, and the source of each request. */
@@ -310,6 +319,10 @@ function compileEndpoint<Dependencies, Caller>(
       return response;
     } finally {
       options.onEnd({
+        traceId: context.traceId,
+        method: endpoint.method,
+        caller: context.caller,
+        startedMs: context.startedMs,
         path: endpoint.path,
         status,
         settled: (context.settled ?? isInference) && status < 400,

@@ -73,7 +73,7 @@ export function buildInference(
     upstream,
     health,
     unsettled: parts.insights.unsettled,
-    observer: withInsights(observeInference(parts), parts.insights),
+    observer: observerOf(parts),
     random: parts.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
     callSignatures: new CallSignatures(),
@@ -88,6 +88,16 @@ export function buildInference(
     targetOf: createTargetLookup({ clock, upstream }),
     isServable,
   };
+}
+
+/** Returns what receives the events of inference: metrics, traces, insights and the access log. */
+function observerOf({
+  accessLog,
+  insights,
+  ...telemetry
+}: AppTools & { clock: Clock; insights: Insights }): InferenceObserver {
+  const observer = withInsights(observeInference(telemetry), insights);
+  return accessLog?.observing(observer) ?? observer;
 }
 
 /** Returns the function that hashes ids of callers' users: HMAC-SHA256, in 43 characters. */

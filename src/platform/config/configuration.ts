@@ -110,6 +110,8 @@ export interface Configuration<Provider> {
   };
   /** The fate of the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
+  /** Where the access log is written: `stdout`, or the absolute path of a file; undefined for none. */
+  readonly accessLog: string | undefined;
   readonly stream: {
     /** Seconds after which a stream without content begins with a ping; undefined means never. */
     readonly keepaliveBeforeContentSeconds: number | undefined;
@@ -330,6 +332,7 @@ const rows: readonly Row[] = [
   ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],
   ["disconnect", [], ({ disconnect }) => disconnect],
+  ["access_log", [], ({ accessLog }) => accessLog ?? "off"],
   [
     "stream.keepalive_before_content_s",
     [],

@@ -212,6 +212,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
         .partial(),
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),
+      access_log: name,
       stream: z.strictObject({ keepalive_before_content_s: integer(1, 3_600) }).partial(),
       providers: z.array(provider),
       sandbox: z

@@ -74,6 +74,7 @@ describe("defaults", () => {
       archive: { url: "none", reads: "older", keepDays: undefined, contentDays: 7 },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
+      accessLog: undefined,
       stream: { keepaliveBeforeContentSeconds: undefined },
       sockets: { enabled: true, lanes: 8 },
       providers: [],

@@ -217,6 +217,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
       logBudgetGb: file.retention?.log_budget_gb ?? 10,
     },
     disconnect: file.disconnect ?? "abort",
+    accessLog: accessLogPlace(workingDirectory, file.access_log),
     stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
     sockets: socketSettings(file.sockets),
     providers: file.providers ?? [],
@@ -408,3 +409,6 @@ const socketSettings = (
   enabled: sockets !== false,
   lanes: (typeof sockets === "object" ? sockets.lanes : undefined) ?? lanesDefault,
 });
+
+const accessLogPlace = (directory: string, place: string | undefined): string | undefined =>
+  place === undefined || place === "stdout" ? place : resolve(directory, place);

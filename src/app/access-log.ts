@@ -1,0 +1,115 @@
+import type { Caller } from "../identity/keys/caller.ts";
+import type { InferenceObserver, RequestTiming } from "../inference/pipeline/execution.ts";
+import type { GenerationRecord } from "../insights/generation-record.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { usdText } from "../platform/kernel/money.ts";
+
+/** A request that was answered, as the router sees it. */
+interface AnsweredRequest {
+  traceId: string;
+  method: string;
+  /** The path of its endpoint, with names in place of ids. */
+  path: string;
+  status: number;
+  /** Whether its settlement writes its line. */
+  settled: boolean;
+  caller: Caller;
+  startedMs: number;
+}
+
+/** What the router does not know of an inference request that failed. */
+interface FailedRequest {
+  model: string;
+  provider: string | undefined;
+  code: string;
+}
+
+/**
+ * The access log: one JSON object a line for each request, without any content. A stream has its
+ * line once it is settled.
+ */
+export class AccessLog {
+  private readonly write: (line: string) => void;
+  private readonly clock: Clock;
+  /** Failed requests between their failure and their answer, by trace id. */
+  private readonly failing = new Map<string, FailedRequest>();
+
+  constructor(write: (line: string) => void, clock: Clock) {
+    this.write = write;
+    this.clock = clock;
+  }
+
+  /** Returns an observer that also writes the line of each settled request. */
+  observing(observer: InferenceObserver): InferenceObserver {
+    return {
+      ...observer,
+      settled: (record, timing) => {
+        observer.settled(record, timing);
+        this.line(settledFields(record, timing));
+      },
+      failed: (request) => {
+        observer.failed(request);
+        const { traceId, requestedModel, attempts, error } = request;
+        const provider = attempts.at(-1)?.provider;
+        this.failing.set(traceId, { model: requestedModel, provider, code: error.code });
+      },
+    };
+  }
+
+  /** Writes the line of a request that no settlement writes. */
+  answered({ traceId, method, path, status, settled, caller, startedMs }: AnsweredRequest): void {
+    const failed = this.failing.get(traceId);
+    this.failing.delete(traceId);
+    if (settled) return;
+    this.line({
+      trace_id: traceId,
+      method,
+      path,
+      status,
+      ...senderFields(caller),
+      ...(failed && { model: failed.model, provider: failed.provider, error: failed.code }),
+      duration_ms: tenths(this.clock.monotonicMs() - startedMs),
+    });
+  }
+
+  private line(fields: Readonly<Record<string, unknown>>): void {
+    const time = new Date(this.clock.nowMs()).toISOString();
+    this.write(`${JSON.stringify({ time, ...fields })}\n`);
+  }
+}
+
+const tenths = (milliseconds: number): number => Math.round(milliseconds * 10) / 10;
+
+const senderFields = (caller: Caller): Record<string, string> =>
+  "workspace" in caller
+    ? {
+        workspace_id: caller.workspace.id,
+        ...("key" in caller && { key_id: caller.key.id }),
+      }
+    : {};
+
+const statusOf: Partial<Record<GenerationRecord["status"], number>> = { cancelled: 499 };
+
+const settledFields = (
+  record: GenerationRecord,
+  { startedMs, settledMs }: RequestTiming,
+): Record<string, unknown> => ({
+  trace_id: record.id.replace(/^gen_/, ""),
+  generation_id: record.id,
+  method: "POST",
+  surface: record.surface,
+  status: statusOf[record.status] ?? 200,
+  outcome: record.status,
+  workspace_id: record.workspaceId,
+  key_id: record.keyId,
+  model: record.requestedModel,
+  served_model: record.model,
+  provider: record.provider,
+  attempts: record.attempts.length,
+  streamed: record.streamed,
+  input_tokens: record.promptTokens,
+  output_tokens: record.completionTokens,
+  cost_usd: usdText(record.costNanoUsd),
+  duration_ms: tenths(settledMs - startedMs),
+  first_token_ms: record.firstTokenMs,
+});
