@@ -19,6 +19,7 @@ import type { ReadConfiguration } from "./reload.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
 import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
+import type { ConfiguredSearch } from "../platform/config/search-settings.ts";
 import type { ConfiguredMcp } from "../platform/config/mcp-settings.ts";
 import type { MailSettings } from "../platform/notify/mailer.ts";
 import type { ArchiveSettings } from "../insights/archive/open-archive.ts";
@@ -96,6 +97,8 @@ export interface AppSettings extends CatalogSources {
   webhookNetworks?: readonly string[];
   /** Upstream MCP servers; absent means that the operator configured none. */
   mcp?: ConfiguredMcp | undefined;
+  /** The search of the web for models; absent where there is none. */
+  search?: ConfiguredSearch | undefined;
   /** The operator's settings for Claude Code. */
   claudeCode?: {
     loginNotice?: string | undefined;
@@ -208,6 +211,7 @@ const alikeSections = [
   "mail",
   "webhooks",
   "mcp",
+  "search",
   "claudeCode",
   "hub",
   "payments",
@@ -338,6 +342,7 @@ export function appSettings(
     proxies: configuration.proxies,
     extraCertificates: configuration.extraCertificates,
     mcp: configuration.mcp,
+    search: configuration.search,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
     claudeCode: configuration.claudeCode,

@@ -42,6 +42,7 @@ import type { ResponseStore } from "../inference/responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-record.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { HiddenTurns } from "./inference/tools/chat/hidden-turns.ts";
+import type { ConfiguredSearch } from "../platform/config/search-settings.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { HostedFiles } from "../platform/spool/hosted-files.ts";
 import type { Spool } from "../platform/spool/spool.ts";
@@ -172,6 +173,8 @@ export interface Dependencies {
   agentServer: McpGateway["agentServer"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;
+  /** The search of the web for models; undefined where the operator configured none. */
+  search: ConfiguredSearch | undefined;
   /** Calls of the gateway's tools that clients of the chat dialect were not shown. */
   hiddenTurns: HiddenTurns;
   hub: HubLibrary;

@@ -173,6 +173,7 @@ export function buildStoredResponses(
     /** What runs the tools that models call. */
     gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers">;
     maxToolRounds: number;
+    search: ResponseServices["search"];
     storage: Storage<ResponseTables>;
     inference: InferenceDependencies;
     directory: CredentialDirectory;

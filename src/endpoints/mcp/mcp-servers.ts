@@ -194,8 +194,8 @@ function serverObject({
     object: "mcp_server",
     name: server.name,
     source: server.workspaceId === null ? "operator" : "workspace",
-    transport: target.transport,
-    url: target.transport === "stdio" || server.workspaceId === null ? null : target.url,
+    transport: target.transport === "stdio" ? "stdio" : "streamable_http",
+    url: target.transport !== "streamable_http" || server.workspaceId === null ? null : target.url,
     auth: {
       type: auth.type,
       ...(auth.type === "headers" && { headers: Object.keys(auth.headers) }),

@@ -1,4 +1,5 @@
 import type { Client, FetchLike, Transport } from "@modelcontextprotocol/client";
+import { assert } from "../../platform/kernel/assert.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { type AddressGuard, guardedFetch } from "../../platform/notify/public-address.ts";
@@ -117,6 +118,7 @@ export class ServerConnections {
   }
 
   private async transportTo({ target, auth, workspaceId }: UpstreamServer, sdk: ClientSdk) {
+    assert(target.transport !== "search", "a search has no connection");
     if (target.transport === "stdio") {
       const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
       const { command, args, env } = target;

@@ -62,7 +62,7 @@ const placeOf = (server: WorkspaceServer) => ({
   id: storageKeyOf(server),
   facts: [
     "mcp-server",
-    server.target.transport === "stdio" ? "" : new URL(server.target.url).origin,
+    server.target.transport !== "streamable_http" ? "" : new URL(server.target.url).origin,
   ],
 });
 
@@ -212,7 +212,7 @@ export class UpstreamServerStore {
       workspace_id: server.workspaceId,
       id: server.id,
       name: server.name,
-      url: target.transport === "stdio" ? "" : target.url,
+      url: target.transport === "streamable_http" ? target.url : "",
       auth: auth.type,
       sealed:
         auth.type === "headers"

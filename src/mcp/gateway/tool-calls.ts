@@ -13,6 +13,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../insights/generation-record.ts";
+import { searchResult } from "../search/search-tool.ts";
 import { usageAdds } from "../../insights/usage-rollup.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -58,6 +59,10 @@ interface ToolCallsOptions {
   /** Receives charges that the database refused. */
   onError(error: unknown): void;
 }
+
+/** Returns the part of the usage that a call of a server is. */
+const partOf = ({ target }: UpstreamServer): "searches" | "toolCalls" =>
+  target.transport === "search" ? "searches" : "toolCalls";
 
 /** The surface of records of tool calls. */
 const surface = "mcp";
@@ -107,6 +112,8 @@ export class ToolCalls {
   }
 
   private async ask({ caller, server, definition, given, signal, onProgress }: ToolCall) {
+    if (server.target.transport === "search")
+      return searchResult(server.target.search, { given, signal });
     const { outputSchema: _, ...known } = definition;
     const result = await this.options.connections.use(server, ownerOf(caller), (client) =>
       client.callTool(
@@ -281,9 +288,9 @@ function recordOf(
       },
     ],
     detail: {
-      usage: { toolCalls: 1 },
+      usage: { [partOf(server)]: 1 },
       priceVersion: null,
-      price: { toolCalls: usdPerMillionText(server.priceNanoUsd * 1_000n) },
+      price: { [partOf(server)]: usdPerMillionText(server.priceNanoUsd * 1_000n) },
       holdNanoUsd: String(posted.heldNano),
       ...(calledBy !== undefined && { calledBy }),
       ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),

@@ -1,6 +1,10 @@
 import { createHash } from "node:crypto";
+import type { ConfiguredSearch } from "../../platform/config/search-settings.ts";
 
-/** How a server is reached: over Streamable HTTP, or as a process of the operator's machine. */
+/**
+ * How a server is reached: over Streamable HTTP, or as a process of the operator's machine. The
+ * search of the web is called as a server's tool is, and is none.
+ */
 type ServerTarget =
   | { transport: "streamable_http"; url: string }
   | {
@@ -8,7 +12,8 @@ type ServerTarget =
       command: string;
       args: readonly string[];
       env: Readonly<Record<string, string>>;
-    };
+    }
+  | { transport: "search"; search: ConfiguredSearch };
 
 /** How the gateway authenticates to a server. The caller's own credential is never sent. */
 export type ServerAuth =

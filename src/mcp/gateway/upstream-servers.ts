@@ -188,7 +188,7 @@ export class UpstreamServers {
   }
 
   private async assertReachable({ target }: WorkspaceServer): Promise<void> {
-    if (target.transport === "stdio") return;
+    if (target.transport !== "streamable_http") return;
     try {
       await resolveTarget(target.url, this.options.guard);
     } catch (error) {

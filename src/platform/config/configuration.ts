@@ -5,6 +5,7 @@ import type { LogLevel } from "../telemetry/logger.ts";
 import type { OtlpSettings } from "../telemetry/tracing.ts";
 import type { Environment } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
+import type { ConfiguredSearch } from "./search-settings.ts";
 import type { ConfiguredMcp } from "./mcp-settings.ts";
 import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";
 
@@ -230,6 +231,8 @@ export interface Configuration<Provider> {
   readonly mail: ConfiguredMail | undefined;
   /** Upstream MCP servers. Their headers may contain credentials. */
   readonly mcp: ConfiguredMcp;
+  /** The search of the web for models; its key is a credential. Absent where there is none. */
+  readonly search: ConfiguredSearch | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may reach. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Ranges of the operator's own networks that skills may be imported from. */
@@ -362,6 +365,7 @@ const rows: readonly Row[] = [
   ["referrals", [], ({ referrals }) => isSet(referrals)],
   ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
   ["mcp_servers", [], ({ mcp }) => listed(mcp.servers.map(({ id }) => id))],
+  ["search", [], ({ search }) => search?.provider ?? "none"],
   ["mcp.allowed_networks", [], ({ mcp }) => listed(mcp.allowedNetworks)],
   ["mcp.max_rounds", [], ({ mcp }) => mcp.maxRounds],
   ["hub.import_networks", [], ({ hub }) => listed(hub.importNetworks)],

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
+import { searchSchema } from "./search-settings.ts";
 import { planIds } from "./configuration.ts";
 import { aliasesSchema, doorsSchema } from "./alias-settings.ts";
 import { mcpSchema, mcpServersSchema } from "./mcp-settings.ts";
@@ -236,6 +237,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
       mcp: mcpSchema,
       mcp_servers: mcpServersSchema,
+      search: searchSchema,
       sockets: z.union([z.boolean(), z.strictObject({ lanes: integer(1, 256) }).partial()]),
       claude_code: z
         .strictObject({

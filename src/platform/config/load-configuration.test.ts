@@ -97,6 +97,7 @@ describe("defaults", () => {
       },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
+      search: undefined,
       mcp: { servers: [], allowedNetworks: [], maxRounds: 16 },
       webhooks: { allowedNetworks: [] },
       claudeCode: { loginNotice: undefined, managedSettings: undefined },
@@ -144,7 +145,6 @@ server:
     tls: { cert: tls/cert.pem, key: /etc/key.pem }, body_memory_mb: 64 }
 storage: { url: sqlite:other.db, durability: process }
 `;
-
   test("the file overrides the defaults", async () => {
     const { server, storage } = await load({ yaml });
     expect(server).toMatchObject({

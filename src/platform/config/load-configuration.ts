@@ -19,6 +19,7 @@ import {
 } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
 import { assembleMcp } from "./mcp-settings.ts";
+import { assembleSearch } from "./search-settings.ts";
 import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
 
 /** The sources of the configuration. */
@@ -250,6 +251,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
       managedSettings: file.claude_code?.managed_settings,
     },
     hub: { importNetworks: file.hub?.import_networks ?? [] },
+    search: assembleSearch(file.search),
     mcp: assembleMcp(file.mcp, file.mcp_servers),
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),

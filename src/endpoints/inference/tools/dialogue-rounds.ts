@@ -4,7 +4,9 @@ import type { Dependencies } from "../../dependencies.ts";
 import type { GatewayTool, GatewayTools } from "./gateway-tools.ts";
 import { roundCall } from "./round-call.ts";
 import { RoundUsage } from "./round-usage.ts";
-import { runTool, type RanTool } from "./run-tool.ts";
+import type { FoundPage } from "../../../mcp/search/web-search.ts";
+import { runTool, unmadeRun, type RanTool } from "./run-tool.ts";
+import { isSearchTool, searchEdits } from "./web-search.ts";
 
 /** A message or a block of one, as its dialect has it. */
 export type Wire = Readonly<Record<string, unknown>>;
@@ -107,7 +109,7 @@ export class DialogueRounds {
       this.roundsAsked > 1 && (this.roundsAsked >= maxRounds || this.made.length >= this.callsMax);
     const own = Array.isArray(call.body["tools"]) ? call.body["tools"] : [];
     const functions = [
-      ...own.filter((tool: unknown) => typeOf(tool) !== "mcp"),
+      ...own.filter((tool: unknown) => !this.isGateways(tool)),
       ...tools.all.map((tool) => this.face.functionOf(tool)),
     ];
     const choice = this.isFirst ? call.body["tool_choice"] : undefined;
@@ -116,6 +118,7 @@ export class DialogueRounds {
       ["tools", functions.length === 0 ? undefined : functions],
       ["tool_choice", functions.length === 0 ? undefined : isLast ? this.face.noTools : choice],
       ["max_tool_calls", undefined],
+      ...(this.searches ? searchEdits(call.body) : []),
     ]);
     return roundCall(call, {
       dialect: this.face.dialect,
@@ -154,21 +157,37 @@ export class DialogueRounds {
   }
 
   private callsBegun = 0;
+  private searchesBegun = 0;
+
+  /** Whether the gateway searches the web for the model. */
+  private get searches(): boolean {
+    return this.options.tools.searches;
+  }
+
+  private isGateways(tool: unknown): boolean {
+    return typeOf(tool) === "mcp" || (this.searches && isSearchTool(tool));
+  }
 
   private async run({ tool, argumentsText }: WireCall & { tool: GatewayTool }): Promise<RanTool> {
     const { deps, call, signal } = this.options;
     this.callsBegun += 1;
     if (this.callsBegun > this.callsMax) {
-      const message = `The request allows ${this.callsMax} tool calls (max_tool_calls), and they were made.`;
-      const error = { type: "protocol_error" as const, code: -32602, message };
-      return { text: message, pictures: [], error, chargedNano: 0n };
+      return unmadeRun(
+        `The request allows ${this.callsMax} tool calls (max_tool_calls), and they were made.`,
+      );
     }
+    if (tool.search !== undefined && (this.searchesBegun += 1) > tool.search.usesMax)
+      return unmadeRun(`The request allows ${tool.search.usesMax} searches (max_uses).`);
     const { caller, generationId: calledBy } = call;
     const ran = await runTool(deps.toolCalls, { tool, argumentsText, caller, signal, calledBy });
     this.usage.addTool(ran.chargedNano);
     return ran;
   }
 }
+
+/** The pages that the searches of these calls found. */
+export const pagesOf = (made: readonly MadeCall[]): FoundPage[] =>
+  made.flatMap(({ ran }) => ran.pages ?? []);
 
 /** Returns what a model is sent of a result. */
 export const resultText = ({ text, error }: RanTool): string =>

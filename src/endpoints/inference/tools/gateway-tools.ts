@@ -11,6 +11,7 @@ import {
 } from "../../../mcp/gateway/upstream-server.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import type { SearchLimits } from "./web-search.ts";
 import { mcpToolSchema, type McpToolRequest } from "./mcp-tool-schema.ts";
 
 /** A tool that the gateway runs for a model. */
@@ -22,6 +23,8 @@ export interface GatewayTool {
   server: UpstreamServer;
   definition: ToolDefinition;
   needsApproval: boolean;
+  /** What the request says of searches, where this is the search of the web. */
+  search?: SearchLimits;
 }
 
 /** The tools of one entry of the request. */
@@ -37,16 +40,24 @@ export class GatewayTools {
   readonly servers: readonly ListedServer[];
   private readonly byName: ReadonlyMap<string, GatewayTool>;
 
-  constructor(servers: readonly ListedServer[]) {
+  constructor(servers: readonly ListedServer[], search: GatewayTool | undefined) {
     this.servers = servers;
+    const tools = servers.flatMap(({ tools: listed }) => listed);
     this.byName = new Map(
-      servers.flatMap(({ tools }) => tools).map((tool) => [tool.name, tool] as const),
+      [...tools, ...(search === undefined ? [] : [search])].map(
+        (tool) => [tool.name, tool] as const,
+      ),
     );
   }
 
   /** Returns every tool, in the order of the request. */
   get all(): readonly GatewayTool[] {
     return [...this.byName.values()];
+  }
+
+  /** Whether the gateway searches the web for the model. */
+  get searches(): boolean {
+    return this.all.some(({ search }) => search !== undefined);
   }
 
   /** Returns the tool that a model calls by a name; undefined for the client's own tools. */
@@ -97,8 +108,16 @@ export async function readGatewayTools(
     tools,
     caller,
     taken,
-  }: { tools: readonly unknown[]; caller: LlmKeyCaller; taken: ReadonlySet<string> },
+    search,
+  }: {
+    tools: readonly unknown[];
+    caller: LlmKeyCaller;
+    taken: ReadonlySet<string>;
+    /** The search of the web; absent where the request needs none of the gateway. */
+    search?: GatewayTool | undefined;
+  },
 ): Promise<GatewayTools> {
+  if (!tools.some(isMcp)) return new GatewayTools([], search);
   const visible = await deps.upstreamServers.visibleTo(caller.workspace.id);
   const entries = entriesOf(tools).map(({ entry, index }) => ({
     entry,
@@ -107,13 +126,14 @@ export async function readGatewayTools(
   const read = await Promise.all(
     entries.map(({ server, isRegistered }) => readServer(deps, { server, isRegistered, caller })),
   );
-  const names = new Set(taken);
+  const names = new Set(search === undefined ? taken : [...taken, search.name]);
   return new GatewayTools(
     entries.map(({ entry }, index) => {
       const found = read[index];
       if (found === undefined) throw new Error("every server was read");
       return listedServer(entry, { read: found, names });
     }),
+    search,
   );
 }
 

@@ -2,6 +2,9 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import type { ToolCalls } from "../../../mcp/gateway/tool-calls.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { FoundPage } from "../../../mcp/search/web-search.ts";
+import { pagesText } from "../../../mcp/search/search-tool.ts";
+import { allowedPages } from "./web-search.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 
 /** A picture in the result of a tool. */
@@ -22,6 +25,8 @@ export interface RanTool {
   pictures: readonly ResultPicture[];
   error: ToolError | null;
   chargedNano: bigint;
+  /** The pages that a search found; absent for every other tool. */
+  pages?: readonly FoundPage[];
 }
 
 /** Returns the texts of a result. Content of other kinds is described, except for pictures. */
@@ -43,6 +48,19 @@ const picturesOf = ({ content }: CallToolResult): ResultPicture[] =>
     part.type === "image" ? [{ mediaType: part.mimeType, base64: part.data }] : [],
   );
 
+/** Returns the result of a tool, and of a search the pages that the request allows. */
+function foundBy(
+  { search }: GatewayTool,
+  result: CallToolResult,
+): { result: CallToolResult; pages?: FoundPage[] } {
+  const { pages: found } = Object(result.structuredContent) as { pages?: FoundPage[] };
+  if (search === undefined || found === undefined) return { result };
+  const pages = allowedPages(found, search);
+  return pages.length === found.length
+    ? { result, pages }
+    : { result: { content: [{ type: "text", text: pagesText(pages) }] }, pages };
+}
+
 /** Parses the arguments that a model wrote; undefined where they are no JSON object. */
 function argumentsOf(text: string): Record<string, unknown> | undefined {
   try {
@@ -61,6 +79,10 @@ const failedRun = (error: Extract<ToolError, { code: number }>, chargedNano = 0n
   error,
   chargedNano,
 });
+
+/** Returns the outcome of a call that was not made. */
+export const unmadeRun = (message: string): RanTool =>
+  failedRun({ type: "protocol_error", code: invalidParams, message });
 
 /** The code of invalid parameters (JSON-RPC 2.0, section 5.1). */
 const invalidParams = -32602;
@@ -91,8 +113,10 @@ export async function runTool(
     const { server, definition } = tool;
     const outcome = await toolCalls.call({ ...call, server, definition, given });
     if (!outcome.ok) return failedRun(outcome.failure, outcome.chargedNano);
-    const { result, chargedNano } = outcome;
+    const { chargedNano } = outcome;
+    const { result, pages } = foundBy(tool, outcome.result);
     return {
+      ...(pages !== undefined && { pages }),
       text: textOf(result),
       pictures: picturesOf(result),
       error: result.isError ? { type: "tool_execution_error", content: result.content } : null,

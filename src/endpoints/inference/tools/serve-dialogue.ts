@@ -14,7 +14,8 @@ import { ChatStream, ChatTurn } from "./chat/chat-rounds.ts";
 import { MessagesStream, MessagesTurn } from "./messages/messages-rounds.ts";
 import { messagesFace } from "./messages/messages-face.ts";
 import { DialogueRounds, type ToolFace, type Wire } from "./dialogue-rounds.ts";
-import { asksForMcp, readGatewayTools } from "./gateway-tools.ts";
+import { isSearchTool, searchToolFor } from "./web-search.ts";
+import { asksForMcp, readGatewayTools, type GatewayTool } from "./gateway-tools.ts";
 import { modelSees } from "./responses/serve-response.ts";
 
 /** An answer in the making: what takes its rounds, whole, or as a stream. */
@@ -35,10 +36,11 @@ export function answerChat(
   call: ChatCall,
   deps: Dependencies,
 ): Promise<Reply> {
-  if (!asksForMcp(call.body)) return answerCall(context, call, deps);
+  const search = searchToolFor(deps, call);
+  if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
   if (typeof n === "number" && n > 1)
-    throw new GatewayError("bad_request", "n: must be 1 with tools of MCP servers", {
+    throw new GatewayError("bad_request", "n: must be 1 with tools that the gateway runs", {
       param: "n",
     });
   const face = chatFace(deps.hiddenTurns, call.caller.workspace.id);
@@ -46,6 +48,7 @@ export function answerChat(
     call,
     deps,
     face,
+    search,
     turnOf(rounds) {
       const turn = new ChatTurn(rounds, deps.hiddenTurns);
       return {
@@ -62,11 +65,13 @@ export function answerMessages(
   call: ChatCall,
   deps: Dependencies,
 ): Promise<Reply> {
-  if (!asksForMcp(call.body)) return answerCall(context, call, deps);
+  const search = searchToolFor(deps, call);
+  if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   return answerDialogue(context, {
     call,
     deps,
     face: messagesFace,
+    search,
     turnOf(rounds) {
       const turn = new MessagesTurn(rounds);
       return {
@@ -84,11 +89,13 @@ export async function answerDialogue(
     call,
     deps,
     face,
+    search,
     turnOf,
   }: {
     call: ChatCall;
     deps: Dependencies;
     face: ToolFace;
+    search: GatewayTool | undefined;
     turnOf(rounds: DialogueRounds): DialogueTurn;
   },
 ): Promise<Reply> {
@@ -97,7 +104,8 @@ export async function answerDialogue(
   const tools = await readGatewayTools(deps, {
     tools: requested,
     caller: call.caller,
-    taken: new Set(requested.flatMap(nameOf)),
+    taken: new Set(requested.filter((tool) => !isSearchTool(tool)).flatMap(nameOf)),
+    search,
   });
   const rounds = new DialogueRounds(face, {
     call,

@@ -1,3 +1,4 @@
+import type { AppSettings } from "../../../../src/app/settings-of.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import {
   startScriptedUpstream,
@@ -29,7 +30,7 @@ export interface ToolStage {
 export const toolPriceUsd = 0.004;
 
 /** Starts the stage: models `scripted/<dialect>`, and the MCP server `docs`, at 0.004 USD a call. */
-export async function startToolStage(maxRounds = 6): Promise<ToolStage> {
+export async function startToolStage(changes: Partial<AppSettings> = {}): Promise<ToolStage> {
   const models = await startScriptedUpstream();
   const tools = startMcpUpstream([
     textTool("search", ({ text }) => `found ${String(text)}`),
@@ -69,8 +70,9 @@ export async function startToolStage(maxRounds = 6): Promise<ToolStage> {
         },
       ],
       allowedNetworks: ["127.0.0.0/8"],
-      maxRounds,
+      maxRounds: 6,
     },
+    ...changes,
   });
   return {
     gateway,

@@ -4,16 +4,33 @@ import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../../../platform/kernel/money.ts";
 import { openaiChat } from "../../../../inference/dialects/openai-chat/index.ts";
 import { callsOfMessage } from "./chat-face.ts";
-import type { DialogueRounds, MadeCall, Wire } from "../dialogue-rounds.ts";
+import type { FoundPage } from "../../../../mcp/search/web-search.ts";
+import { pagesOf, type DialogueRounds, type MadeCall, type Wire } from "../dialogue-rounds.ts";
+import { citationsIn } from "../web-search.ts";
 import type { HiddenTurns } from "./hidden-turns.ts";
 
 /** What separates the texts of two rounds in one message. */
 const roundGap = "\n\n";
 
+/** Returns the pages that a text cites, as the chat dialect has them. */
+const annotationsOf = (content: unknown, pages: readonly FoundPage[]): Wire[] =>
+  typeof content !== "string"
+    ? []
+    : citationsIn(content, pages).map(({ page, startIndex, endIndex }) => ({
+        type: "url_citation",
+        url_citation: {
+          url: page.url,
+          title: page.title,
+          content: page.text,
+          start_index: startIndex,
+          end_index: endIndex,
+        },
+      }));
+
 /** Returns the calls that the gateway made, as the metadata shows them. */
 const shownCalls = (made: readonly MadeCall[]) =>
   made.map(({ tool, ran }) => ({
-    server_label: tool.label,
+    server_label: tool.search === undefined ? tool.label : null,
     name: tool.definition.name,
     status: ran.error === null ? "completed" : "failed",
     cost: usdFromNano(ran.chargedNano),
@@ -67,7 +84,13 @@ export class ChatTurn {
     });
     const { tool_calls: _, ...rest } = message;
     const content = this.texts.length === 0 ? message["content"] : this.texts.join(roundGap);
-    const shown = { ...rest, content, ...(left.length > 0 && { tool_calls: left }) };
+    const cited = annotationsOf(content, pagesOf(this.rounds.made));
+    const shown = {
+      ...rest,
+      content,
+      ...(left.length > 0 && { tool_calls: left }),
+      ...(cited.length > 0 && { annotations: cited }),
+    };
     return { message: shown, finish: after === "at-bound" ? "length" : finish };
   }
 
@@ -198,7 +221,8 @@ export class ChatStream implements FrameSource {
       const ended = await this.turn.take(message.whole, message.finish);
       if (this.isCancelled) return;
       if (ended !== undefined) {
-        yield this.ending({ last: tail.last, end: tail.end }, ended.finish);
+        yield this.annotations(tail.last, ended.message) +
+          this.ending({ last: tail.last, end: tail.end }, ended.finish);
         return;
       }
       this.indexes = new Map();
@@ -278,6 +302,15 @@ export class ChatStream implements FrameSource {
     }
     const index = this.indexes.get(call["index"]);
     return index === undefined ? [] : [{ ...call, index }];
+  }
+
+  private annotations(last: Wire, { annotations }: Wire): string {
+    if (annotations === undefined) return "";
+    const [choice] = last["choices"] as Wire[];
+    return frameOf({
+      ...last,
+      choices: [{ ...choice, delta: { annotations }, finish_reason: null }],
+    });
   }
 
   private ending({ last, end }: { last: Wire; end?: Wire | undefined }, finish: unknown): string {

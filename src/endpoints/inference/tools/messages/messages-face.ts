@@ -6,6 +6,7 @@ import {
   type Wire,
   type WireCall,
 } from "../dialogue-rounds.ts";
+import { pagesText, searchDefinition } from "../../../../mcp/search/search-tool.ts";
 import type { GatewayTools } from "../gateway-tools.ts";
 
 /** The blocks of a message; a text is one block. */
@@ -74,6 +75,10 @@ function answerMessages(
   let content: Wire[] = [];
   let results: Wire[] = [];
   for (const block of blocks) {
+    if (block["type"] === "web_search_tool_result") {
+      results.push(searchResult(block));
+      continue;
+    }
     if (block["type"] === "mcp_tool_result") {
       const { tool_use_id: id, is_error: isError, content: told } = block;
       results.push({
@@ -89,7 +94,7 @@ function answerMessages(
       content = [];
       results = [];
     }
-    content.push(block["type"] === "mcp_tool_use" ? usedBlock(block, tools) : block);
+    content.push(isUse(block) ? usedBlock(block, tools) : withoutCitations(block));
   }
   if (content.length > 0) messages.push({ role: "assistant", content });
   return { messages, results };
@@ -102,14 +107,42 @@ const usedBlock = ({ id, name, server_name: label, input }: Wire, tools: Gateway
   input,
 });
 
+/** Returns whether a block is a call that the gateway made. */
+const isUse = ({ type, name }: Wire): boolean =>
+  type === "mcp_tool_use" || (type === "server_tool_use" && name === searchDefinition.name);
+
+/** Returns a text as its model wrote it: what it cites is in no conversation that a model is sent. */
+function withoutCitations(block: Wire): Wire {
+  const { citations: _, ...rest } = block;
+  return block["type"] === "text" ? rest : block;
+}
+
+/** Returns the opaque form in which a client holds the text of a page. */
+export const sealedText = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+
+/** Returns the result of a search as the model was sent it. */
+function searchResult({ tool_use_id: id, content }: Wire): Wire {
+  const pages = Array.isArray(content)
+    ? (content as Wire[]).map(({ url, title, encrypted_content: sealed, page_age: age }) => ({
+        url: String(url),
+        title: String(title),
+        text: Buffer.from(String(sealed), "base64").toString("utf8"),
+        age: typeof age === "string" ? age : undefined,
+      }))
+    : undefined;
+  return {
+    type: "tool_result",
+    tool_use_id: id,
+    content: pages === undefined ? "The search failed." : pagesText(pages),
+  };
+}
+
 /** Returns a conversation whose calls of the gateway's tools are calls of functions. */
 function modelMessages(messages: readonly Wire[], tools: GatewayTools): Wire[] {
   const shown: Wire[] = [];
   let pending: Wire[] = [];
   for (const message of messages) {
-    const holdsCalls =
-      message["role"] === "assistant" &&
-      blocksOf(message).some(({ type }) => type === "mcp_tool_use");
+    const holdsCalls = message["role"] === "assistant" && blocksOf(message).some(isUse);
     if (pending.length > 0) {
       const joins = message["role"] === "user";
       shown.push(withResults(pending, joins ? message : undefined));

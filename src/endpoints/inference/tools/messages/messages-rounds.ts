@@ -3,8 +3,16 @@ import { brand } from "../../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
 import { eventsIn } from "../../../../inference/responses/stored-response.ts";
-import { resultText, type DialogueRounds, type MadeCall, type Wire } from "../dialogue-rounds.ts";
-import { blocksOf } from "./messages-face.ts";
+import type { FoundPage } from "../../../../mcp/search/web-search.ts";
+import { citationsIn } from "../web-search.ts";
+import {
+  pagesOf,
+  resultText,
+  type DialogueRounds,
+  type MadeCall,
+  type Wire,
+} from "../dialogue-rounds.ts";
+import { blocksOf, sealedText } from "./messages-face.ts";
 
 /** The stop reason of an answer whose model still called tools in its last round. */
 const boundReason = "pause_turn";
@@ -12,6 +20,7 @@ const boundReason = "pause_turn";
 /** Returns a block of a call as clients see calls of the gateway's tools (Anthropic, "MCP connector"). */
 const usedBlock = (rounds: DialogueRounds, { id, name, input }: Wire): Wire => {
   const tool = rounds.options.tools.find(name);
+  if (tool?.search !== undefined) return { type: "server_tool_use", id, name, input };
   return {
     type: "mcp_tool_use",
     id,
@@ -21,7 +30,43 @@ const usedBlock = (rounds: DialogueRounds, { id, name, input }: Wire): Wire => {
   };
 };
 
-const resultBlock = ({ id, ran }: MadeCall): Wire => ({
+const resultBlock = ({ id, tool, ran }: MadeCall): Wire =>
+  tool.search === undefined ? mcpResult({ id, ran }) : searchResult({ id, ran });
+
+/** Returns the result of a search (Anthropic, "Web search tool"); the text of a page is opaque there. */
+const searchResult = ({ id, ran }: Pick<MadeCall, "id" | "ran">): Wire => ({
+  type: "web_search_tool_result",
+  tool_use_id: id,
+  content:
+    ran.pages === undefined
+      ? { type: "web_search_tool_result_error", error_code: "unavailable" }
+      : ran.pages.map(({ url, title, text, age }) => ({
+          type: "web_search_result",
+          url,
+          title,
+          encrypted_content: sealedText(text),
+          page_age: age ?? null,
+        })),
+});
+
+/** Returns the citations of a text (Anthropic, "Web search tool"). */
+const citationsOf = (text: string, pages: readonly FoundPage[]): Wire[] =>
+  citationsIn(text, pages).map(({ page }, index) => ({
+    type: "web_search_result_location",
+    url: page.url,
+    title: page.title,
+    encrypted_index: sealedText(String(index)),
+    cited_text: page.text.slice(0, 150),
+  }));
+
+/** Returns a text block with its citations; every other block as it is. */
+function citing(block: Wire, pages: readonly FoundPage[]): Wire {
+  if (block["type"] !== "text" || pages.length === 0) return block;
+  const cited = citationsOf(String(block["text"]), pages);
+  return cited.length === 0 ? block : { ...block, citations: cited };
+}
+
+const mcpResult = ({ id, ran }: Pick<MadeCall, "id" | "ran">): Wire => ({
   type: "mcp_tool_result",
   tool_use_id: id,
   is_error: ran.error !== null,
@@ -46,10 +91,26 @@ export class MessagesTurn {
 
   /** Takes a round's content. Returns the blocks of its results, and whether the answer has ended. */
   async take(content: readonly Wire[]): Promise<{ results: Wire[]; after: string }> {
+    const { pages } = this;
     const { after, made } = await this.rounds.take({ role: "assistant", content });
     const results = made.map(resultBlock);
-    this.content.push(...content.map((block) => this.shown(block)), ...results);
+    const blocks = content.map((block) => citing(this.shown(block), pages));
+    this.content.push(...blocks, ...results);
     return { results, after };
+  }
+
+  /** The pages that searches found in earlier rounds. */
+  get pages(): FoundPage[] {
+    return pagesOf(this.rounds.made);
+  }
+
+  /** Returns the usage of all rounds, with the number of searches. */
+  usage(told: unknown): unknown {
+    const total = this.rounds.usage.total ?? told;
+    const searches = this.rounds.made.filter(({ ran }) => ran.pages !== undefined).length;
+    return searches === 0
+      ? total
+      : { ...Object(total), server_tool_use: { web_search_requests: searches } };
   }
 
   /** Takes a whole round; undefined where the model is to be asked again. */
@@ -61,7 +122,7 @@ export class MessagesTurn {
       ...body,
       content: this.content,
       ...(after === "at-bound" && { stop_reason: boundReason }),
-      usage: this.rounds.usage.total ?? body["usage"],
+      usage: this.usage(body["usage"]),
     };
   }
 }
@@ -194,7 +255,23 @@ export class MessagesStream implements FrameSource {
     }
     const delta = event["delta"] as Wire | undefined;
     if (delta !== undefined) this.blocks[index]?.add(delta);
-    return frameOf(placed);
+    return event["type"] === "content_block_stop"
+      ? this.citations(index) + frameOf(placed)
+      : frameOf(placed);
+  }
+
+  private citations(index: number): string {
+    const { type, text } = this.blocks[index]?.whole ?? {};
+    if (type !== "text") return "";
+    return citationsOf(String(text), this.turn.pages)
+      .map((citation) =>
+        frameOf({
+          type: "content_block_delta",
+          index: index + this.base,
+          delta: { type: "citations_delta", citation },
+        }),
+      )
+      .join("");
   }
 
   private resultFrames(results: readonly Wire[]): string {
@@ -216,7 +293,7 @@ export class MessagesStream implements FrameSource {
       frameOf({
         ...delta,
         delta: atBound ? { ...told, stop_reason: boundReason } : told,
-        usage: this.rounds.usage.total ?? delta["usage"],
+        usage: this.turn.usage(delta["usage"]),
       }) +
       frameOf({
         ...(stop ?? { type: "message_stop" }),

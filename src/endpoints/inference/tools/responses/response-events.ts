@@ -7,7 +7,7 @@ import {
   type ResponseRecord,
 } from "../../../../inference/responses/stored-response.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
-import { startedCallItem } from "./response-items.ts";
+import { citationsOf, citingItem, citingPart, startedCallItem } from "./response-items.ts";
 import type { ResponseRounds, RoundCall } from "./response-rounds.ts";
 
 type EventData = Record<string, unknown>;
@@ -163,10 +163,11 @@ export class ResponseEvents implements FrameSource {
   private itemEvent(name: string, { event, index }: { event: EventData; index: number }): string {
     const item = event["item"] as ResponseItem | undefined;
     const call = item === undefined ? this.callAt(index) : this.rounds.noteCall(item, index);
-    if (call === undefined) return this.frame(name, event);
+    if (call === undefined) return this.citing(name, event);
     this.calls.set(index, call);
     if (call.tool.needsApproval) return "";
     const place = { item_id: call.id, output_index: call.outputIndex };
+    if (call.tool.search !== undefined) return this.searchEvent(name, { event, call });
     switch (name) {
       case "response.output_item.added":
         return (
@@ -185,6 +186,44 @@ export class ResponseEvents implements FrameSource {
     }
   }
 
+  /** A search has no events of its arguments, which are shown once it has ended. */
+  private searchEvent(
+    name: string,
+    { event, call }: { event: EventData; call: RoundCall },
+  ): string {
+    if (name !== "response.output_item.added") return "";
+    const place = { item_id: call.id, output_index: call.outputIndex };
+    return (
+      this.frame(name, { ...event, item: startedCallItem(call.tool, call.id) }) +
+      this.frame("response.web_search_call.in_progress", place) +
+      this.frame("response.web_search_call.searching", place)
+    );
+  }
+
+  /** Adds the pages that a text cites to the events that end it. */
+  private citing(name: string, event: EventData): string {
+    const { pages } = this.rounds;
+    if (pages.length === 0) return this.frame(name, event);
+    const { part, item, text, item_id: id, output_index: index, content_index: place } = event;
+    if (name === "response.output_text.done") {
+      const annotations = citationsOf(String(text), pages).map((annotation, annotationIndex) =>
+        this.frame("response.output_text.annotation.added", {
+          item_id: id,
+          output_index: index,
+          content_index: place,
+          annotation_index: annotationIndex,
+          annotation,
+        }),
+      );
+      return annotations.join("") + this.frame(name, event);
+    }
+    if (name === "response.content_part.done")
+      return this.frame(name, { ...event, part: citingPart(part as ResponseItem, pages) });
+    if (name === "response.output_item.done")
+      return this.frame(name, { ...event, item: citingItem(item as ResponseItem, pages) });
+    return this.frame(name, event);
+  }
+
   /** The calls of the present round by their index in it. */
   private readonly calls = new Map<number, RoundCall>();
 
@@ -193,10 +232,11 @@ export class ResponseEvents implements FrameSource {
     return call?.outputIndex === index + this.rounds.roundBase ? call : undefined;
   }
 
-  private endOf({ id, outputIndex, item }: RoundCall): string {
-    const hasFailed = item?.["error"] !== null;
+  private endOf({ id, tool, outputIndex, item }: RoundCall): string {
+    const hasFailed = tool.search === undefined && item?.["error"] !== null;
+    const kind = tool.search === undefined ? "mcp_call" : "web_search_call";
     return (
-      this.frame(`response.mcp_call.${hasFailed ? "failed" : "completed"}`, {
+      this.frame(`response.${kind}.${hasFailed ? "failed" : "completed"}`, {
         item_id: id,
         output_index: outputIndex,
       }) + this.frame("response.output_item.done", { output_index: outputIndex, item })

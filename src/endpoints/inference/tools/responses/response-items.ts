@@ -1,11 +1,13 @@
 import type { ResponseItem } from "../../../../inference/responses/stored-response.ts";
+import type { FoundPage } from "../../../../mcp/search/web-search.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../../../platform/kernel/ids.ts";
 import type { GatewayTool, GatewayTools, ListedServer } from "../gateway-tools.ts";
 import type { RanTool } from "../run-tool.ts";
+import { citationsIn } from "../web-search.ts";
 
 /** Returns a new id of an item, by the prefixes that OpenAI uses. */
-export const itemId = (prefix: "mcp" | "mcpl" | "mcpr", nowMs: number): string =>
+export const itemId = (prefix: "mcp" | "mcpl" | "mcpr" | "ws", nowMs: number): string =>
   `${prefix}_${timeOrderedHex(nowMs)}`;
 
 /** Returns the item that tells a client which tools a server has. */
@@ -30,7 +32,25 @@ export interface ModelCall {
 }
 
 /** Returns the item of a call that is being made. */
-export const startedCallItem = (tool: GatewayTool, id: string): ResponseItem => ({
+export const startedCallItem = (tool: GatewayTool, id: string): ResponseItem =>
+  tool.search === undefined ? startedMcpCall(tool, id) : searchItem(id, { status: "in_progress" });
+
+/** Returns the item of a search of the web. */
+const searchItem = (
+  id: string,
+  {
+    status,
+    query = "",
+    pages = [],
+  }: { status: string; query?: string; pages?: readonly FoundPage[] },
+): ResponseItem => ({
+  id,
+  type: "web_search_call",
+  status,
+  action: { type: "search", query, sources: pages.map(({ url }) => ({ type: "url", url })) },
+});
+
+const startedMcpCall = (tool: GatewayTool, id: string): ResponseItem => ({
   id,
   type: "mcp_call",
   status: "in_progress",
@@ -46,8 +66,29 @@ export const startedCallItem = (tool: GatewayTool, id: string): ResponseItem => 
 export const endedCallItem = (
   { tool, argumentsText }: Omit<ModelCall, "callId">,
   { id, ran, approvalId }: { id: string; ran: RanTool; approvalId: string | null },
+): ResponseItem =>
+  tool.search === undefined
+    ? endedMcpCall({ tool, argumentsText }, { id, ran, approvalId })
+    : searchItem(id, {
+        status: ran.error === null ? "completed" : "failed",
+        query: queryIn(argumentsText),
+        pages: ran.pages ?? [],
+      });
+
+/** Returns the query of a search, as far as the model's arguments hold one. */
+function queryIn(argumentsText: string): string {
+  try {
+    return String((Object(JSON.parse(argumentsText)) as { query?: unknown }).query ?? "");
+  } catch {
+    return "";
+  }
+}
+
+const endedMcpCall = (
+  { tool, argumentsText }: Omit<ModelCall, "callId">,
+  { id, ran, approvalId }: { id: string; ran: RanTool; approvalId: string | null },
 ): ResponseItem => ({
-  ...startedCallItem(tool, id),
+  ...startedMcpCall(tool, id),
   status: ran.error === null ? "completed" : "failed",
   approval_request_id: approvalId,
   arguments: argumentsText,
@@ -201,6 +242,9 @@ function modelItems(
       return [];
     case "mcp_call":
       return endedPair(tools, item);
+    // What a search found is not in its item, and the answer holds what was cited.
+    case "web_search_call":
+      return tools.searches ? [] : [item];
     case "mcp_approval_request": {
       const answer = answers.get(String(item["id"]));
       if (answer === undefined || answer["approve"] === true) return [];
@@ -218,6 +262,31 @@ function modelItems(
       return [item];
   }
 }
+
+/** Returns a message with the pages that its texts cite; every other item as it is. */
+export function citingItem(item: ResponseItem, pages: readonly FoundPage[]): ResponseItem {
+  const { type, content } = item;
+  if (type !== "message" || pages.length === 0 || !Array.isArray(content)) return item;
+  return { ...item, content: content.map((part: ResponseItem) => citingPart(part, pages)) };
+}
+
+/** Returns a text with its citations; every other part as it is. */
+export function citingPart(part: ResponseItem, pages: readonly FoundPage[]): ResponseItem {
+  const { type, text, annotations } = part;
+  if (type !== "output_text" || typeof text !== "string") return part;
+  const before = Array.isArray(annotations) ? annotations : [];
+  return { ...part, annotations: [...before, ...citationsOf(text, pages)] };
+}
+
+/** Returns the citations of a text as Responses has them. */
+export const citationsOf = (text: string, pages: readonly FoundPage[]): ResponseItem[] =>
+  citationsIn(text, pages).map(({ page, startIndex, endIndex }) => ({
+    type: "url_citation",
+    url: page.url,
+    title: page.title,
+    start_index: startIndex,
+    end_index: endIndex,
+  }));
 
 /** Returns whether a conversation has items of MCP servers. */
 export const holdsMcpItems = (items: readonly ResponseItem[]): boolean =>

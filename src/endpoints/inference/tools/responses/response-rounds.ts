@@ -5,12 +5,14 @@ import {
   type ResponseItem,
   type ResponseRecord,
 } from "../../../../inference/responses/stored-response.ts";
+import type { FoundPage } from "../../../../mcp/search/web-search.ts";
 import { brand } from "../../../../platform/kernel/brand.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import type { GatewayTool, GatewayTools } from "../gateway-tools.ts";
 import {
   approvalItem,
   approvedPair,
+  citingItem,
   endedCallItem,
   itemId,
   listItem,
@@ -19,8 +21,9 @@ import {
   type ModelCall,
 } from "./response-items.ts";
 import { roundCall } from "../round-call.ts";
+import { isSearchTool, searchEdits } from "../web-search.ts";
 import { RoundUsage } from "../round-usage.ts";
-import { runTool, type RanTool } from "../run-tool.ts";
+import { runTool, unmadeRun, type RanTool } from "../run-tool.ts";
 
 /** A call of a round: its place in the client's output, and the item that the client sees. */
 export interface RoundCall extends ModelCall {
@@ -69,6 +72,8 @@ export class ResponseRounds {
   /** The items that the client is shown. */
   readonly output: ResponseItem[] = [];
   readonly usage = new RoundUsage();
+  /** The pages that searches found so far. */
+  readonly pages: FoundPage[] = [];
   /** The calls of the present round, by their `call_id`. */
   private roundCalls = new Map<string, RoundCall>();
   private readonly options: ResponseRoundsOptions;
@@ -134,7 +139,7 @@ export class ResponseRounds {
     const isLast = this.roundsAsked >= maxRounds || this.callsMade >= this.callsMax;
     const own = Array.isArray(call.body["tools"]) ? call.body["tools"] : [];
     const functions = [
-      ...own.filter((tool: unknown) => !isMcpTool(tool)),
+      ...own.filter((tool: unknown) => !isMcpTool(tool) && !(tools.searches && isSearchTool(tool))),
       ...tools.all.map(functionTool),
     ];
     const choice = this.choiceOf(isLast && this.roundsAsked > 1);
@@ -144,6 +149,7 @@ export class ResponseRounds {
       ["tool_choice", functions.length === 0 ? undefined : choice],
       ["max_tool_calls", undefined],
       ["previous_response_id", undefined],
+      ...(tools.searches ? searchEdits(call.body) : []),
     ]);
     return roundCall(call, {
       dialect: openaiResponses,
@@ -165,7 +171,8 @@ export class ResponseRounds {
       known.argumentsText = argumentsText;
       return known;
     }
-    const id = itemId(tool.needsApproval ? "mcpr" : "mcp", this.nowMs);
+    const prefix = tool.search !== undefined ? "ws" : tool.needsApproval ? "mcpr" : "mcp";
+    const id = itemId(prefix, this.nowMs);
     const noted = { tool, callId, argumentsText, id, outputIndex: this.base + index };
     this.roundCalls.set(callId, noted);
     return noted;
@@ -180,7 +187,7 @@ export class ResponseRounds {
     this.usage.addRound(record["usage"]);
     const items = outputItems(record);
     const calls = items.flatMap((item, index) => this.noteCall(item, index) ?? []);
-    this.output.push(...items);
+    this.output.push(...items.map((item) => citingItem(item, this.pages)));
     const runs = calls.filter(({ tool }) => !tool.needsApproval);
     for (const call of calls)
       if (call.tool.needsApproval) this.show(call, approvalItem(call, call.id));
@@ -268,22 +275,16 @@ export class ResponseRounds {
     const { caller, generationId: calledBy } = call;
     const ran = await runTool(deps.toolCalls, { tool, argumentsText, caller, signal, calledBy });
     this.usage.addTool(ran.chargedNano);
+    this.pages.push(...(ran.pages ?? []));
     return ran;
   }
 }
 
-const unmade = (message: string): RanTool => ({
-  text: message,
-  pictures: [],
-  error: { type: "protocol_error", code: -32602, message },
-  chargedNano: 0n,
-});
-
 const unavailable = (name: string): RanTool =>
-  unmade(`The tool ${name} is not available any more.`);
+  unmadeRun(`The tool ${name} is not available any more.`);
 
 const pastBound = (most: number): RanTool =>
-  unmade(`The request allows ${most} tool calls (max_tool_calls), and they were made.`);
+  unmadeRun(`The request allows ${most} tool calls (max_tool_calls), and they were made.`);
 
 /** Returns the fields of a request that a response repeats, without credentials for servers. */
 function requestFields({ tools, tool_choice: choice, max_tool_calls: most }: ResponseRecord) {

@@ -13,6 +13,7 @@ import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { wholeText } from "../../answer-call.ts";
 import { withPings } from "../../responses/stored-response.ts";
+import { searchToolFor, withoutOnline } from "../web-search.ts";
 import { asksForMcp, readGatewayTools } from "../gateway-tools.ts";
 import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
 import { holdsMcpItems } from "./response-items.ts";
@@ -26,7 +27,7 @@ type ServedResponse =
 /** What serving a response needs. */
 export type ResponseServices = Pick<
   Dependencies,
-  "inference" | "toolCalls" | "upstreamServers" | "publicUrl" | "clock" | "maxToolRounds"
+  "inference" | "toolCalls" | "upstreamServers" | "publicUrl" | "clock" | "maxToolRounds" | "search"
 >;
 
 /** Serves a call whose conversation is whole, and runs the tools of MCP servers for its model. */
@@ -34,13 +35,16 @@ export async function serveResponse(
   deps: ResponseServices,
   { call, conversation }: { call: ChatCall; conversation: readonly ResponseItem[] },
 ): Promise<ServedResponse> {
-  if (!needsRounds(deps, { call, conversation })) return servedAlone(deps, call);
+  const search = searchToolFor(deps, call);
+  if (search === undefined && !needsRounds(deps, { call, conversation }))
+    return servedAlone(deps, call);
   const aborting = new AbortController();
   const { tools: requested = [] } = call.body as { tools?: unknown[] };
   const tools = await readGatewayTools(deps, {
     tools: requested,
     caller: call.caller,
     taken: namesOf(requested),
+    search,
   });
   const rounds = new ResponseRounds({
     call,
@@ -107,7 +111,8 @@ function runsToolsItself({ inference }: ResponseServices, call: ChatCall): boole
 
 /** Returns whether the model of a call takes pictures. */
 export function modelSees({ inference }: Pick<Dependencies, "inference">, call: ChatCall): boolean {
-  const { model } = modelFor(inference, { ...call, id: String(call.body["model"]) });
+  const id = String(withoutOnline(call.body["model"]));
+  const { model } = modelFor(inference, { ...call, id });
   return model.capabilities.includes("vision");
 }
 

@@ -1,0 +1,146 @@
+import type { CatalogModel } from "../../../inference/catalog/model.ts";
+import { chatDialectOf } from "../../../inference/pipeline/adapt.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { modelFor } from "../../../inference/pipeline/plan-call.ts";
+import { searchDefinition, searchServer } from "../../../mcp/search/search-tool.ts";
+import type { FoundPage } from "../../../mcp/search/web-search.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import type { GatewayTool } from "./gateway-tools.ts";
+
+/** What a request says of its searches. */
+export interface SearchLimits {
+  /** The most searches. */
+  usesMax: number;
+  /** The domains that pages may be of; undefined means every one. */
+  allowedDomains: readonly string[] | undefined;
+  blockedDomains: readonly string[];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const membersOf = (value: unknown): Members => Object(value) as Members;
+
+/** Returns whether an entry of `tools` is a search of the web, in any dialect. */
+export const isSearchTool = (tool: unknown): boolean =>
+  /^(?:openrouter:)?web_search/.test(String(membersOf(tool)["type"] ?? ""));
+
+const isSearchPlugin = (plugin: unknown): boolean => membersOf(plugin)["id"] === "web";
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const textsOf = (value: unknown): string[] =>
+  listOf(value).filter((each): each is string => typeof each === "string");
+
+/** The ending of a model's id that asks for searches (OpenRouter). */
+const onlineSuffix = ":online";
+
+/** Returns a model's id without the ending that asks for searches. */
+export const withoutOnline = (model: unknown): unknown =>
+  typeof model === "string" && model.endsWith(onlineSuffix)
+    ? model.slice(0, -onlineSuffix.length)
+    : model;
+
+/** Returns what a body says of searches; undefined where it asks for none. */
+function limitsIn(body: Members): SearchLimits | undefined {
+  const tool = listOf(body["tools"]).find(isSearchTool);
+  const plugin = listOf(body["plugins"]).find(isSearchPlugin);
+  const isAsked =
+    tool !== undefined ||
+    plugin !== undefined ||
+    membersOf(body["web_search_options"]) === body["web_search_options"] ||
+    withoutOnline(body["model"]) !== body["model"];
+  if (!isAsked) return undefined;
+  const { filters, max_uses: uses, ...domains } = membersOf(tool);
+  const { allowed_domains: allowed, blocked_domains: blocked } = {
+    ...domains,
+    ...membersOf(filters),
+  };
+  return {
+    usesMax: typeof uses === "number" ? uses : Number.POSITIVE_INFINITY,
+    allowedDomains: Array.isArray(allowed) ? textsOf(allowed) : undefined,
+    blockedDomains: textsOf(blocked),
+  };
+}
+
+/** The dialects whose providers search the web themselves. */
+const searching: ReadonlySet<string> = new Set([
+  "openai-responses",
+  "anthropic-messages",
+  "google-generate",
+]);
+
+/** Returns whether every provider of a model searches the web itself. */
+const searchesItself = ({ routes }: CatalogModel): boolean =>
+  routes.every(
+    (route) => searching.has(chatDialectOf(route)) || route.price?.base.searches !== undefined,
+  );
+
+/**
+ * Returns the search as a tool of a request that asks for searches, where its model's provider has
+ * none and the operator has configured one; undefined for every other request.
+ */
+export function searchToolFor(
+  { search, inference }: Pick<Dependencies, "search" | "inference">,
+  call: ChatCall,
+): GatewayTool | undefined {
+  if (search === undefined) return undefined;
+  const limits = limitsIn(call.body);
+  if (limits === undefined) return undefined;
+  const { model } = modelFor(inference, { ...call, id: String(withoutOnline(call.body["model"])) });
+  if (searchesItself(model)) return undefined;
+  return {
+    name: searchDefinition.name,
+    label: "",
+    server: searchServer(search),
+    definition: searchDefinition,
+    needsApproval: false,
+    search: limits,
+  };
+}
+
+/** Returns the members of a request without what asks for searches. */
+export function searchEdits(body: Members): [string, unknown][] {
+  const plugins = listOf(body["plugins"]).filter((plugin) => !isSearchPlugin(plugin));
+  return [
+    ["model", withoutOnline(body["model"])],
+    ["web_search_options", undefined],
+    ["plugins", plugins.length === 0 ? undefined : plugins],
+  ];
+}
+
+const isOfDomain = (url: string, domain: string): boolean => {
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === domain || host.endsWith(`.${domain}`);
+};
+
+/** Returns the pages of the domains that a request allows. */
+export const allowedPages = (
+  pages: readonly FoundPage[],
+  { allowedDomains, blockedDomains }: SearchLimits,
+): FoundPage[] =>
+  pages.filter(
+    ({ url }) =>
+      (allowedDomains?.some((domain) => isOfDomain(url, domain)) ?? true) &&
+      !blockedDomains.some((domain) => isOfDomain(url, domain)),
+  );
+
+/** A page that a text cites, and where its address is in the text. */
+export interface Citation {
+  page: FoundPage;
+  startIndex: number;
+  endIndex: number;
+}
+
+/** Returns the pages whose addresses are in a text, in the order of the text. */
+export function citationsIn(text: string, pages: readonly FoundPage[]): Citation[] {
+  const known = new Map(pages.map((page) => [page.url, page]));
+  const found = [...known.values()].flatMap((page): Citation[] => {
+    const startIndex = text.indexOf(page.url);
+    // An address may be the beginning of a longer one that was found too.
+    const isWhole = !/^[\w/?#&=%.-]*[\w/]/.test(text.slice(startIndex + page.url.length));
+    return startIndex < 0 || !isWhole
+      ? []
+      : [{ page, startIndex, endIndex: startIndex + page.url.length }];
+  });
+  return found.sort((left, right) => left.startIndex - right.startIndex);
+}
