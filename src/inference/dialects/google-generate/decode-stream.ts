@@ -355,6 +355,8 @@ class CandidateStream {
     const blob = asObject(inlineData);
     const mediaType = asString(blob?.mimeType) ?? "";
     const data = asString(blob?.data);
+    // Drafts that a model makes while it thinks are no part of its answer.
+    if (data !== undefined && value["thought"] === true) return;
     if (data !== undefined && mediaType.startsWith("image/")) {
       parts.push({
         type: "image",

@@ -10,7 +10,7 @@ import type {
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
-import { joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";
@@ -105,7 +105,30 @@ function encodeOutput(state: GeminiState): JsonObject {
     responseModalities: isPlainText
       ? undefined
       : modalities.map((modality) => modality.toUpperCase()),
+    imageConfig: imageConfigOf(state.request),
+    speechConfig: speechConfigOf(state.request),
   };
+}
+
+/**
+ * Returns the size of pictures that OpenRouter's clients ask for in chat; undefined where they do
+ * not. Source: https://openrouter.ai/docs/features/multimodal/image-generation
+ */
+function imageConfigOf({ extensions }: CanonicalRequest): JsonObject | undefined {
+  const asked = asObject(extensions?.fields["image_config"]);
+  if (asked === undefined) return undefined;
+  return withoutUndefined<JsonObject>({
+    aspectRatio: asked["aspect_ratio"],
+    imageSize: asked["image_size"],
+  });
+}
+
+/** Returns the voice that chat asks for; undefined where it asks for none. */
+function speechConfigOf({ audio, modalities }: CanonicalRequest): JsonObject | undefined {
+  const voiceName = asString(audio?.["voice"]);
+  return voiceName === undefined || modalities?.includes("audio") !== true
+    ? undefined
+    : { voiceConfig: { prebuiltVoiceConfig: { voiceName } } };
 }
 
 function encodeFormat(state: GeminiState): JsonObject {
@@ -146,12 +169,15 @@ function loseUnsupported(state: GeminiState): void {
   const { request } = state;
   state.loseIfSet("verbosity", request.verbosity);
   state.loseIfSet("prediction", request.prediction);
-  state.loseIfSet("audio", request.audio);
+  if (speechConfigOf(request) === undefined) state.loseIfSet("audio", request.audio);
   state.loseIfSet("moderation", request.moderation);
   losePromptCaching(state, "Gemini has no such field");
   state.loseIfSet("safety_identifier", request.safetyIdentifier);
   loseServiceTier(state);
-  state.at("").loseDecoration({ extensions: request.extensions });
+  const { extensions } = request;
+  if (extensions === undefined) return;
+  const { image_config: _, ...fields } = extensions.fields;
+  state.at("").loseDecoration({ extensions: { ...extensions, fields } });
 }
 
 /** The level of Gemini 3 and the budget of Gemini 2.5 for each effort; the gateway's own choice. */
