@@ -84,6 +84,12 @@ export const writtenSections: readonly Section[] = [
         keywords: "embeddings rerank moderation ocr vector rag",
       },
       {
+        slug: "images-and-audio",
+        title: "Pictures and sound",
+        keywords:
+          "images pictures generate edit dall-e gpt-image imagen audio sound speech tts transcribe whisper stt voice translate",
+      },
+      {
         slug: "documents",
         title: "Pictures and documents",
         keywords: "pdf pictures images files vision upload ocr document",

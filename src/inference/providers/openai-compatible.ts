@@ -343,7 +343,8 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     website: "https://www.together.ai",
     baseUrl: "https://api.together.xyz/v1",
     credentialVariables: ["TOGETHER_API_KEY"],
-    dialects: withEmbeddings,
+    dialects: { ...withEmbeddings, images: "openai-images" },
+    deviations: { maxTokensField: "max_tokens", pictures: "width-height" },
     factsId: "togetherai",
   },
   upstage: {
