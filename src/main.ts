@@ -95,19 +95,23 @@ function closeFiles(settings: Settings, logger: Logger): void {
 
 /** Sends traces and metrics to an OpenTelemetry collector, where one is configured. */
 function sendTelemetry(
-  { openTelemetry }: Settings,
+  { openTelemetry, telemetry }: Settings,
   parts: { logger: Logger; metrics: Metrics; nodeName: string | undefined },
 ): Tracing {
-  const { serviceName, traces, metrics } = openTelemetry;
+  const { serviceName, traces, metrics, resource } = openTelemetry;
+  const service = { serviceName, version, resource, instanceId: parts.nodeName ?? hostname() };
   const warnOf = (what: string) => (error: unknown) =>
     parts.logger.warn({ err: error }, `${what} could not be delivered`);
   return tellingAll(
-    createTracing({ target: traces, serviceName, version, onExportError: warnOf("traces") }),
+    createTracing({
+      ...service,
+      target: traces,
+      continuesTraces: telemetry.traceContext === "continue",
+      onExportError: warnOf("traces"),
+    }),
     createMetricPush({
+      ...service,
       target: metrics,
-      serviceName,
-      version,
-      instanceId: parts.nodeName ?? hostname(),
       definitions: parts.metrics.definitions,
       clock: systemClock,
       onExportError: warnOf("metrics"),

@@ -89,6 +89,11 @@ const storage: Readonly<Record<string, Meaning>> = {
     "Where one JSON line for each request goes: stdout, or the path of a file. It never has content.",
     "off",
   ],
+  telemetry: ["Traces that are exported.", null],
+  "telemetry.trace_context": [
+    "What a caller's traceparent becomes: a link, or the trace that the request continues.",
+    "link",
+  ],
   stream: ["Streams towards clients.", null],
   "stream.keepalive_before_content_s": [
     "Seconds after which a stream without content begins with a ping; failures are then events of the stream.",
@@ -280,6 +285,10 @@ const catalog: Readonly<Record<string, Meaning>> = {
   "aliases.<id>[].when.header.<id>": ["The value of this header.", null],
   "aliases.<id>[].when.metadata": ["Members of metadata with their values.", null],
   "aliases.<id>[].when.metadata.<id>": ["The value of this member.", null],
+  doors: ["APIs of other programs that need settings of their own.", null],
+  "doors.ollama": ["Requests to Ollama's API without a credential.", "a bearer key is needed"],
+  "doors.ollama.key": ["The LLM key that such requests are made with.", null],
+  "doors.ollama.networks": ["The networks that they may come from.", "loopback"],
   sockets: ["Whether WebSockets are offered; false answers 426, and {lanes} bounds them.", "true"],
   "sockets.lanes": ["Responses that run at once on one socket.", "8"],
   routers: [

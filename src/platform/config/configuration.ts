@@ -113,6 +113,10 @@ export interface Configuration<Provider> {
   readonly disconnect: "abort" | "drain";
   /** Where the access log is written: `stdout`, or the absolute path of a file; undefined for none. */
   readonly accessLog: string | undefined;
+  readonly telemetry: {
+    /** What the trace of a caller becomes for its request: a link, or the trace that it continues. */
+    readonly traceContext: "link" | "continue";
+  };
   readonly stream: {
     /** Seconds after which a stream without content begins with a ping; undefined means never. */
     readonly keepaliveBeforeContentSeconds: number | undefined;
@@ -335,6 +339,7 @@ const rows: readonly Row[] = [
   ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],
   ["disconnect", [], ({ disconnect }) => disconnect],
+  ["telemetry.trace_context", [], ({ telemetry }) => telemetry.traceContext],
   ["access_log", [], ({ accessLog }) => accessLog ?? "off"],
   [
     "stream.keepalive_before_content_s",

@@ -214,6 +214,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),
       access_log: name,
+      telemetry: z.strictObject({ trace_context: z.enum(["link", "continue"]) }).partial(),
       stream: z.strictObject({ keepalive_before_content_s: integer(1, 3_600) }).partial(),
       providers: z.array(provider),
       sandbox: z

@@ -75,6 +75,7 @@ describe("defaults", () => {
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
       accessLog: undefined,
+      telemetry: { traceContext: "link" },
       stream: { keepaliveBeforeContentSeconds: undefined },
       sockets: { enabled: true, lanes: 8 },
       providers: [],

@@ -218,6 +218,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
       logBudgetGb: file.retention?.log_budget_gb ?? 10,
     },
     disconnect: file.disconnect ?? "abort",
+    telemetry: { traceContext: file.telemetry?.trace_context ?? "link" },
     accessLog: accessLogPlace(workingDirectory, file.access_log),
     stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
     sockets: socketSettings(file.sockets),

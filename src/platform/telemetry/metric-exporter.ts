@@ -31,6 +31,7 @@ export function startExporter(
 ): { shutdown(): Promise<void> } {
   const { intervalMs } = options.target;
   const resource = resourceFromAttributes({
+    ...options.resource,
     "service.name": options.serviceName,
     "service.version": options.version,
     "service.instance.id": options.instanceId,

@@ -119,6 +119,8 @@ export interface MetricPushOptions {
    * Distinguishes this process from others of the same service, whose numbers are added to its own.
    */
   instanceId: string;
+  /** Further attributes of the service. */
+  resource?: Readonly<Record<string, string>> | undefined;
   /** The gateway's own metrics, which `/metrics` also shows. */
   definitions: readonly MetricDefinition[];
   clock: Pick<Clock, "nowMs">;

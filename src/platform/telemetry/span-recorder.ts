@@ -54,6 +54,8 @@ export function createSpanRecorder(options: TracingOptions & { target: OtlpTarge
   });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({
+      ...options.resource,
+      ...(options.instanceId !== undefined && { "service.instance.id": options.instanceId }),
       "service.name": options.serviceName,
       "service.version": options.version,
     }),
@@ -64,7 +66,7 @@ export function createSpanRecorder(options: TracingOptions & { target: OtlpTarge
   return {
     record: (inference) => {
       ids.nextTraceId = inference.traceId;
-      recordSpans(tracer, inference);
+      recordSpans(tracer, { inference, continues: options.continuesTraces === true });
     },
     // A collector that is gone must not fail the shutdown; the exporter has reported it.
     shutdown: () => provider.shutdown().catch(() => undefined),
@@ -101,8 +103,15 @@ function reportingErrors(
   };
 }
 
-function recordSpans(tracer: Tracer, inference: TracedInference): void {
-  const { context, links } = placeInTrace(inference.traceId, parseTraceParent(inference.parent));
+function recordSpans(
+  tracer: Tracer,
+  { inference, continues }: { inference: TracedInference; continues: boolean },
+): void {
+  const parent = parseTraceParent(inference.parent);
+  const { context, links } = placeInTrace(
+    continues ? (parent?.traceId ?? inference.traceId) : inference.traceId,
+    parent,
+  );
   const span = tracer.startSpan(
     inference.name,
     {
@@ -122,7 +131,7 @@ function recordSpans(tracer: Tracer, inference: TracedInference): void {
 
 /**
  * Places a request in its trace. A caller's `traceparent` becomes a link, and the parent only when
- * it names the request's own trace. The trace id is shown in `X-Service-Trace-Id` and in the
+ * it names the request's own trace, or where the operator lets requests continue traces. The trace id is shown in `X-Service-Trace-Id` and in the
  * generation record, so it has to be unique and the gateway's own. A span can have a parent only in
  * its own trace, and adopting a caller's trace id would let one caller write into another's trace
  * (W3C Trace Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks

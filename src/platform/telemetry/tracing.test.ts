@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { genAi, type TracedInference } from "./traced-inference.ts";
-import { createTracing, readOtlpSettings } from "./tracing.ts";
+import { createTracing, readOtlpSettings, type TracingOptions } from "./tracing.ts";
 import { parseTraceParent } from "./span-recorder.ts";
 
 const otlpValue = z.object({
@@ -112,13 +112,19 @@ afterEach(async () => {
   for (const { server } of collectors.splice(0)) await server.stop(true);
 });
 
-async function exported(...inferences: TracedInference[]) {
+const exported = (...inferences: TracedInference[]) => exportedWith({}, ...inferences);
+
+async function exportedWith(
+  options: Pick<TracingOptions, "continuesTraces">,
+  ...inferences: TracedInference[]
+) {
   const collector = collectorWith();
   const headers = { "x-tenant": "t1" };
   const tracing = createTracing({
     target: { endpoint: collector.url, headers },
     serviceName: "gate",
     version: "9.9.9",
+    ...options,
   });
   for (const one of inferences) tracing.recordInference(one);
   await tracing.shutdown();
@@ -203,6 +209,15 @@ describe("a caller's traceparent", () => {
   test("of the gateway's own trace becomes the parent", async () => {
     const { root } = await exported({ ...inference, parent: `00-${traceId}-2222222222222222-01` });
     expect(root).toMatchObject({ traceId, parentSpanId: "2".repeat(16), links: [] });
+  });
+
+  test("is continued where the operator says so", async () => {
+    const parent = "00-11111111111111111111111111111111-2222222222222222-01";
+    const { root, spans } = await exportedWith({ continuesTraces: true }, { ...inference, parent });
+    expect(root).toMatchObject({ parentSpanId: "2".repeat(16), links: [] });
+    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set(["1".repeat(32)]));
+    const { root: without } = await exportedWith({ continuesTraces: true }, inference);
+    expect(without.traceId).toBe(traceId);
   });
 
   test("is ignored if it is invalid", async () => {
@@ -299,6 +314,15 @@ describe("readOtlpSettings", () => {
     expect(traces?.headers).toEqual({ authorization: "Basic abc==", "x-a": "2" });
     expect(metrics?.headers).toEqual({ authorization: "Basic abc==", "x-a": "1" });
     expect(serviceName).toBe("edge");
+  });
+
+  test("reads attributes of the service, whose name OTEL_SERVICE_NAME replaces", () => {
+    const base = { OTEL_RESOURCE_ATTRIBUTES: "service.name=a,deployment.environment.name=prod" };
+    expect(readOtlpSettings(base)).toEqual({
+      serviceName: "a",
+      resource: { "deployment.environment.name": "prod" },
+    });
+    expect(readOtlpSettings({ ...base, OTEL_SERVICE_NAME: "b" }).serviceName).toBe("b");
   });
 
   test("exports metrics every minute by default, or at the configured interval", () => {

@@ -14,6 +14,8 @@ export interface OtlpTarget {
  */
 export interface OtlpSettings {
   readonly serviceName: string;
+  /** Further attributes of the service (`OTEL_RESOURCE_ATTRIBUTES`); absent where there are none. */
+  readonly resource?: Readonly<Record<string, string>>;
   readonly traces?: OtlpTarget;
   readonly metrics?: OtlpTarget & { readonly intervalMs: number };
 }
@@ -28,14 +30,17 @@ const defaultIntervalMs = 60_000;
  * Reads OpenTelemetry's usual variables, for traces and metrics alike:
  * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` as it is, else `OTEL_EXPORTER_OTLP_ENDPOINT` with
  * `v1/traces` appended, the headers of either kind, `OTEL_TRACES_EXPORTER` where it is `none`,
- * `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_SDK_DISABLED`. The SDK itself reads
+ * `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
+ * `OTEL_SDK_DISABLED`. The SDK itself reads
  * the sampler's variables.
  */
 export function readOtlpSettings(environment: Environment): OtlpSettings {
   const traces = targetFrom(environment, "traces");
   const metrics = targetFrom(environment, "metrics");
+  const { "service.name": named, ...resource } = headersFrom(environment.OTEL_RESOURCE_ATTRIBUTES);
   return {
-    serviceName: environment.OTEL_SERVICE_NAME || "switchyard",
+    serviceName: environment.OTEL_SERVICE_NAME || named || "switchyard",
+    ...(Object.keys(resource).length > 0 && { resource }),
     ...(traces && { traces }),
     ...(metrics && {
       metrics: {
@@ -149,6 +154,15 @@ export interface TracingOptions {
   target?: OtlpTarget | undefined;
   serviceName: string;
   version: string;
+  /** Distinguishes this process from others of the same service. */
+  instanceId?: string;
+  /** Further attributes of the service. */
+  resource?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether a request's spans join the trace of its caller, in place of a link to it. Then any
+   * caller can write into a trace whose id it knows.
+   */
+  continuesTraces?: boolean;
   /**
    * Called for each batch that could not be delivered. Its spans are dropped; requests are
    * unaffected.
