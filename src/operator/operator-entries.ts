@@ -1,4 +1,4 @@
-import type { AliasTarget } from "../platform/kernel/model-alias.ts";
+import type { AliasTarget } from "../platform/kernel/models/model-alias.ts";
 import type { ConfigurationProblem } from "../platform/config/configuration-error.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
