@@ -13,6 +13,7 @@ import {
   listModels,
 } from "./api-commands.ts";
 import { backup, restore } from "./backup.ts";
+import { addToRun, endRun, listRuns, showRun } from "./run-commands.ts";
 import { CommandError, Terminal, type CommandContext } from "./terminal.ts";
 import { doctor } from "./doctor.ts";
 import type { ImportOptions } from "./import/import-command.ts";
@@ -259,6 +260,7 @@ function addAccount(line: CommandLine): void {
     .argument("<key>", "its id, hash or name")
     .description("revoke a key, at once")
     .action((wanted: string) => revokeKey(line.context(), wanted));
+  addRuns(line);
   line.program
     .command("credits")
     .description("give credits")
@@ -280,6 +282,30 @@ function addAccount(line: CommandLine): void {
     .description("export a workspace's data as JSON, without secrets")
     .option("--output <file>", "instead of stdout")
     .action(({ output }: { output?: string }) => exportWorkspace(line.context(), output));
+}
+
+function addRuns(line: CommandLine): void {
+  const runs = line.program.command("runs").description("list, show, extend and end agents' runs");
+  runs
+    .command("list")
+    .description("list the newest runs")
+    .action(() => listRuns(line.context()));
+  runs
+    .command("show")
+    .argument("<run>", "its id")
+    .description("show a run with the runs in it")
+    .action((id: string) => showRun(line.context(), id));
+  runs
+    .command("add")
+    .argument("<run>", "its id")
+    .argument("<usd>", "how much", amount)
+    .description("let a run spend more")
+    .action((id: string, usd: number) => addToRun(line.context(), id, usd));
+  runs
+    .command("end")
+    .argument("<run>", "its id")
+    .description("end a run and the runs in it")
+    .action((id: string) => endRun(line.context(), id));
 }
 
 function addInference(line: CommandLine): void {

@@ -109,7 +109,13 @@ export const writtenSections: readonly Section[] = [
       {
         slug: "budgets",
         title: "Budgets",
-        keywords: "budget set a budget alert spending limit monthly cap block overspend",
+        keywords:
+          "budget set a budget alert spending limit monthly cap block overspend customer end user tag metadata team",
+      },
+      {
+        slug: "agent-runs",
+        title: "Agents' runs",
+        keywords: "agent run budget loop subagent session limit cost cap resume run_exhausted",
       },
       {
         slug: "own-provider-keys",

@@ -216,7 +216,8 @@ const conditions = {
   workspace: () => everything,
   key: ({ workspaceId, subject }) => sql<boolean>`key_id in (
     with keys as (select id from llm_keys where workspace_id = ${workspaceId} and (id = ${subject} or parent_key_id = ${subject}))
-    select id from keys union all select id from runs where root_id in (select id from keys))`,
+    select id from keys union all select id from runs where workspace_id = ${workspaceId}
+      and (root_id in (select id from keys) or id = ${subject} or owner_id = ${subject}))`,
   user: ({ workspaceId, subject }) => sql<boolean>`key_id in (
     select id from llm_keys where workspace_id = ${workspaceId} and creator_user_id = ${subject}
     union all select id from runs where workspace_id = ${workspaceId} and creator_user_id = ${subject})`,

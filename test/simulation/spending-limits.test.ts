@@ -121,6 +121,7 @@ const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
     userId: "usr_1",
     models: ["acme/large"],
     providers: ["acme"],
+    senders: [{ scope: "customer", subject: "anna" }],
   });
 
 /**
@@ -130,19 +131,20 @@ const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
 const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] =>
   budgets.map(({ scope, leftNano, spentNano }) => {
     const keyId = `${spentNano % 2n === 0n ? "key" : "parent"}_${workspaceId}`;
-    const subjects = {
+    const subjects: Readonly<Record<string, string | null>> = {
       workspace: null,
       key: keyId,
       user: "usr_1",
       model: "acme/large",
       provider: "acme",
+      customer: "anna",
     };
     return {
       id: `bud_${scope}`,
       workspaceId,
       name: scope,
       scope,
-      subject: subjects[scope],
+      subject: subjects[scope] ?? null,
       period: "monthly",
       action: "block",
       limitNano: leftNano + spentNano,

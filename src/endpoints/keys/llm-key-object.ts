@@ -202,6 +202,8 @@ export const llmKeyObjectSchema = lazily(() =>
 /** The usage of a key, beside its record. */
 interface KeyUsage {
   account: KeyAccount;
+  /** What it spent together with its open runs. */
+  spent: ReturnType<typeof usageOf>;
   lastUsedAtMs: number | null;
   monthlyRequests: number;
   planRateLimitPerMinute: number;
@@ -240,12 +242,36 @@ export const shownEndpoints = (
   paths: EndpointPaths,
 ): string[] | null => allowed && [...new Set(allowed.map((entry) => paths.find(entry) ?? entry))];
 
+/** Spending over time: its total, and what a window of hours has. */
+type SpendOverTime = Pick<RollingSpend, "total" | "spentWithin">;
+
+/** Returns the sum of several spendings. */
+const together = (all: readonly SpendOverTime[]): SpendOverTime => ({
+  total: all.reduce((sum, { total }) => sum + total, 0n),
+  spentWithin: (windowHours, nowMs) =>
+    all.reduce((sum, each) => sum + each.spentWithin(windowHours, nowMs), 0n),
+});
+
+/**
+ * Returns what a key spent together with its open runs, which its own sum has once they have ended.
+ */
+export function usageOf(
+  key: Pick<LlmKey, "id">,
+  { ledger: { book }, directory }: Pick<Dependencies, "ledger" | "directory">,
+): { spend: SpendOverTime; byok?: SpendOverTime | undefined } {
+  const own = book.key(key.id);
+  const open = directory.runsOf(key.id).filter(({ releasedAtMs }) => releasedAtMs === null);
+  if (open.length === 0) return own;
+  const ids = open.map(({ id }) => id);
+  return { spend: together([own.spend, ...ids.map((id) => book.key(id).spend)]), byok: own.byok };
+}
+
 /** Returns spending under OpenRouter's names, over rolling windows. */
 export function spendOf(
-  { spend, byok }: KeyAccount,
+  { spend, byok }: { spend: SpendOverTime; byok?: SpendOverTime | undefined },
   nowMs: number,
 ): Record<keyof ReturnType<typeof spendFields>, number> {
-  const within = (rolling: RollingSpend | undefined, window: LimitReset): number =>
+  const within = (rolling: SpendOverTime | undefined, window: LimitReset): number =>
     usdFromNano(rolling?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
   return {
     usage: usdFromNano(spend.total),
@@ -261,9 +287,10 @@ export function spendOf(
 
 /** Returns the public record of a key. */
 function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjectSchema> {
-  const { account, nowMs } = usage;
+  const { nowMs } = usage;
+  const { spend } = usage.spent;
   const spent = (window: LimitReset): number =>
-    usdFromNano(account.spend.spentWithin(limitWindowHours(window), nowMs));
+    usdFromNano(spend.spentWithin(limitWindowHours(window), nowMs));
   return {
     id: key.id,
     hash: key.hash,
@@ -273,12 +300,12 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     updated_at: isoOrNull(key.updatedAtMs),
     expires_at: isoOrNull(key.expiresAtMs),
     disabled: key.disabled,
-    real_usage: usdFromNano(account.spend.total),
+    real_usage: usdFromNano(spend.total),
     real_usage_daily: spent("daily"),
     real_usage_weekly: spent("weekly"),
     real_usage_monthly: spent("monthly"),
     real_usage_monthly_requests: usage.monthlyRequests,
-    ...spendOf(account, nowMs),
+    ...spendOf(usage.spent, nowMs),
     limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
     limit_remaining: limitRemaining(key, usage),
     limit_reset: key.limitReset,
@@ -311,6 +338,7 @@ export async function keyObjects(
   return keys.map((key) =>
     llmKeyObject(key, {
       account: deps.ledger.book.key(key.id),
+      spent: usageOf(key, deps),
       lastUsedAtMs: deps.directory.uses.lastUsedAtMs(key.id),
       monthlyRequests: requests.get(key.id) ?? 0,
       planRateLimitPerMinute,

@@ -85,10 +85,9 @@ async function runOf(
   { runs, directory }: Dependencies,
 ): Promise<Run> {
   const { caller } = context;
-  const run = await runs.editor.find({
-    workspaceId: caller.workspace.id,
-    id: context.param("id"),
-  });
+  const id = context.param("id");
+  const self = id === "self" && caller.kind === "llm-key" ? caller.run?.id : undefined;
+  const run = await runs.editor.find({ workspaceId: caller.workspace.id, id: self ?? id });
   const own = caller.kind === "llm-key" || caller.kind === "connection" ? caller.key.id : undefined;
   if (own === undefined) return run;
   const chain = await runs.editor.chainOf(run);
@@ -184,7 +183,8 @@ export const getRun = defineEndpoint({
   path: "/runs/:id",
   summary: "Show a run with its tree.",
   description:
-    "Returns the run with the runs in it, and its newest requests with what each cost and how long it took.",
+    "Returns the run with the runs in it, and its newest requests with what each cost and how long it took. With the key of a run, " +
+    "the id `self` is that run.",
   response: () => z.object({ data: runTreeSchema() }),
   async handle(context, deps: Dependencies) {
     const run = await runOf(context, deps);

@@ -147,6 +147,11 @@ export class CredentialDirectory {
     return credential?.kind === "llm-key" && credential.run !== undefined ? credential : undefined;
   }
 
+  /** Returns the runs in memory that began with a key. */
+  runsOf(keyId: string): Run[] {
+    return [...(this.runIds.get(keyId) ?? [])].flatMap((id) => this.runCaller(id)?.run ?? []);
+  }
+
   /** Returns the newest run in memory that requests of an owner joined by a name. */
   joinedRun(ownerId: string, name: string): Run | undefined {
     return this.runCaller(this.joinedRunIds.get(`${ownerId} ${name}`) ?? "")?.run;

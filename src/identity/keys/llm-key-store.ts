@@ -138,7 +138,11 @@ interface LlmKeyRow {
 /** The table of LLM keys. */
 export interface LlmKeyTables {
   llm_keys: LlmKeyRow;
+  runs: { id: string; workspace_id: string; name: string; creator_user_id: string };
 }
+
+/** The most runs of a workspace whose names are looked up. */
+const runsNamedMax = 5_000;
 
 const textList = (value: string | null): readonly string[] | null =>
   value === null ? null : (JSON.parse(value) as string[]);
@@ -288,7 +292,7 @@ export class LlmKeyStore {
 
   /**
    * Returns the name and creator of every key that a workspace ever had, since charges of deleted
-   * keys are explained, too.
+   * keys are explained, too, and of its newest runs.
    */
   async creators(
     workspaceId: string,
@@ -298,8 +302,18 @@ export class LlmKeyStore {
       .select(["id", "name", "creator_user_id"])
       .where("workspace_id", "=", workspaceId)
       .execute();
+    const runs = await this.database
+      .selectFrom("runs")
+      .select(["id", "name", "creator_user_id"])
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("id", "desc")
+      .limit(runsNamedMax)
+      .execute();
     return new Map(
-      rows.map((row) => [row.id, { name: row.name, creatorUserId: row.creator_user_id }]),
+      [...rows, ...runs].map((row) => [
+        row.id,
+        { name: row.name, creatorUserId: row.creator_user_id },
+      ]),
     );
   }
 

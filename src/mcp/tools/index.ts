@@ -13,6 +13,7 @@ import { adminUsageSummary } from "./admin/admin-usage-summary.ts";
 import { createKey } from "./keys/create-key.ts";
 import { getCredits } from "./get-credits.ts";
 import { getOkfConcept } from "./get-okf-concept.ts";
+import { getRun } from "./get-run.ts";
 import { getSystemStatus } from "./get-system-status.ts";
 import { getUsage } from "./get-usage.ts";
 import { listByokKeys } from "./keys/list-byok-keys.ts";
@@ -47,6 +48,7 @@ export const tools: readonly Tool[] = [
   createKey,
   revokeKey,
   listPresets,
+  getRun,
   getSystemStatus,
   listConversations,
   publishPrompt,

@@ -199,6 +199,23 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     ]);
   });
 
+  test("counts in the usage of its key, and answers for itself", async () => {
+    const made: unknown = await (
+      await workspaces.own("POST", "/keys", { name: "agents", limit: 1 })
+    ).json();
+    const run = await open(textAt(made, "key"), { limit: 0.5 });
+    await chat(run.secret);
+    const key: unknown = await (
+      await workspaces.own("GET", `/keys/${textAt(made, "data.hash")}`)
+    ).json();
+    expect(key).toMatchObject({ real_usage: chargeUsd, usage: chargeUsd, limit_remaining: 0.5 });
+    expect(await show(run.secret, "self")).toMatchObject({ id: run.id, spent: chargeUsd });
+    const rows: unknown = await (
+      await workspaces.own("GET", `/analytics/generations?key_id=${run.id}`)
+    ).json();
+    expect(listAt(rows, "data")).toMatchObject([{ key_name: "nightly" }]);
+  });
+
   test("is not shown to other keys and workspaces", async () => {
     const [key, other] = [await makeKey(), await makeKey()];
     const run = await open(key, { limit: 0.01 });

@@ -28,6 +28,25 @@ beforeAll(async () => {
 afterAll(endProcesses);
 
 describe("the command beside a running gateway", () => {
+  test("lists, shows, extends and ends runs", async () => {
+    const made: unknown = await (
+      await fetch(`${gateway.url}/v1/runs`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${testLlmKey}` },
+        body: JSON.stringify({ name: "nightly", limit: 0.5 }),
+      })
+    ).json();
+    const id = String(at(made, "data.id"));
+    const listed = await runCommand(["runs", "list"], online());
+    expect(listed).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("nightly") });
+    const added = await runCommand(["--json", "runs", "add", id, "0.25"], online());
+    expect(jsonOf(added)).toMatchObject({ limit: 0.75, remaining: 0.75 });
+    const shown = await runCommand(["--json", "runs", "show", id], online());
+    expect(jsonOf(shown)).toMatchObject({ id, runs: [], generations: [] });
+    const ended = await runCommand(["runs", "end", id], online());
+    expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("has ended") });
+  });
+
   test("creates a key with a limit, lists and revokes it", async () => {
     const created = await runCommand(
       [

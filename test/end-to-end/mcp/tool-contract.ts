@@ -31,6 +31,7 @@ export const toolContract: Record<string, ToolRow> = {
   create_key: { scope: "write:llm-keys", given: {}, required: ["name"] },
   revoke_key: { scope: "write:llm-keys", given: { key_id: "key_of_nobody" }, required: ["key_id"] },
   list_presets: { scope: "read:presets" },
+  get_run: { scope: null, refused: true, given: { id: "run_none" } },
   get_system_status: { scope: null },
   list_conversations: { scope: "read:llm-keys" },
   publish_prompt: {
