@@ -315,6 +315,11 @@ export type Model = {
       "input_per_1m": number;
       "output_per_1m": number;
     };
+    "image"?: string;
+    "images"?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+    "audio_input_minute"?: number;
+    "audio_output_minute"?: number;
+    "characters_per_1m"?: number;
   };
   "capabilities": readonly (string)[];
   "architecture": {
@@ -408,6 +413,11 @@ export type Preset = {
     "max_tokens"?: number | null;
     "max_completion_tokens"?: number | null;
     "top_p"?: number | null;
+    "size"?: string | null;
+    "quality"?: string | null;
+    "voice"?: string | null;
+    "instructions"?: string | null;
+    "language"?: string | null;
     "top_k"?: number | null;
     "frequency_penalty"?: number | null;
     "presence_penalty"?: number | null;
@@ -1122,6 +1132,11 @@ export interface Bodies {
       "max_tokens"?: number | null;
       "max_completion_tokens"?: number | null;
       "top_p"?: number | null;
+      "size"?: string | null;
+      "quality"?: string | null;
+      "voice"?: string | null;
+      "instructions"?: string | null;
+      "language"?: string | null;
       "top_k"?: number | null;
       "frequency_penalty"?: number | null;
       "presence_penalty"?: number | null;
@@ -1190,6 +1205,11 @@ export interface Bodies {
       "max_tokens"?: number | null;
       "max_completion_tokens"?: number | null;
       "top_p"?: number | null;
+      "size"?: string | null;
+      "quality"?: string | null;
+      "voice"?: string | null;
+      "instructions"?: string | null;
+      "language"?: string | null;
       "top_k"?: number | null;
       "frequency_penalty"?: number | null;
       "presence_penalty"?: number | null;
