@@ -45,9 +45,8 @@ const axeSource = readFileSync(
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axeSource);
   const options = rules === undefined ? "" : JSON.stringify({ runOnly: rules });
-  const found: unknown = await page.evaluate(
-    `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => \`\${id}: \${nodes.map(({ html }) => html).join(' | ')}\`))`,
-  );
+  const found: unknown = await page.evaluate(`axe.run(${options}).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" | ")))`);
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
 }
 

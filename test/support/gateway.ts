@@ -83,14 +83,12 @@ export async function startGateway(
   tools: Partial<AppTools> = {},
 ): Promise<TestGateway> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
-  const databasePath = join(directory, "test.db");
-  if (changes.storageUrl === undefined) await putMigratedSqlite(databasePath);
   const logLines: string[] = [];
   const metrics = createMetrics();
   const app = await createApp(
     {
       version: "0.0.0-test",
-      storageUrl: `sqlite:${databasePath}`,
+      storageUrl: changes.storageUrl ?? (await putMigratedSqlite(directory)),
       durability: "process",
       encryptionKey: new Uint8Array(32).fill(7),
       environment: {},

@@ -20,7 +20,12 @@ async function createTemplate(): Promise<string> {
   return path;
 }
 
-/** Puts a database at this path that has every migration, and no rows. */
-export async function putMigratedSqlite(path: string): Promise<void> {
+/**
+ * Puts a database into a directory that has every migration, and no rows; returns the URL of its
+ * storage.
+ */
+export async function putMigratedSqlite(directory: string): Promise<string> {
+  const path = join(directory, "test.db");
   copyFileSync(await (template ??= createTemplate()), path);
+  return `sqlite:${path}`;
 }

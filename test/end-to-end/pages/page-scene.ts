@@ -137,6 +137,27 @@ function membersOf(owner: Caller): Pick<PageScene, "invitation" | "removeMember"
   };
 }
 
+/** Opens windows of a browser, signed out, that are put back after each test. */
+function windowsOf(browser: Browser, origin: string): Pick<PageScene, "open" | "putBackWindows"> {
+  const windows = new KeptWindows(browser, `${origin}/healthz`);
+  let taken: Awaited<ReturnType<typeof windows.take>>[] = [];
+  return {
+    async open(options = {}) {
+      const window = await windows.take({ javaScriptEnabled: false, ...options }, []);
+      taken.push(window);
+      const { page } = window;
+      const context = page.context();
+      context.setDefaultTimeout(50_000);
+      return { context, page };
+    },
+    async putBackWindows() {
+      const opened = taken;
+      taken = [];
+      for (const { putBack } of opened) await putBack();
+    },
+  };
+}
+
 /** Claims a gateway as its owner, over the API. */
 async function claim(gateway: TestGateway, owner: Caller): Promise<void> {
   const claimed = await owner.ask("POST", "/api/auth/sign-up", {
@@ -184,16 +205,7 @@ export async function startPageScene(
   // Passkeys belong to a name, not to an address.
   origin = `http://localhost:${port}`;
   const browser: Browser = await startChromium([otherName]);
-  const windows = new KeptWindows(browser, `${origin}/healthz`);
-  let taken: Awaited<ReturnType<typeof windows.take>>[] = [];
-  const open: PageScene["open"] = async (options = {}) => {
-    const window = await windows.take({ javaScriptEnabled: false, ...options }, []);
-    taken.push(window);
-    const { page } = window;
-    const context = page.context();
-    context.setDefaultTimeout(50_000);
-    return { context, page };
-  };
+  const { open, putBackWindows } = windowsOf(browser, origin);
   const ask = askOf(gateway, origin);
   const openAs: PageScene["openAs"] = async (email, options) => {
     const opened = await open(options);
@@ -212,11 +224,7 @@ export async function startPageScene(
     open,
     openAs,
     ask,
-    async putBackWindows() {
-      const opened = taken;
-      taken = [];
-      for (const { putBack } of opened) await putBack();
-    },
+    putBackWindows,
     ...membersOf(owner),
     async mailedLink(email) {
       await gateway.app.people.recovery.idle();
