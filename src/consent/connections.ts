@@ -125,7 +125,7 @@ type Row = ConsentTables["connections"];
 function audienceOf(resource: string | null): Partial<Pick<KeyConnection, "audience">> {
   const path = resource === null ? "" : new URL(resource).pathname.replace(/\/$/, "");
   if (path === "") return {};
-  return { audience: path.endsWith("/mcp") ? "mcp" : "rest" };
+  return { audience: /\/mcp(?:\/[^/]+)?$/.test(path) ? "mcp" : "rest" };
 }
 
 const fromRow = (row: Row): Connection => ({

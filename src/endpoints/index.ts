@@ -145,6 +145,8 @@ import {
   openIdMetadata,
   protectedResourceMetadata,
   protectedResourceMetadataBelow,
+  serverAuthorizationMetadata,
+  serverResourceMetadata,
 } from "./consent/oauth-metadata.ts";
 import { registerOauthClient } from "./consent/oauth-register.ts";
 import {
@@ -408,6 +410,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   openIdMetadata,
   protectedResourceMetadata,
   ...protectedResourceMetadataBelow,
+  ...serverResourceMetadata,
+  ...serverAuthorizationMetadata,
   createPlaygroundKey,
   listConnections,
   getConnection,

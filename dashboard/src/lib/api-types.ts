@@ -283,6 +283,7 @@ export type LlmKey = {
   "last_used_at": string | null;
   "allowed_models": readonly (string)[] | null;
   "allowed_endpoints": readonly (string)[] | null;
+  "allowed_tools": readonly (string)[] | null;
   "tpm": number | null;
   "run_limit": number | null;
   "operator": boolean;
@@ -1076,6 +1077,7 @@ export interface Bodies {
     "disabled"?: boolean | null;
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
+    "allowed_tools"?: readonly (string)[] | null;
     "tpm"?: number | null;
     "run_limit"?: number | null;
     "operator"?: boolean | null;
@@ -1090,6 +1092,7 @@ export interface Bodies {
     "expires_at"?: string | null;
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
+    "allowed_tools"?: readonly (string)[] | null;
     "tpm"?: number | null;
     "run_limit"?: number | null;
     "operator"?: boolean | null;
@@ -1107,6 +1110,7 @@ export interface Bodies {
     "disabled"?: boolean | null;
     "allowed_models"?: readonly (string)[] | null;
     "allowed_endpoints"?: readonly (string)[] | null;
+    "allowed_tools"?: readonly (string)[] | null;
     "tpm"?: number | null;
     "run_limit"?: number | null;
     "operator"?: boolean | null;

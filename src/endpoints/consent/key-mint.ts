@@ -222,6 +222,7 @@ export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCod
     rateLimitPerMinute: parent.rateLimitPerMinute,
     tokensPerMinute: parent.tokensPerMinute,
     allowedEndpoints: parent.allowedEndpoints,
+    allowedTools: parent.allowedTools ?? null,
     includeByokInLimit: parent.includeByokInLimit,
   };
 }

@@ -71,6 +71,9 @@ const resourcePaths: ReadonlySet<string> = new Set([
   "/v1",
 ]);
 
+/** Matches the path of an upstream MCP server. */
+const serverPath = /^(?:\/api)?(?:\/v1)?\/mcp\/[a-z0-9][a-z0-9-]{0,22}\/?$/;
+
 /** Returns whether a resource is this service (RFC 8707, section 2). */
 function isOwnResource(resource: string, publicUrl: string): boolean {
   if (!URL.canParse(resource)) return false;
@@ -79,7 +82,7 @@ function isOwnResource(resource: string, publicUrl: string): boolean {
     origin === new URL(publicUrl).origin &&
     search === "" &&
     hash === "" &&
-    resourcePaths.has(pathname.replace(/\/$/, ""))
+    (resourcePaths.has(pathname.replace(/\/$/, "")) || serverPath.test(pathname))
   );
 }
 

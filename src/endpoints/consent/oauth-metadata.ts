@@ -125,6 +125,35 @@ export const protectedResourceMetadata = defineEndpoint({
     context.json(protectedResource(publicUrl(), publicUrl()), { headers: publicly }),
 });
 
+/** The paths below which upstream MCP servers are resources. */
+const serverPaths = ["/mcp", "/v1/mcp", "/api/v1/mcp"] as const;
+
+/** Describes the address of an upstream MCP server, such as `/mcp/docs`, as a protected resource. */
+export const serverResourceMetadata = serverPaths.map((path) =>
+  defineEndpoint({
+    ...shared,
+    path: `/.well-known/oauth-protected-resource${path}/:server`,
+    summary: `Describe a server below ${path} as a protected resource.`,
+    response: resourceSchema,
+    handle: (context, { publicUrl }: Pick<Dependencies, "publicUrl">) =>
+      context.json(
+        protectedResource(`${publicUrl()}${path}/${context.param("server")}`, publicUrl()),
+        { headers: publicly },
+      ),
+  }),
+);
+
+/** The same for clients that ask for the authorization server below it. */
+export const serverAuthorizationMetadata = serverPaths.map((path) =>
+  defineEndpoint({
+    ...shared,
+    path: `/.well-known/oauth-authorization-server${path}/:server`,
+    summary: `Describe the authorization server of a server below ${path}.`,
+    response: serverSchema,
+    handle: answerServer,
+  }),
+);
+
 /** Describes a resource below the service, such as `/mcp` (RFC 9728, section 3.1). */
 export const protectedResourceMetadataBelow = resourcePaths.map((path) =>
   defineEndpoint({

@@ -81,6 +81,20 @@ function endpointsWithin(
 }
 
 /**
+ * Returns tools within the parent's list, of which a server's entry includes its tools. Throws
+ * `bad_request`.
+ */
+function toolsWithin(
+  wanted: readonly string[] | null,
+  parents: readonly string[] | null,
+): readonly string[] | null {
+  const servers = new Set(parents);
+  const foreign = (wanted ?? []).filter((tool) => !servers.has(tool.split("/", 1)[0] ?? ""));
+  listed("allowed_tools", wanted === null ? null : foreign, parents);
+  return wanted ?? parents;
+}
+
+/**
  * Returns what a key passes on to one that it creates: what was requested, within its own bounds,
  * and never an operator's rights. Throws `bad_request`, and `forbidden` where they are requested.
  */
@@ -121,6 +135,7 @@ export function childFields(
       show: (nano) => `${usdFromNano(nano)} USD`,
     }),
     allowedModels: listed("allowed_models", wanted.allowedModels, parent.allowedModels),
+    allowedTools: toolsWithin(wanted.allowedTools, parent.allowedTools ?? null),
     allowedEndpoints: endpointsWithin(
       wanted.allowedEndpoints,
       shownEndpoints(parent.allowedEndpoints, endpointPaths),
@@ -135,6 +150,7 @@ export function assertWithin(
   endpointPaths: EndpointPaths,
 ): void {
   const { limitNanoUsd, expiresAtMs, allowedModels, allowedEndpoints, runLimitNano } = changes;
+  const { allowedTools } = changes;
   const unbounded = (param: string): GatewayError =>
     beyond(param, "it has one, so this cannot be without");
   const refuse = <Value>(
@@ -153,6 +169,8 @@ export function assertWithin(
   });
   refuse("expires_at", expiresAtMs, parent.expiresAtMs);
   refuse("allowed_models", allowedModels, parent.allowedModels);
+  refuse("allowed_tools", allowedTools, parent.allowedTools ?? null);
+  toolsWithin(allowedTools ?? null, parent.allowedTools ?? null);
   bounded("limit", {
     wanted: limitNanoUsd ?? null,
     parents: parent.limitNanoUsd,

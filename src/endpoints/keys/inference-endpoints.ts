@@ -33,6 +33,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/uploads/:id/parts",
   "/uploads/:id/complete",
   "/uploads/:id/cancel",
+  "/mcp/:server",
   "/ocr/extract",
   "/documents/parse",
   "/routing/explain",

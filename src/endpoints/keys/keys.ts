@@ -29,6 +29,7 @@ import { inferenceEndpoints } from "./inference-endpoints.ts";
 import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
 import {
   allowedEndpointsField,
+  allowedToolsField,
   allowedEndpointsOf,
   allowedModelsField,
   allowedModelsOf,
@@ -240,6 +241,7 @@ const changeable = {
   expires_at: momentField.nullish(),
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
+  allowed_tools: allowedToolsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
   run_limit: runLimitField,
   operator: operatorField.nullish(),
@@ -271,6 +273,7 @@ const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges =>
   ...(body.allowed_endpoints === undefined
     ? {}
     : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
+  ...(body.allowed_tools === undefined ? {} : { allowedTools: body.allowed_tools }),
   ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
   ...(body.run_limit === undefined ? {} : { runLimitNano: limitNano(body.run_limit) }),
 });

@@ -53,6 +53,14 @@ export const allowedEndpointsField = z
     "Paths of this API, with or without /api/v1, with parameters as {id} or :id. An empty list allows every endpoint.",
   );
 
+/** The tools of MCP servers that a key may use. */
+export const allowedToolsField = z
+  .array(z.string().min(1).max(300))
+  .max(1_000)
+  .describe(
+    "Servers and tools of MCP (`server` or `server/tool`) that the key may use. Null allows all, an empty list none.",
+  );
+
 /** Returns model ids as keys keep them; null where every model is allowed. */
 export const allowedModelsOf = (
   ids: readonly string[] | null | undefined,
@@ -108,6 +116,7 @@ export const newKeySchema = z.object({
   disabled: z.boolean().nullish(),
   allowed_models: allowedModelsField.nullish(),
   allowed_endpoints: allowedEndpointsField.nullish(),
+  allowed_tools: allowedToolsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
   run_limit: runLimitField,
   operator: operatorField.nullish(),
@@ -134,6 +143,7 @@ export const newKeyFieldsOf = (
     disabled: body.disabled ?? false,
     allowedModels: allowedModelsOf(body.allowed_models),
     allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, endpointPaths),
+    allowedTools: body.allowed_tools ?? null,
     tokensPerMinute: body.tpm ?? null,
     ...(typeof body.run_limit === "number" && { runLimitNano: limitNano(body.run_limit) }),
   }) satisfies Partial<LlmKey>;
@@ -183,6 +193,7 @@ export const llmKeyObjectSchema = lazily(() =>
       last_used_at: z.string().nullable(),
       allowed_models: z.array(z.string()).nullable(),
       allowed_endpoints: z.array(z.string()).nullable(),
+      allowed_tools: z.array(z.string()).nullable(),
       tpm: z.number().nullable(),
       run_limit: z
         .number()
@@ -317,6 +328,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     last_used_at: isoOrNull(usage.lastUsedAtMs),
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, usage.endpointPaths),
+    allowed_tools: key.allowedTools ? [...key.allowedTools] : null,
     tpm: key.tokensPerMinute,
     run_limit: typeof key.runLimitNano === "bigint" ? usdFromNano(key.runLimitNano) : null,
     operator: key.operatorUserId !== undefined,

@@ -5,7 +5,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { parseJson, readJsonText } from "../../http/read-body.ts";
 import type { Answer } from "../../http/request-context.ts";
 import type { AgentRequest } from "../../mcp/gateway/agent-server.ts";
-import type { ExposedTool, ToolLimits } from "../../mcp/gateway/exposed-tools.ts";
+import { type ExposedTool, keyLimitsOf, type ToolLimits } from "../../mcp/gateway/exposed-tools.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
 import { ownerOf } from "../../mcp/gateway/tool-calls.ts";
 import { allServers, type UpstreamServer } from "../../mcp/gateway/upstream-server.ts";
@@ -32,7 +32,7 @@ const toolsHeader = brandHeader("MCP-Tools");
 const serversHeader = "x-mcp-servers";
 
 /** Returns what the request's headers narrow its tools to; null where they name nothing. */
-function requestedTools({ request }: RequestContext): readonly string[] | null {
+function requestedTools({ request }: Pick<RequestContext, "request">): readonly string[] | null {
   const value = request.headers.get(toolsHeader) ?? request.headers.get(serversHeader);
   return value === null
     ? null
@@ -43,8 +43,8 @@ function requestedTools({ request }: RequestContext): readonly string[] | null {
 }
 
 /** Returns what limits the tools of a caller in this request. */
-const limitsOf = (context: RequestContext): ToolLimits => ({
-  key: null,
+const limitsOf = (context: RequestContext<unknown, ToolCaller>): ToolLimits => ({
+  keys: keyLimitsOf(context.caller),
   request: requestedTools(context),
 });
 
@@ -140,7 +140,7 @@ export const mcpGateway = defineEndpoint({
     "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
     "/mcp/{server} below the root. The server all joins every server of the caller, with tools named server__tool. The gateway " +
     "authenticates to the servers itself and never passes the caller's credential on. Each call costs its server's price_per_call.",
-  tag: "MCP",
+  tag: "Inference",
   headers: z.object({
     [toolsHeader]: z
       .string()

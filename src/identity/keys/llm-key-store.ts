@@ -33,6 +33,8 @@ export interface LlmKey {
   /** Lower-case model ids; null allows all. */
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
+  /** Servers and tools (`server`, `server/tool`) that it may use; absent or null allows all. */
+  allowedTools?: readonly string[] | null;
   /** The most of each run that it opens, in nano-USD; absent means no bound beside its own. */
   runLimitNano?: bigint | null;
   creatorUserId: string;
@@ -96,6 +98,7 @@ export type LlmKeyChanges = Partial<
     | "allowedEndpoints"
     | "tokensPerMinute"
     | "runLimitNano"
+    | "allowedTools"
   >
 >;
 
@@ -123,6 +126,7 @@ interface LlmKeyRow {
   tokens_per_minute: number | null;
   allowed_models: string | null;
   allowed_endpoints: string | null;
+  allowed_tools: string | null;
   creator_user_id: string;
   parent_key_id: string | null;
   connection_id: string | null;
@@ -182,6 +186,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   tokensPerMinute: row.tokens_per_minute,
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
+  ...(row.allowed_tools === null ? {} : { allowedTools: textList(row.allowed_tools) }),
   ...(row.run_limit_nano === null ? {} : { runLimitNano: BigInt(row.run_limit_nano) }),
   creatorUserId: row.creator_user_id,
   ...(row.holder_user_id === null ? {} : { holderUserId: row.holder_user_id }),
@@ -222,6 +227,7 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.allowedEndpoints === undefined
     ? {}
     : { allowed_endpoints: listText(changes.allowedEndpoints) }),
+  ...(changes.allowedTools === undefined ? {} : { allowed_tools: listText(changes.allowedTools) }),
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
   ...(changes.runLimitNano === undefined
     ? {}
@@ -356,6 +362,7 @@ export class LlmKeyStore {
         tokens_per_minute: key.tokensPerMinute,
         allowed_models: listText(key.allowedModels),
         allowed_endpoints: listText(key.allowedEndpoints),
+        allowed_tools: listText(key.allowedTools ?? null),
         creator_user_id: key.creatorUserId,
         parent_key_id: key.parentKeyId ?? null,
         connection_id: key.connection?.id ?? null,

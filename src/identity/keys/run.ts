@@ -101,5 +101,6 @@ export const keyOfRun = (run: Run, root: LlmKey | undefined): LlmKey => ({
   tokensPerMinute: null,
   allowedModels: root?.allowedModels ?? null,
   allowedEndpoints: root?.allowedEndpoints ?? null,
+  allowedTools: root?.allowedTools ?? null,
   creatorUserId: run.creatorUserId,
 });

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { KnownCaller } from "../../identity/keys/caller.ts";
 import {
   isUsable,
   type PinnedTool,
@@ -24,8 +25,8 @@ export interface ExposedTool {
 
 /** What narrows the tools of a caller. Each member is a list of `server` or `server/tool`. */
 export interface ToolLimits {
-  /** The tools that the key may use; null means all. */
-  key: readonly string[] | null;
+  /** The tools that the key may use, and those of the key that created it; null means all. */
+  keys: readonly (readonly string[] | null)[];
   /** The tools that the request asks for; null means all. An empty list leaves none. */
   request: readonly string[] | null;
 }
@@ -48,14 +49,14 @@ const includes = (
  */
 const mayUse = (
   { server, tool }: { server: UpstreamServer; tool: PinnedTool },
-  { key, request }: ToolLimits,
+  { keys, request }: ToolLimits,
 ): boolean => {
   const { name } = tool.definition;
   const place = { server: server.id, tool: name };
   return (
     isUsable(tool) &&
     (server.allowedTools?.includes(name) ?? true) &&
-    includes(key, place) &&
+    keys.every((list) => includes(list, place)) &&
     includes(request, place)
   );
 };
@@ -91,3 +92,9 @@ export function exposedTools(
   }
   return exposed;
 }
+
+/** Returns the lists that bound the tools of a caller: of its key, and of the key that created it. */
+export const keyLimitsOf = (caller: KnownCaller): ToolLimits["keys"] =>
+  caller.kind === "llm-key"
+    ? [caller.key.allowedTools ?? null, caller.parent?.allowedTools ?? null]
+    : [];

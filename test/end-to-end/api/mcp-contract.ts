@@ -1,7 +1,15 @@
 import type { ContractRow } from "./credential-contract.ts";
 
+const servers = ["/mcp", "/v1/mcp", "/api/v1/mcp"].flatMap((path) =>
+  ["authorization-server", "protected-resource"].map((name): [string, ContractRow] => [
+    `GET /.well-known/oauth-${name}${path}/:server`,
+    { without: "open", base: "root", path: `/.well-known/oauth-${name}${path}/docs` },
+  ]),
+);
+
 /** Rows of the MCP server, and of the gateway to upstream ones. */
 export const mcpRows: Record<string, ContractRow> = {
+  ...Object.fromEntries(servers),
   "POST /mcp": { llm: true, mcp: true, accepted: 400 },
   "POST /mcp/:server": { llm: true, mcp: true, path: "/mcp/none", accepted: 404 },
   "GET /mcp-servers": { scope: "read:connections" },

@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
-import { exposedTools, type ReadServer } from "../../../mcp/gateway/exposed-tools.ts";
+import {
+  exposedTools,
+  keyLimitsOf,
+  type ReadServer,
+  type ToolLimits,
+} from "../../../mcp/gateway/exposed-tools.ts";
 import { ownerOf } from "../../../mcp/gateway/tool-calls.ts";
 import {
   defaultResultBytes,
@@ -131,7 +136,7 @@ export async function readGatewayTools(
     entries.map(({ entry }, index) => {
       const found = read[index];
       if (found === undefined) throw new Error("every server was read");
-      return listedServer(entry, { read: found, names });
+      return listedServer(entry, { read: found, names, keys: keyLimitsOf(caller) });
     }),
     search,
   );
@@ -162,15 +167,15 @@ async function readServer(
 
 function listedServer(
   entry: McpToolRequest,
-  { read, names }: { read: ReadServer; names: Set<string> },
+  { read, names, keys }: { read: ReadServer; names: Set<string>; keys: ToolLimits["keys"] },
 ): ListedServer {
   const label = entry.server_label ?? read.server.id;
   const exposed = exposedTools([read], {
-    limits: { key: null, request: null },
+    limits: { keys, request: null },
     prefixed: false,
   });
   const joined = exposedTools([{ ...read, server: { ...read.server, id: labelIn(label) } }], {
-    limits: { key: null, request: null },
+    limits: { keys: [], request: null },
     prefixed: true,
   });
   const longNames = new Map(

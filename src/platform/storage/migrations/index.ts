@@ -12,6 +12,7 @@ import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { runs } from "./2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
+import { toolsOfKeys } from "./2026-11-28-tools-of-keys.ts";
 
 /**
  * Every migration, sorted by name, which begins with the date when it was written. Released
@@ -31,4 +32,5 @@ export const migrations: readonly Migration[] = [
   runs,
   senderDays,
   storedFiles,
+  toolsOfKeys,
 ];

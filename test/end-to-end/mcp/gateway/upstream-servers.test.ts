@@ -183,6 +183,36 @@ test("each call is charged and leaves a record", async () => {
   });
 });
 
+test("allowed_tools of a key bounds what it lists and calls, also for its models and children", async () => {
+  const made = await account("POST", "/keys", { name: "narrow", allowed_tools: ["docs/search"] });
+  expect(at(made.body, "data.allowed_tools")).toEqual(["docs/search"] as never);
+  const secret = String(at(made.body, "key"));
+  const client = await connect("/mcp/all", { secret });
+  expect(await namesOf(client)).toEqual(["docs__search"]);
+  for (const name of ["own__echo", "docs__other"])
+    await expect(client.callTool({ name, arguments: {} })).rejects.toThrow("There is no tool");
+  const child = async (allowed: string[]) =>
+    fetch(`${gateway.baseUrl}/key/children`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "child", allowed_tools: allowed }),
+    });
+  expect((await child(["own"])).status).toBe(400);
+  expect((await child([])).status).toBe(200);
+  const hash = String(at(made.body, "data.hash"));
+  await account("PATCH", `/keys/${hash}`, { allowed_tools: [] });
+  expect(await namesOf(client)).toEqual([]);
+  await client.close();
+});
+
+test("each server is described as a protected resource of its own", async () => {
+  const refused = await fetch(`${gateway.origin}/mcp/docs`, { method: "POST", body: "{}" });
+  const metadata = "/.well-known/oauth-protected-resource/mcp/docs";
+  expect(refused.headers.get("www-authenticate")).toContain(metadata);
+  const described = await fetch(gateway.origin + metadata);
+  expect(await described.json()).toMatchObject({ resource: "http://127.0.0.1/mcp/docs" });
+});
+
 test("a limit of a key stops the second call that it cannot pay", async () => {
   const made = await account("POST", "/keys", { name: "limited", limit: 0.007 });
   const secret = String(at(made.body, "key"));
