@@ -32,6 +32,10 @@ interface CountedRequest {
   ticket?: string | undefined;
   /** The tokens that are counted with the request (`tokenCountOf`). */
   tokens?: TokenCount | undefined;
+  /**
+   * The name of other windows of the same size, which count the request in place of its caller's.
+   */
+  pool?: string | undefined;
 }
 
 type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
@@ -74,6 +78,14 @@ function hoursOf(
   return quota && { quota, counter: caller.workspace.id };
 }
 
+const inPool = ([first, ...others]: MinuteWindows, pool: string): MinuteWindows => {
+  const named = (window: MinuteWindow): MinuteWindow => ({
+    ...window,
+    counter: `${window.counter} ${pool}`,
+  });
+  return [named(first), ...others.map(named)];
+};
+
 /**
  * Counts a request against its caller's windows, adds their headers, and refuses it where one is
  * full. Where processes share the windows, this waits for their answer.
@@ -82,9 +94,11 @@ export function countRequest(
   counters: RateCounters,
   request: CountedRequest,
 ): Promise<void> | undefined {
+  const { pool } = request;
+  const minutes = minutesOf(counters, request);
   const counted = counters.limiter.count({
-    minutes: minutesOf(counters, request),
-    hours: hoursOf(counters, request),
+    minutes: pool === undefined ? minutes : inPool(minutes, pool),
+    hours: pool === undefined ? hoursOf(counters, request) : undefined,
     workspaceId: request.caller.kind === "llm-key" ? request.caller.workspace.id : undefined,
     ticket: request.ticket,
     tokens: request.tokens,

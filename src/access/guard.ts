@@ -1,7 +1,12 @@
-import { type AccessRule, asPattern, type Endpoint, shownPath } from "../http/endpoint.ts";
+import {
+  type AccessRule,
+  asPattern,
+  type Endpoint,
+  type RouterGuard,
+  shownPath,
+} from "../http/endpoint.ts";
 import type { RequestHeaders, Answer } from "../http/request-context.ts";
 import type { InnerCall } from "../http/inner-call.ts";
-import type { RouterGuard } from "../http/router.ts";
 import {
   type Caller,
   type Credential,
@@ -122,6 +127,19 @@ export class Guard implements RouterGuard<Caller> {
         ? operator
         : this.credentialOf(endpoint, context, { isInner: true });
     this.checkPlace(endpoint, context);
+  }
+
+  /**
+   * Admits a live key to an endpoint without its secret: for work that it has asked for before. The
+   * address was checked then.
+   */
+  admitCaller(endpoint: GuardedEndpoint, context: RequestContext, caller: Caller): void {
+    if (caller.kind !== "llm-key") throw invalidKey();
+    const { connection } = caller.key;
+    if (connection !== undefined) connectedCaller(caller, connection, endpoint.access);
+    assertAccepted(caller, endpoint.access);
+    assertEndpointAllowed(caller, endpoint);
+    context.caller = caller;
   }
 
   /** Runs an endpoint with its change audited and repeated requests answered. */

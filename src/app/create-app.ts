@@ -46,6 +46,7 @@ import {
   buildStoredResponses,
   type StoredResponses,
 } from "./parts/build-inference.ts";
+import { buildBatches, type BuiltBatches } from "./parts/build-batches.ts";
 import { buildFiles } from "./parts/build-files.ts";
 import { buildInsights } from "./parts/build-insights.ts";
 import {
@@ -109,6 +110,7 @@ interface Parts extends Core, JoinedOperations {
   gateway: McpGateway;
   documents: Documents;
   files: Files;
+  built: BuiltBatches;
   payments: Payments | undefined;
 }
 
@@ -132,7 +134,15 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   });
   files.sweep.start();
   await Promise.all([stored.start(), documents.start()]);
-  const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
+  const { runInBackground, ...compiled } = compileApp(settings, {
+    ...account,
+    dependencies,
+    counters,
+    clock,
+    tools,
+  });
+  parts.built.connect(runInBackground);
+  await parts.built.batches.runner.start();
   return {
     ...compiled,
     ...facesOf(parts),
@@ -248,8 +258,14 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
       insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const files = await buildFiles(settings, { ...core, ...work, logger: tools.logger });
+  const built = buildBatches(settings, {
+    ...core,
+    files,
+    catalog: catalog.snapshot,
+    logger: tools.logger,
+  });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
-  return { ...core, ...operations, stored, hubParts, gateway, documents, files, payments };
+  return { ...core, ...operations, stored, hubParts, gateway, documents, files, built, payments };
 }
 
 /** Returns a place for uploads outside of a data directory. */
@@ -277,6 +293,7 @@ const dependenciesOf = (
   runs: openDoor(account.runs, shared !== undefined && hasSeveralGateways(settings)),
   documents: parts.documents,
   files: parts.files,
+  batches: parts.built.batches,
   payments: parts.payments,
   inference: parts.inference,
   dashboard: openDashboard(settings.dashboard, tools.logger),
@@ -340,6 +357,7 @@ const facesOf = ({
     parts.state.draining = true;
     stored.background.drain();
     documents.drain();
+    parts.built.batches.runner.drain();
   },
   breakOffUpstreams() {
     // Stopped first, so that background responses see a shutdown and not a failed provider.
@@ -362,6 +380,7 @@ async function closeParts({
     account.monthlyCredits.stop(),
     parts.insights.stop(),
     parts.files.sweep.stop(),
+    parts.built.batches.runner.stop(),
   ]);
   await Promise.all([account.referrals?.stop(), parts.keyProber.stop()]);
   await Promise.all([parts.documents.stop(), parts.mcp.close(), parts.hubParts.stopHub()]);

@@ -25,6 +25,7 @@ import type { People } from "../identity/people/open-people.ts";
 import type { UserEditor } from "../identity/people/user-editor.ts";
 import type { Security } from "../access/open-security.ts";
 import type { Documents } from "../documents/open-documents.ts";
+import type { Batches } from "../batches/open-batches.ts";
 import type { Files } from "../files/open-files.ts";
 import type { RateCounters } from "../access/count-request.ts";
 import type { IdempotentAnswers } from "../access/idempotent-answers.ts";
@@ -150,6 +151,7 @@ export interface Dependencies {
   background: BackgroundRunner;
   documents: Documents;
   files: Files;
+  batches: Batches;
   /**
    * The id of the model that reads pages of files in place of the converter; undefined where none
    * is configured.

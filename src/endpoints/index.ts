@@ -226,6 +226,7 @@ import { dashboardAsset, dashboardFont, dashboardPages } from "./pages/dashboard
 import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 import { operatorEndpoints } from "./admin/index.ts";
+import { batchEndpoints } from "./batches/index.ts";
 import { fileEndpoints } from "./files/index.ts";
 import { hubEndpoints } from "./hub/index.ts";
 
@@ -357,6 +358,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   acceptInvitation,
   // Files
   ...fileEndpoints,
+  ...batchEndpoints,
   // Account
   createKey,
   listKeys,

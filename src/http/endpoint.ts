@@ -3,6 +3,7 @@ import { assert } from "../platform/kernel/assert.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import { closestName } from "../platform/kernel/schema-problems.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
+import type { InnerCall } from "./inner-call.ts";
 import type { Answer, RequestContext } from "./request-context.ts";
 
 /**
@@ -211,6 +212,45 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
     context: RequestContext<Body, Caller>,
     dependencies: Dependencies,
   ): Answer | Promise<Answer>;
+}
+
+/**
+ * Decides who may use an endpoint, and wraps its handler. The router knows nothing of credentials.
+ */
+export interface RouterGuard<Caller> {
+  /** The caller of a request whose credential was not checked yet. */
+  readonly unknownCaller: Caller;
+  /**
+   * Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it.
+   * Returns undefined where nothing had to be waited for, as with every key, so that no promise is
+   * created.
+   */
+  admit(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+  ): Promise<void> | undefined;
+  /** Does the same for a call from one endpoint to another. */
+  admitInner(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+    call: InnerCall<Caller>,
+  ): void;
+  /** Admits a caller to an endpoint without its secret, which must be a live credential. */
+  admitCaller(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+    caller: Caller,
+  ): void;
+  /**
+   * Runs an endpoint's handler with what has to happen before and after it; without a promise where
+   * the endpoint needs none.
+   */
+  around(
+    endpoint: Endpoint<never>,
+    work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
+  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Answer | Promise<Answer>;
+  /** Returns the headers of a caller's rate window, for answers given before counting. */
+  windowHeaders(caller: Caller): Record<string, string>;
 }
 
 /** The request header of an idempotency key, and the response header of a repeated answer. */

@@ -1,5 +1,13 @@
 import { idempotencyHeader } from "./endpoint.ts";
-import { Reply, type ServedRequest, type Answer } from "./request-context.ts";
+import type { GatewayError } from "../platform/kernel/errors.ts";
+import { BodyMemory } from "./body-memory.ts";
+import {
+  type Answer,
+  type BackgroundWork,
+  Reply,
+  type RequestServer,
+  ServedRequest,
+} from "./request-context.ts";
 
 /** The values of a query parameter. A list repeats it; undefined omits it. */
 type QueryValue = string | number | boolean | readonly string[] | undefined;
@@ -76,4 +84,55 @@ export async function innerAnswer(answer: Answer): Promise<InnerAnswer> {
   const type = isReply ? answer.headers["content-type"] : answer.headers.get("content-type");
   const isJson = typeof text === "string" && type?.startsWith("application/json");
   return { status: answer.status, body: isJson ? JSON.parse(text) : text };
+}
+
+/** A call of an endpoint for a caller that is not connected. */
+export interface BackgroundCall<Caller> {
+  /** The method and path of the route table, such as `POST /chat/completions`. */
+  endpoint: string;
+  caller: Caller;
+  /** Headers in lower case. */
+  headers: Readonly<Record<string, string>>;
+  bodyText: string;
+  work: BackgroundWork;
+}
+
+/** The answer to a background call, as a client would be sent it. */
+export interface BackgroundAnswer {
+  status: number;
+  traceId: string;
+  text: string;
+  /** The refusal or failure; undefined for a success. */
+  error: GatewayError | undefined;
+}
+
+/** Stands for the server of requests that came over no connection. Their sizes are bounded before. */
+const noServer: RequestServer = {
+  server: { requestIP: () => null, timeout: () => undefined },
+  bodyMemory: new BodyMemory(Number.POSITIVE_INFINITY),
+};
+
+/** Builds the request of a background call. */
+export function backgroundRequest({
+  endpoint,
+  headers,
+  bodyText,
+}: Pick<BackgroundCall<unknown>, "endpoint" | "headers" | "bodyText">): ServedRequest {
+  const [method = "", path = ""] = endpoint.split(" ");
+  const request = new Request(`http://localhost/api/v1${path}`, {
+    method,
+    headers: { "content-type": "application/json", ...headers },
+    body: bodyText,
+  });
+  return new ServedRequest(Object.assign(request, { params: {} }), noServer);
+}
+
+/** Returns the text of a whole answer. */
+export async function textOf(answer: Answer): Promise<string> {
+  if (!(answer instanceof Reply)) return answer.text();
+  const { body } = answer;
+  if (typeof body === "string") return body;
+  let text = "";
+  for (let frame = await body.next(); frame !== undefined; frame = await body.next()) text += frame;
+  return text;
 }

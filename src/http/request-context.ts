@@ -1,4 +1,5 @@
 import { lowerBrandHeader } from "../platform/kernel/brand.ts";
+import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
@@ -38,7 +39,7 @@ const noParams: Readonly<Record<string, string>> = {};
 type PlatformRequest = Omit<Request, "clone">;
 
 /** The parts of the receiving server that a request needs. */
-interface RequestServer {
+export interface RequestServer {
   readonly server: Pick<Server<unknown>, "requestIP" | "timeout">;
   readonly bodyMemory: BodyMemory;
 }
@@ -242,6 +243,19 @@ export interface RequestSource<Caller> {
   ask(context: RequestContext<unknown, Caller>, call: InnerCall<Caller>): Promise<InnerAnswer>;
 }
 
+/** A request that no client waits for, such as a line of a batch. */
+export interface BackgroundWork {
+  /** The name of the rate windows that count it, apart from those of clients' requests. */
+  pool: string;
+  /**
+   * Returns the row that is committed with the charge of an answer; undefined for a charge without
+   * one. `costNano` is in nano-USD.
+   */
+  rowOf(
+    answer: { text: string; traceId: string; costNano: bigint } | undefined,
+  ): CommitUnit["inserts"][number];
+}
+
 /** A request, and its caller as the guard found it, as a handler receives them. */
 export class RequestContext<Body = unknown, Caller = unknown> {
   readonly request: ServedRequest;
@@ -268,6 +282,8 @@ export class RequestContext<Body = unknown, Caller = unknown> {
    * change as well.
    */
   changedIn?: string;
+  /** Set for a request that no client waits for. */
+  background?: BackgroundWork;
   /** Whether another endpoint calls, which takes values instead of texts. */
   private readonly isInner: boolean;
   private readonly source: RequestSource<Caller>;
@@ -367,6 +383,29 @@ export function pathOf({ url }: Pick<HttpRequest, "url">): string {
 export function queryOf({ url }: Pick<HttpRequest, "url">): URLSearchParams {
   const query = url.indexOf("?");
   return new URLSearchParams(query < 0 ? "" : url.slice(query));
+}
+
+/**
+ * Matches a valid host that names no user and contains nothing that ends a host (RFC 9112, 3.2; RFC
+ * 3986, 3.2.2).
+ */
+const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
+
+/**
+ * Returns why a request is refused although the platform accepts it: another parser on the way
+ * could see a different request in it.
+ */
+export function ambiguityOf({ headers, url }: ServedRequest): string | undefined {
+  const host = headers.get("host");
+  if (host !== null && !hostPattern.test(host)) return "The header host is not one host.";
+  if (headers.get("content-length")?.includes(",")) return "The header content-length came twice.";
+  const expectation = headers.get("expect");
+  if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
+    return "The header expect asks for something other than 100-continue.";
+  }
+  return url.startsWith("/") || url.includes("://")
+    ? undefined
+    : "The request's target is no path.";
 }
 
 interface ReplyOptions {

@@ -10,6 +10,7 @@ import {
   isOpenToOrigins,
   type Method,
   pathsOf,
+  type RouterGuard,
   takesKnownParametersOnly,
 } from "./endpoint.ts";
 import {
@@ -19,6 +20,7 @@ import {
   errorHeaders,
 } from "./error-envelope.ts";
 import {
+  ambiguityOf,
   pathOf,
   Reply,
   RequestContext,
@@ -27,43 +29,19 @@ import {
   type RequestSource,
 } from "./request-context.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
-import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
+import {
+  type BackgroundAnswer,
+  type BackgroundCall,
+  backgroundRequest,
+  innerAnswer,
+  type InnerAnswer,
+  type InnerCall,
+  innerRequest,
+  textOf,
+} from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
 import { asksForWebSocket, wrongProtocolOf } from "./sockets/handshake.ts";
-
-/**
- * Decides who may use an endpoint, and wraps its handler. The router knows nothing of credentials.
- */
-export interface RouterGuard<Caller> {
-  /** The caller of a request whose credential was not checked yet. */
-  readonly unknownCaller: Caller;
-  /**
-   * Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it.
-   * Returns undefined where nothing had to be waited for, as with every key, so that no promise is
-   * created.
-   */
-  admit(
-    endpoint: Endpoint<never>,
-    context: RequestContext<unknown, Caller>,
-  ): Promise<void> | undefined;
-  /** Does the same for a call from one endpoint to another. */
-  admitInner(
-    endpoint: Endpoint<never>,
-    context: RequestContext<unknown, Caller>,
-    call: InnerCall<Caller>,
-  ): void;
-  /**
-   * Runs an endpoint's handler with what has to happen before and after it; without a promise where
-   * the endpoint needs none.
-   */
-  around(
-    endpoint: Endpoint<never>,
-    work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
-  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Answer | Promise<Answer>;
-  /** Returns the headers of a caller's rate window, for answers given before counting. */
-  windowHeaders(caller: Caller): Record<string, string>;
-}
 
 /** The dependencies of the router itself. Handlers receive their own. */
 interface RouterOptions<Dependencies, Caller> {
@@ -153,6 +131,8 @@ export function compileRoutes<Dependencies, Caller>(
 ): {
   routes: CompiledRoutes;
   fallback: RouteHandler;
+  /** Runs an endpoint in the background, for a caller that is not connected. */
+  runInBackground(call: BackgroundCall<Caller>): Promise<BackgroundAnswer>;
 } {
   const paths = new Map<string, PathMethods<Dependencies, Caller>>();
   const byName = new Map<string, CompiledEndpoint<Dependencies, Caller>>();
@@ -184,7 +164,11 @@ export function compileRoutes<Dependencies, Caller>(
     // Programs that join a base URL and a path carelessly end it with a slash.
     if (methods.get("POST")?.endpoint.access.llmKey === true) routes[`${path}/`] = handler;
   }
-  return { routes, fallback: compileFallback(options) };
+  return {
+    routes,
+    fallback: compileFallback(options),
+    runInBackground: (call) => runInBackground(call, { byName, options }),
+  };
 }
 
 /**
@@ -220,29 +204,6 @@ function compilePath<Dependencies, Caller>(
           : handlePlain(request)
     : handlePlain;
   return refusingAmbiguous(handle, { options, encodeError });
-}
-
-/**
- * Matches a valid host that names no user and contains nothing that ends a host (RFC 9112, 3.2; RFC
- * 3986, 3.2.2).
- */
-const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
-
-/**
- * Returns why a request is refused although the platform accepts it: another parser on the way
- * could see a different request in it.
- */
-function ambiguityOf({ headers, url }: ServedRequest): string | undefined {
-  const host = headers.get("host");
-  if (host !== null && !hostPattern.test(host)) return "The header host is not one host.";
-  if (headers.get("content-length")?.includes(",")) return "The header content-length came twice.";
-  const expectation = headers.get("expect");
-  if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
-    return "The header expect asks for something other than 100-continue.";
-  }
-  return url.startsWith("/") || url.includes("://")
-    ? undefined
-    : "The request's target is no path.";
 }
 
 /**
@@ -376,6 +337,39 @@ async function askInner<Dependencies, Caller>(
   try {
     options.guard.admitInner(endpoint, context, call);
     return await innerAnswer(await work(context));
+  } finally {
+    request.memory.release();
+  }
+}
+
+/** Runs an endpoint for a caller that is not connected. A refusal is an answer, as for clients. */
+async function runInBackground<Dependencies, Caller>(
+  call: BackgroundCall<Caller>,
+  {
+    byName,
+    options,
+  }: {
+    byName: ReadonlyMap<string, CompiledEndpoint<Dependencies, Caller>>;
+    options: Compiling<Dependencies, Caller>;
+  },
+): Promise<BackgroundAnswer> {
+  const compiled = byName.get(call.endpoint);
+  assert(compiled !== undefined, `there is no endpoint ${call.endpoint}`);
+  const { endpoint, work } = compiled;
+  const request = backgroundRequest(call);
+  const context = newContext(request, options);
+  context.background = call.work;
+  const { traceId } = context;
+  try {
+    options.guard.admitCaller(endpoint, context, call.caller);
+    const answer = await work(context);
+    return { status: answer.status, traceId, text: await textOf(answer), error: undefined };
+  } catch (thrown) {
+    const error = asGatewayError(thrown);
+    const { method, headers } = request;
+    options.onError(error, { traceId, method, path: pathOf(request), caller: call.caller });
+    const body = endpoint.encodeError(error, { traceId, headers });
+    return { status: error.status, traceId, text: JSON.stringify(body), error };
   } finally {
     request.memory.release();
   }

@@ -8,6 +8,8 @@ import { type PaymentTables, paymentInserts } from "../../billing/payments/payme
 import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
+import type { BatchTables } from "../../batches/batch.ts";
+import { batchResultInsert } from "../../batches/line-store.ts";
 import type { FileTables } from "../../files/file-store.ts";
 import type { PriceTables, RouteHistoryTables } from "../../inference/catalog/catalog-history.ts";
 import {
@@ -54,6 +56,7 @@ export type AppTables = AccountTables &
   ContentTables &
   DocumentJobTables &
   FileTables &
+  BatchTables &
   PaymentTables &
   GatewayTables &
   NodeTables &
@@ -75,6 +78,7 @@ const commitStatements: CommitStatements = {
     contentInsert,
     ...storedResponseInserts,
     ...paymentInserts,
+    batchResultInsert,
   ],
   adds: [...ledgerAdds, providerKeyAdd, ...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
 };

@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from "../../http/answer-headers.ts";
-import { eventStreamHeaders, Reply } from "../../http/request-context.ts";
+import { type BackgroundWork, eventStreamHeaders, Reply } from "../../http/request-context.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
@@ -17,7 +17,7 @@ import {
   metadataText,
   showsNoCost,
 } from "../../inference/pipeline/answer-metadata.ts";
-import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import type { BackgroundLine, InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import type { Settled } from "../../inference/pipeline/settle.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { brandHeader, lowerBrandHeader } from "../../platform/kernel/brand.ts";
@@ -102,6 +102,18 @@ export const wholeText = (
         answerLosses: answer.losses,
       }),
   });
+
+/** Returns what a call needs to commit its answer with its charge. */
+export const backgroundLine = (work: BackgroundWork, traceId: string): BackgroundLine => ({
+  rowOf: (served, call) =>
+    work.rowOf(
+      served && {
+        text: wholeText(served, call),
+        traceId,
+        costNano: served.settled.chargedNano,
+      },
+    ),
+});
 
 /** Returns a whole answer with its headers; `text` is its body. */
 export function wholeResponse(

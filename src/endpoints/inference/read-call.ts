@@ -28,6 +28,7 @@ import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
+import { backgroundLine } from "./answer-call.ts";
 import { conversationOf } from "./conversation-name.ts";
 
 /**
@@ -156,13 +157,16 @@ function beginCounting(
   { counters, rateClass, estimateTokens, ticket }: CountedRequest,
 ): { counting: Promise<void> | undefined; tokensUsed: TokensUsed | undefined } {
   const caller = context.caller as LlmKeyCaller;
-  const tokens = countsTokens(caller) ? tokensOfValid(caller, estimateTokens) : undefined;
+  const pool = context.background?.pool;
+  const isCounted = pool === undefined && countsTokens(caller);
+  const tokens = isCounted ? tokensOfValid(caller, estimateTokens) : undefined;
   const counting = countRequest(counters, {
     caller,
     rateClass,
     headers: context.answerHeaders,
     ticket,
     tokens,
+    pool,
   });
   return { counting, tokensUsed: tokens && tokensUsedOf(counters, tokens) };
 }
@@ -354,7 +358,7 @@ function metadataOf({ metadata }: Body): Body | undefined {
 
 /** Returns where a request comes from. Throws `GatewayError` where its session's id is too long. */
 export function originOf(
-  { request, traceId, startedMs }: RequestContext,
+  { request, traceId, startedMs, background }: RequestContext,
   {
     idPrefix,
     body,
@@ -384,6 +388,7 @@ export function originOf(
     userAgent: headers.get("user-agent") ?? undefined,
     traceParent: headers.get("traceparent") ?? undefined,
     headerOf: (name) => headers.get(name),
+    ...(background !== undefined && { line: backgroundLine(background, traceId) }),
   };
 }
 

@@ -28,9 +28,10 @@ import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { keepContent, wholeKept } from "./keep-content.ts";
-import { noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
+import { isHeldBack, noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { recordFailed, routingTrail, settle, type Settled, type Settlement } from "./settle.ts";
+import { routingTrail } from "./plan-call.ts";
+import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
 import type { UpstreamResponse } from "../upstream/exchange.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { Abortable, ExchangeTie, AbortScope } from "../upstream/abort-scope.ts";
@@ -193,16 +194,6 @@ function reportFailure({ deps, call, requestedModel, failed }: Execution, error:
   });
 }
 
-/** Returns whether the provider's retry budget is spent, so that retries do not worsen an outage. */
-function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {
-  const backend = route.provider.id;
-  // A caller's own key uses the caller's own account at the provider, so the platform's retry
-  // budget does not apply.
-  if (credential !== undefined || execution.deps.health.mayRetry(backend)) return false;
-  execution.heldBack.push({ provider: backend, model: model.id, rule: "retry_budget" });
-  return true;
-}
-
 /**
  * Records a request whose client left before any content, and tries no further candidate. The input
  * is charged where the provider had accepted the request, since the provider charges for it too.
@@ -271,7 +262,10 @@ async function attemptOne(
     status,
     startedMs,
   });
-  const settled = await settle(deps, ended);
+  const settled = await settle(
+    deps,
+    withAnswer(ended, (posted) => servedWhole(execution, ended, posted)),
+  );
   if (deps.contents !== undefined) keepContent(deps, ended, () => wholeKept(ended, settled));
   if (ended.answer.spentOnReasoning) {
     const { attempts, metered } = ended;
@@ -315,7 +309,7 @@ function noteFailure(
     failure: judged,
   }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
 ): undefined {
-  const { deps, abortScope } = execution;
+  const { deps, call, abortScope } = execution;
   const cancelled = abortScope.clientGone;
   const failure = withoutCredential(
     noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
@@ -333,7 +327,7 @@ function noteFailure(
   if (failure.code === contextOverflow)
     execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
   deps.observer.attemptEnded(record);
-  if (failure.outage && !cancelled)
+  if (failure.outage && !cancelled && call.line === undefined)
     deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);
   return undefined;
 }

@@ -36,6 +36,8 @@ import {
 import type { BodyPart, UpstreamResponse } from "../upstream/upstream-client.ts";
 import type { BytesDecoder } from "./stream/relayed-bytes.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
+import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
+import type { ServedWhole } from "./execution.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
 
 export type { BodyPart, BytesDecoder };
@@ -171,6 +173,14 @@ export interface CallOrigin {
   roundOf?: string | undefined;
   /** The request's rate windows while they are being counted; absent means that they have room. */
   admission?: Admission | undefined;
+  /** Set for a request that no client waits for. It does not count as an outage of a provider. */
+  line?: BackgroundLine | undefined;
+}
+
+/** What is committed with the charge of a request that no client waits for. */
+export interface BackgroundLine {
+  /** Returns the row with the answer; `served` is undefined for a charge without one. */
+  rowOf(served: ServedWhole | undefined, call: InferenceCall): CommitUnit["inserts"][number];
 }
 
 /** An inference request, in the form that is the same for every surface. */
@@ -354,6 +364,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     headerOf: origin.headerOf,
     admission: origin.admission,
     roundOf: origin.roundOf,
+    line: origin.line,
     dialect: dialect.id,
     text: read.text,
     body: read.body,

@@ -3,7 +3,8 @@ import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalog/model.ts";
 import { CredentialChoice } from "./provider-credentials.ts";
-import type { InferenceDependencies } from "./execution.ts";
+import type { Execution, InferenceDependencies } from "./execution.ts";
+import type { GenerationDetail } from "../../insights/generation-record.ts";
 import { namedSession, type InferenceCall } from "./inference-call.ts";
 import { Affinity } from "../routing/affinity.ts";
 import {
@@ -402,4 +403,41 @@ export function checkTrace(trace: unknown): void {
     `trace: may have at most ${traceCharactersMax} characters of JSON. Send ids and names, not payloads.`,
     { param: "trace" },
   );
+}
+
+/**
+ * The most entries of each kind in a record: enough to see why, few enough to write with every
+ * request.
+ */
+const entriesMax = 8;
+
+/**
+ * Returns why a request was routed as it was, for its record; undefined where there was only one
+ * route.
+ */
+export function routingTrail(
+  execution: Pick<Execution, "candidates" | "leftOut" | "heldBack">,
+): GenerationDetail["routing"] {
+  const { candidates, heldBack } = execution;
+  const leftOut = heldBack.length === 0 ? execution.leftOut : [...heldBack, ...execution.leftOut];
+  if (candidates.length <= 1 && leftOut.length === 0) return undefined;
+  const order = candidates
+    .slice(0, entriesMax)
+    .map(({ route, model, reason }) => `${route.provider.id} ${model.id}: ${reason}`);
+  if (leftOut.length === 0) return { order };
+  return { order, leftOut: leftOut.slice(0, entriesMax).map(textOf) };
+}
+
+/**
+ * Texts of routes that lack a credential. They are left out of every request alike, and are the
+ * same objects for as long as a catalog lives.
+ */
+const knownTexts = new WeakMap<LeftOut, string>();
+
+function textOf(left: LeftOut): string {
+  const known = left.rule === notServable ? knownTexts.get(left) : undefined;
+  if (known !== undefined) return known;
+  const text = `${left.provider} ${left.model}: ${left.rule}`;
+  if (left.rule === notServable) knownTexts.set(left, text);
+  return text;
 }

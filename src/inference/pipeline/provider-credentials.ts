@@ -407,3 +407,13 @@ function routeWith({ routes, secret }: OpenedKey, route: UpstreamRoute): Upstrea
 function withKey({ signing: _, ...provider }: Provider, apiKey: string): Provider {
   return { ...provider, apiKey };
 }
+
+/** Returns whether the provider's retry budget is spent, so that retries do not worsen an outage. */
+export function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {
+  const backend = route.provider.id;
+  // A caller's own key uses the caller's own account at the provider, so the platform's retry
+  // budget does not apply.
+  if (credential !== undefined || execution.deps.health.mayRetry(backend)) return false;
+  execution.heldBack.push({ provider: backend, model: model.id, rule: "retry_budget" });
+  return true;
+}

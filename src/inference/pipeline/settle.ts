@@ -16,20 +16,22 @@ import {
   timeOfId,
 } from "../../insights/generation-record.ts";
 import { senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
+import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
 import { extrasOf } from "../dialects/shared/charged-extras.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
-import type { InferenceDependencies, RequestTiming, Execution } from "./execution.ts";
+import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
+import type { InferenceDependencies, RequestTiming, Execution, ServedWhole } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
 import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
-import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
 import { sendersOf, tagsOf } from "./hold/take-hold.ts";
-import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
+import type { Candidate } from "../routing/candidate.ts";
+import { noRoute, routingTrail, trailOf, type CallPlan } from "./plan-call.ts";
 
 /** The facts with which an answer, whole or cut, is settled. */
 export interface Settlement {
@@ -51,6 +53,8 @@ export interface Settlement {
   upstreamId: string | null;
   attempts: readonly AttemptRecord[];
   timing: Omit<RequestTiming, "settledMs">;
+  /** Returns the rows that are committed with the charge, beside the record; absent for none. */
+  rows?: ((posted: PostedCharge) => CommitUnit["inserts"]) | undefined;
 }
 
 /** A settled request and its charge, which is durable before this is returned. */
@@ -149,6 +153,29 @@ export async function settle(
   };
 }
 
+/**
+ * Adds the row with the answer, for requests of the background, which commit it with their charge.
+ * `serve` returns the answer as it is served once its charge is known.
+ */
+export function withAnswer<Ended extends Settlement & { answer: WholeAnswer }>(
+  ended: Ended,
+  serve: (settled: Settled) => ServedWhole,
+): Ended {
+  const { call, candidate, answer } = ended;
+  const { line } = call;
+  if (line === undefined || answer.spentOnReasoning) return ended;
+  const rows: Settlement["rows"] = (posted) => {
+    const isByok = candidate.credential?.source === "own_byok";
+    const free = call.unbilled === true || isFree(candidate);
+    return [line.rowOf(serve({ ...posted, free, isByok, settledMs: 0 }), call)];
+  };
+  return { ...ended, rows };
+}
+
+/** Returns the row of a charge without an answer, for requests of the background. */
+const chargedRows = ({ call, rows }: Settlement, posted: PostedCharge): CommitUnit["inserts"] =>
+  rows?.(posted) ?? (call.line === undefined ? [] : [call.line.rowOf(undefined, call)]);
+
 /** A charge that is being written to the database. */
 interface Posting {
   /**
@@ -190,10 +217,11 @@ function post(
       const senders = sendersOf(settlement.call, deps.ledger);
       const usage = usageAdds(record);
       const adds = senders.length === 0 ? usage : [...usage, ...senderAdds(record, senders)];
-      if (credential === undefined) return { inserts: [generationRow(record)], adds };
+      const inserts = [generationRow(record), ...chargedRows(settlement, posted)];
+      if (credential === undefined) return { inserts, adds };
       // The ledger calls this again where it charges another amount than it first intended.
       counted ??= deps.providerKeys.settle(generationId, credential, listedNano);
-      return { inserts: [generationRow(record)], adds: [...adds, ...counted.adds] };
+      return { inserts, adds: [...adds, ...counted.adds] };
     },
   });
   // A key is given back what the database refused to write.
@@ -457,41 +485,4 @@ export function recordCached(
   },
 ): void {
   writeUnsettled(deps, { call: { ...call, streamed: false }, status: "cached", ...answer });
-}
-
-/**
- * The most entries of each kind in a record: enough to see why, few enough to write with every
- * request.
- */
-const entriesMax = 8;
-
-/**
- * Returns why a request was routed as it was, for its record; undefined where there was only one
- * route.
- */
-export function routingTrail(
-  execution: Pick<Execution, "candidates" | "leftOut" | "heldBack">,
-): GenerationDetail["routing"] {
-  const { candidates, heldBack } = execution;
-  const leftOut = heldBack.length === 0 ? execution.leftOut : [...heldBack, ...execution.leftOut];
-  if (candidates.length <= 1 && leftOut.length === 0) return undefined;
-  const order = candidates
-    .slice(0, entriesMax)
-    .map(({ route, model, reason }) => `${route.provider.id} ${model.id}: ${reason}`);
-  if (leftOut.length === 0) return { order };
-  return { order, leftOut: leftOut.slice(0, entriesMax).map(textOf) };
-}
-
-/**
- * Texts of routes that lack a credential. They are left out of every request alike, and are the
- * same objects for as long as a catalog lives.
- */
-const knownTexts = new WeakMap<LeftOut, string>();
-
-function textOf(left: LeftOut): string {
-  const known = left.rule === notServable ? knownTexts.get(left) : undefined;
-  if (known !== undefined) return known;
-  const text = `${left.provider} ${left.model}: ${left.rule}`;
-  if (left.rule === notServable) knownTexts.set(left, text);
-  return text;
 }

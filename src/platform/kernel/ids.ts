@@ -36,6 +36,7 @@ export type IdPrefix =
   | "dlv"
   | "con"
   | "file"
+  | "batch"
   | "upload"
   | "part"
   | "run";

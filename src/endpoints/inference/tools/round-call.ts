@@ -30,9 +30,11 @@ export function roundCall(
   }
   const text = editMembers(call.text, texts);
   const read = { dialect, presetId, dialectHeaders, signatures, nowSeconds, losses, body, text };
-  if (isFirst) return chatCall(call, read);
+  // A line of a batch is answered by its last round, so no round commits it with its charge.
+  const line = undefined;
+  if (isFirst) return chatCall({ ...call, line }, read);
   const traceId = timeOrderedHex(nowMs);
   const generationId = `gen_${traceId}`;
-  const later = { traceId, generationId, roundOf: call.generationId, admission: undefined };
+  const later = { traceId, generationId, roundOf: call.generationId, admission: undefined, line };
   return chatCall({ ...call, ...later }, read);
 }

@@ -11,6 +11,7 @@ import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { runs } from "./2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
+import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
 import { toolsOfKeys } from "./2026-11-28-tools-of-keys.ts";
 
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   passedCaps,
   runs,
   senderDays,
+  storedBatches,
   storedFiles,
   toolsOfKeys,
 ];

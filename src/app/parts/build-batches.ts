@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import type { LineOutcome, RunLine } from "../../batches/batch-runner.ts";
+import { type Batches, openBatches } from "../../batches/open-batches.ts";
+import type { Files } from "../../files/open-files.ts";
+import type { BackgroundAnswer } from "../../http/inner-call.ts";
+import type { compileRoutes } from "../../http/router.ts";
+import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { findModel, isModelAllowed } from "../../inference/routing/resolve-models.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Account } from "../open-account.ts";
+import { hasSeveralGateways, type Shared } from "../open-shared.ts";
+import type { AppSettings } from "../settings-of.ts";
+import type { AppTables } from "./build-storage.ts";
+
+type RunInBackground = ReturnType<typeof compileRoutes<unknown, Caller>>["runInBackground"];
+
+/** The batches, and how they are given the routes, which are compiled later. */
+export interface BuiltBatches {
+  batches: Batches;
+  connect(run: RunInBackground): void;
+}
+
+/** The version that requests in Anthropic's dialect name. */
+const anthropicVersion = { "anthropic-version": "2023-06-01" };
+
+const outcomeOf = ({ status, traceId, text, error }: BackgroundAnswer): LineOutcome => ({
+  status,
+  requestId: traceId,
+  text,
+  mayRetry: error?.retry === true && status !== 402,
+  retryAfterMs:
+    error?.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1_000,
+  lacksMoney: error?.fault === "client" && (status === 402 || error.code === "spend_limit_reached"),
+});
+
+/** Returns a function that runs lines as requests of their keys, in rate windows of their own. */
+const lineRunner =
+  (run: () => RunInBackground): RunLine =>
+  async ({ caller, endpoint, bodyText, rowOf }) =>
+    outcomeOf(
+      await run()({
+        endpoint: `POST ${endpoint.replace(/^\/v1/, "")}`,
+        caller,
+        headers: endpoint === "/v1/messages" ? anthropicVersion : {},
+        bodyText,
+        work: {
+          pool: "batch",
+          rowOf: (answer) =>
+            rowOf(
+              answer && {
+                status: 200,
+                requestId: answer.traceId,
+                text: answer.text,
+                costNano: Number(answer.costNano),
+              },
+            ),
+        },
+      }),
+    );
+
+function refuseModel(
+  catalog: CatalogSnapshot,
+  { key, parent }: LlmKeyCaller,
+  id: string,
+): string | undefined {
+  const model = findModel(catalog, id);
+  if (model === undefined) return undefined;
+  const isAllowed = [key, parent].every(
+    (each) => each === undefined || isModelAllowed(each.allowedModels, model),
+  );
+  return isAllowed ? undefined : `the key of this batch may not use ${id}.`;
+}
+
+/** Builds the batches of workspaces, whose lines run as requests of this gateway. */
+export function buildBatches(
+  settings: AppSettings,
+  {
+    account,
+    storage,
+    shared,
+    catalog,
+    files,
+    clock,
+    logger,
+  }: {
+    account: Pick<Account, "directory" | "ledger" | "providerKeyVault">;
+    storage: Storage<AppTables>;
+    shared: Shared | undefined;
+    catalog(): CatalogSnapshot;
+    files: Files;
+    clock: Clock;
+    logger: Logger;
+  },
+): BuiltBatches {
+  let connected: RunInBackground | undefined;
+  const batches = openBatches({
+    database: storage.database.withTables(),
+    commits: storage.commits,
+    nodeId: shared?.nodeId ?? randomUUID(),
+    files,
+    vault: account.providerKeyVault,
+    clock,
+    run: lineRunner(() => {
+      if (connected === undefined) throw new Error("the routes are not compiled yet");
+      return connected;
+    }),
+    callerOf: (keyId) => account.directory.liveLlmKey(keyId, clock.nowMs()),
+    refuseModel: (caller, model) => refuseModel(catalog(), caller, model),
+    concurrency: settings.batch?.concurrency ?? 8,
+    requestsInProgress: () => account.ledger.openHoldCount,
+    isShared: hasSeveralGateways(settings),
+    onError: (error) => logger.error({ err: error }, "a batch could not be worked on"),
+  });
+  return { batches, connect: (run) => (connected = run) };
+}

@@ -1,0 +1,507 @@
+import type { FileStore } from "../files/file-store.ts";
+import type { LlmKeyCaller } from "../identity/keys/caller.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { Batch, BatchLine } from "./batch.ts";
+import { type BatchStore, leaseMs } from "./batch-store.ts";
+import { finishBatch, type FinishParts } from "./finish-batch.ts";
+import { lineForms, type LineAnswer } from "./line-form.ts";
+import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
+import { InputReader, parsedObject } from "./read-input.ts";
+import { ResultSeal } from "./result-seal.ts";
+
+/** A line as an ordinary request of its creator's key. */
+export interface LineRequest {
+  caller: LlmKeyCaller;
+  endpoint: string;
+  /** Whether the request is in Anthropic's dialect, and sends its version. */
+  form: Batch["form"];
+  bodyText: string;
+  /**
+   * Returns the row that is committed with the charge of the answer: its body, its trace id and
+   * what it cost. Undefined for a request that is charged without an answer.
+   */
+  rowOf(answer: (LineAnswer & { costNano: number }) | undefined): ReturnType<typeof resultRow>;
+}
+
+/** The end of a line's request. */
+export interface LineOutcome extends LineAnswer {
+  /** Whether the same request may succeed later; a charged one is never sent again. */
+  mayRetry: boolean;
+  retryAfterMs: number | undefined;
+  /** Whether the key or the workspace has no money left for it. */
+  lacksMoney: boolean;
+}
+
+/** Runs a line's request through the gateway. */
+export type RunLine = (request: LineRequest) => Promise<LineOutcome>;
+
+/** The dependencies of running batches. */
+export interface BatchRunnerParts extends FinishParts {
+  batches: BatchStore;
+  lines: LineStore;
+  files: FileStore;
+  clock: Clock;
+  run: RunLine;
+  /** Returns the key of a batch, if it may still be used. */
+  callerOf(keyId: string): LlmKeyCaller | undefined;
+  /** Returns why a key may not use a model; undefined where it may. */
+  refuseModel(caller: LlmKeyCaller, model: string): string | undefined;
+  /** The most lines at once on this gateway. */
+  concurrency: number;
+  /** Returns how many requests of clients are in progress on this gateway, lines included. */
+  requestsInProgress(): number;
+  /** Whether other gateways may work on the same database. */
+  isShared: boolean;
+  onError(error: unknown): void;
+  onEnd?(batch: Batch): void;
+}
+
+/** Milliseconds between looks for work, and between writing what has ended. */
+const lookEveryMs = 1_000;
+const markEveryMs = 250;
+
+/** Lines that are taken from the database at once. */
+const takenAtOnce = 32;
+
+/** Milliseconds for which a batch without money waits before it tries one line again. */
+const pauseMs = 5_000;
+
+/** The most tries of a line that fails for a reason that may pass, and the waits in between. */
+const triesMax = 6;
+const backOff = { leastMs: 1_000, mostMs: 60_000 };
+
+/** Milliseconds that the event loop may be late before a line waits for other requests. */
+const lateMs = 10;
+
+/** A batch in progress on this gateway. */
+class ActiveBatch {
+  batch: Batch;
+  readonly seal: ResultSeal;
+  waiting: BatchLine[] = [];
+  /** Lines that run now. */
+  readonly lines = new Set<number>();
+  /** Results that are to be marked. */
+  ended: LineResult[] = [];
+  renewedMs = 0;
+  isTaking = false;
+  /** When the database is asked for lines again, since it had none. */
+  emptyUntilMs = 0;
+
+  /** How many lines run now. */
+  get running(): number {
+    return this.lines.size;
+  }
+
+  /** The lines that this gateway has taken and that have no result yet. */
+  get taken(): number[] {
+    return [...this.lines, ...this.waiting.map(({ line }) => line)];
+  }
+
+  constructor(batch: Batch, seal: ResultSeal) {
+    this.batch = batch;
+    this.seal = seal;
+  }
+}
+
+/**
+ * Runs the batches of the database, beside other gateways on it: each takes lines by lease, and a
+ * result is committed once, with the charge of its line.
+ */
+export class BatchRunner {
+  private readonly parts: BatchRunnerParts;
+  private readonly active = new Map<string, ActiveBatch>();
+  private readonly working = new Set<Promise<void>>();
+  /** Batches that this gateway validates, or whose results it writes. */
+  private readonly busy = new Set<string>();
+  private timers: ReturnType<typeof setInterval>[] = [];
+  private looking: Promise<void> | undefined;
+  /** Whether there may be work that a look in progress has missed. */
+  private looksAgain = false;
+  private running = 0;
+  private draining = false;
+
+  constructor(parts: BatchRunnerParts) {
+    this.parts = parts;
+  }
+
+  /** Continues what earlier processes have left, and looks for work from then on. */
+  async start(): Promise<void> {
+    if (!this.parts.isShared) {
+      await this.parts.batches.releaseAll();
+      await this.parts.lines.releaseAll();
+    }
+    this.timers = [
+      setInterval(() => this.wake(), lookEveryMs),
+      setInterval(() => void this.markAll(), markEveryMs),
+    ];
+    this.wake();
+  }
+
+  /** Looks for work now. */
+  wake(): void {
+    if (this.draining) return;
+    this.looksAgain = this.looking !== undefined;
+    this.looking ??= this.look()
+      .catch(this.parts.onError)
+      .finally(() => {
+        this.looking = undefined;
+        if (this.looksAgain) this.wake();
+      });
+  }
+
+  /** Starts no more lines. */
+  drain(): void {
+    this.draining = true;
+  }
+
+  /** Resolves when what is running has ended and is written; the rest is left to other gateways. */
+  async stop(): Promise<void> {
+    this.drain();
+    for (const timer of this.timers) clearInterval(timer);
+    await this.looking;
+    await Promise.all(this.working);
+    await this.markAll();
+    for (const { batch, waiting } of this.active.values())
+      await this.parts.lines
+        .putBack(
+          batch.id,
+          waiting.map(({ line }) => line),
+          { keepsTries: false },
+        )
+        .catch(this.parts.onError);
+    this.active.clear();
+  }
+
+  private async look(): Promise<void> {
+    const open = await this.parts.batches.open();
+    const ids = new Set(open.map(({ id }) => id));
+    for (const [id, { running }] of this.active)
+      if (!ids.has(id) && running === 0) this.active.delete(id);
+    for (const batch of open) {
+      if (this.draining) return;
+      await this.advance(batch).catch(this.parts.onError);
+    }
+    this.fill();
+  }
+
+  /** Does what the state of a batch asks for. */
+  private async advance(batch: Batch): Promise<void> {
+    const { clock, batches } = this.parts;
+    const nowMs = clock.nowMs();
+    if (this.busy.has(batch.id)) {
+      await batches.lease(batch.id);
+      return;
+    }
+    if (batch.status === "validating") {
+      if (await batches.lease(batch.id)) this.occupy(batch, this.validate(batch));
+      return;
+    }
+    const active = await this.activate(batch);
+    if (nowMs - active.renewedMs > leaseMs / 3) {
+      active.renewedMs = nowMs;
+      await this.parts.lines.renew(batch.id, active.taken);
+    }
+    const isOver = batch.status !== "in_progress" || nowMs >= batch.expiresAtMs;
+    if (isOver) await this.putBackWaiting(active);
+    await this.mark(active);
+    const { undone, running } = await this.parts.lines.left(batch.id);
+    if (isOver ? running === 0 : undone === 0) await this.conclude(batch, undone);
+  }
+
+  private async activate(batch: Batch): Promise<ActiveBatch> {
+    const known = this.active.get(batch.id);
+    if (known !== undefined) {
+      known.batch = batch;
+      return known;
+    }
+    const active = new ActiveBatch(batch, await ResultSeal.of(this.parts.vault, batch));
+    this.active.set(batch.id, active);
+    return active;
+  }
+
+  private async validate(batch: Batch): Promise<void> {
+    const { batches, lines, files, clock, callerOf, refuseModel } = this.parts;
+    const { id, form, endpoint, keyId } = batch;
+    const input = await files.heldFile(batch.inputFileId);
+    const reader = new InputReader({
+      batchId: id,
+      form,
+      endpoint,
+      refuseModel(model) {
+        const caller = callerOf(keyId);
+        return caller && refuseModel(caller, model);
+      },
+    });
+    if (input !== undefined) await lines.replace(id, reader.lines(files.read(input)));
+    const nowMs = clock.nowMs();
+    if (reader.problems.length > 0 || input === undefined) {
+      await batches.change(id, ["validating"], {
+        status: "failed",
+        endedAtMs: nowMs,
+        problems: reader.problems,
+      });
+      await lines.drop(id);
+      await files.release(batch.inputFileId);
+    } else
+      await batches.change(id, ["validating"], {
+        status: "in_progress",
+        inProgressAtMs: nowMs,
+        total: reader.total,
+      });
+    // A cancellation may have come first; the lines then count as not run.
+    await batches.change(id, ["cancelling"], { total: reader.total });
+    await batches.release(id);
+    this.wake();
+  }
+
+  /** Writes the results of a batch all of whose lines have ended, or whose time is over. */
+  private async conclude(batch: Batch, undone: number): Promise<void> {
+    const { batches, clock } = this.parts;
+    if (!(await batches.lease(batch.id))) return;
+    const isCancelled = batch.status === "cancelling";
+    if (batch.status === "in_progress") {
+      const finalizingAtMs = clock.nowMs();
+      await batches.change(batch.id, ["in_progress"], { status: "finalizing", finalizingAtMs });
+    }
+    const current = await batches.get(batch.id);
+    if (current === undefined) return;
+    const status =
+      isCancelled || current.status === "cancelling"
+        ? "cancelled"
+        : undone > 0
+          ? "expired"
+          : "completed";
+    this.occupy(
+      current,
+      finishBatch(this.parts, current, {
+        status,
+        reason: status === "cancelled" ? "cancelled" : "expired",
+      }).then(async () => {
+        await batches.release(batch.id);
+        this.active.delete(batch.id);
+        const ended = await batches.get(batch.id);
+        if (ended !== undefined) this.parts.onEnd?.(ended);
+      }),
+    );
+  }
+
+  /** Starts lines while there is room, in turn for each batch. */
+  private fill(): void {
+    if (this.draining) return;
+    const nowMs = this.parts.clock.nowMs();
+    const ready = [...this.active.values()]
+      .filter(({ batch }) => batch.status === "in_progress" && nowMs < batch.expiresAtMs)
+      .filter(
+        ({ batch, running }) =>
+          batch.pausedUntilMs <= nowMs && !(batch.pauseNote !== null && running > 0),
+      )
+      .sort((one, other) => one.running - other.running);
+    for (const active of ready) {
+      if (this.running >= this.room()) return;
+      const line = active.waiting.shift();
+      if (line !== undefined) {
+        this.begin(active, line);
+        this.fill();
+        return;
+      }
+      if (!active.isTaking && active.emptyUntilMs <= nowMs) this.track(this.takeMore(active));
+    }
+  }
+
+  /** Returns how many lines may run: fewer while clients wait for answers, and one at least. */
+  private room(): number {
+    const others = Math.max(0, this.parts.requestsInProgress() - this.running);
+    return Math.max(1, this.parts.concurrency - others);
+  }
+
+  private async takeMore(active: ActiveBatch): Promise<void> {
+    active.isTaking = true;
+    try {
+      const { lines, ended } = await this.parts.lines.take(active.batch.id, takenAtOnce);
+      active.waiting.push(...lines);
+      active.ended.push(...ended);
+      if (lines.length === 0 && ended.length === 0)
+        active.emptyUntilMs = this.parts.clock.nowMs() + lookEveryMs;
+    } finally {
+      active.isTaking = false;
+    }
+    this.fill();
+  }
+
+  private begin(active: ActiveBatch, line: BatchLine): void {
+    active.lines.add(line.line);
+    this.running += 1;
+    const run = this.runLine(active, line).catch(async (error: unknown) => {
+      this.parts.onError(error);
+      const notBeforeMs = this.parts.clock.nowMs() + pauseMs;
+      await this.parts.lines.putBack(active.batch.id, [line.line], { notBeforeMs });
+    });
+    this.track(
+      run.finally(() => {
+        active.lines.delete(line.line);
+        this.running -= 1;
+        this.fill();
+      }),
+    );
+  }
+
+  private async runLine(active: ActiveBatch, line: BatchLine): Promise<void> {
+    const { batch, seal } = active;
+    const { clock, callerOf, lines, run } = this.parts;
+    await this.untilIdle();
+    const caller = callerOf(batch.keyId);
+    if (caller === undefined) return this.fail(active, line, keyGone(batch));
+    const request = await this.requestOf(batch, line);
+    const rowOf: LineRequest["rowOf"] = (answer) =>
+      resultRow({
+        batch_id: batch.id,
+        line: line.line,
+        status: answer?.status ?? 0,
+        cost_nano: answer?.costNano ?? 0,
+        result: seal.seal(
+          line.line,
+          lineForms[batch.form].answered(line, answer ?? chargedFailure(batch), clock.nowMs()),
+        ),
+      });
+    const outcome = await run({ ...request, caller, rowOf });
+    const committed = await lines.result(batch.id, line.line);
+    if (committed !== undefined && committed.status !== 0) {
+      active.ended.push(committed);
+      if (batch.pauseNote !== null) await this.resume(active);
+      return;
+    }
+    const isCharged = committed !== undefined;
+    if (outcome.lacksMoney && !isCharged) return this.pause(active, line, outcome);
+    if (outcome.mayRetry && !isCharged && line.tries < triesMax) {
+      const waitMs = outcome.retryAfterMs ?? backOff.leastMs * 2 ** (line.tries - 1);
+      await lines.putBack(batch.id, [line.line], {
+        notBeforeMs: clock.nowMs() + Math.min(waitMs, backOff.mostMs),
+        // A full rate window is no failure of the line.
+        keepsTries: outcome.status !== 429,
+      });
+      return;
+    }
+    await this.fail(active, line, outcome);
+  }
+
+  private async requestOf(
+    batch: Batch,
+    { start, length }: BatchLine,
+  ): Promise<Pick<LineRequest, "endpoint" | "form" | "bodyText">> {
+    const { files } = this.parts;
+    const input = await files.heldFile(batch.inputFileId);
+    if (input === undefined) throw new Error("the input of a batch is gone");
+    const pieces: Uint8Array[] = [];
+    for await (const piece of files.read(input, { from: start, to: start + length }))
+      pieces.push(piece);
+    const { body } = parsedObject(Buffer.concat(pieces)) ?? {};
+    const { endpoint, form } = batch;
+    return { endpoint, form, bodyText: JSON.stringify(body ?? null) };
+  }
+
+  private async fail(active: ActiveBatch, line: BatchLine, answer: LineAnswer): Promise<void> {
+    const { batch, seal } = active;
+    const text = lineForms[batch.form].answered(line, answer, this.parts.clock.nowMs());
+    const result = {
+      batch_id: batch.id,
+      line: line.line,
+      status: answer.status,
+      cost_nano: 0,
+      result: seal.seal(line.line, text),
+    };
+    active.ended.push(await this.parts.lines.fail(result));
+  }
+
+  /** Stops the lines of a batch for a while, since nothing is left to pay them from. */
+  private async pause(active: ActiveBatch, line: BatchLine, { text }: LineAnswer): Promise<void> {
+    const { lines, batches, clock } = this.parts;
+    const untilMs = clock.nowMs() + pauseMs;
+    const note = `Paused until there is money for the next request: ${messageOf(text)}`;
+    const waiting = active.waiting.splice(0).map((each) => each.line);
+    active.batch = { ...active.batch, pauseNote: note, pausedUntilMs: untilMs };
+    active.emptyUntilMs = 0;
+    await batches.pause(active.batch.id, note, untilMs);
+    await lines.putBack(active.batch.id, [line.line, ...waiting], { keepsTries: false });
+  }
+
+  private async resume(active: ActiveBatch): Promise<void> {
+    active.batch = { ...active.batch, pauseNote: null, pausedUntilMs: 0 };
+    await this.parts.batches.pause(active.batch.id, null, 0);
+  }
+
+  private async putBackWaiting(active: ActiveBatch): Promise<void> {
+    const waiting = active.waiting.splice(0).map(({ line }) => line);
+    await this.parts.lines.putBack(active.batch.id, waiting, { keepsTries: false });
+  }
+
+  private async markAll(): Promise<void> {
+    for (const active of this.active.values()) await this.mark(active).catch(this.parts.onError);
+  }
+
+  /** Marks lines with results as done, and looks for work once all are. */
+  private async mark(active: ActiveBatch): Promise<void> {
+    const ended = active.ended.splice(0);
+    if (ended.length === 0) return;
+    try {
+      await this.parts.lines.markDone(active.batch.id, ended);
+    } catch (error) {
+      active.ended.unshift(...ended);
+      throw error;
+    }
+    if (active.running === 0 && active.waiting.length === 0) this.wake();
+  }
+
+  /** Waits while the event loop is late, so that lines give way to other requests. */
+  private async untilIdle(): Promise<void> {
+    const { clock } = this.parts;
+    for (let tries = 0; tries < 20; tries += 1) {
+      const askedMs = clock.monotonicMs();
+      await new Promise((resolve) => void setImmediate(resolve));
+      if (clock.monotonicMs() - askedMs < lateMs) return;
+    }
+  }
+
+  private occupy({ id }: Batch, work: Promise<void>): void {
+    this.busy.add(id);
+    this.track(work.finally(() => void this.busy.delete(id)));
+  }
+
+  private track(work: Promise<void>): void {
+    const tracked = work.catch(this.parts.onError).finally(() => void this.working.delete(tracked));
+    this.working.add(tracked);
+  }
+}
+
+const messageOf = (text: string): string => {
+  const { error } = Object(JSON.parse(text)) as { error?: { message?: string } };
+  return error?.message ?? "the balance is used up.";
+};
+
+const failure = (
+  { form }: Batch,
+  { status, code, type, message }: { status: number; code: string; type: string; message: string },
+): LineAnswer => ({
+  status,
+  requestId: "",
+  text: JSON.stringify(
+    form === "anthropic"
+      ? { type: "error", error: { type, message } }
+      : { error: { code, message, type, param: null } },
+  ),
+});
+
+const keyGone = (batch: Batch): LineAnswer =>
+  failure(batch, {
+    status: 401,
+    code: "invalid_api_key",
+    type: "authentication_error",
+    message: "The API key that created this batch was revoked, disabled or has expired.",
+  });
+
+const chargedFailure = (batch: Batch): LineAnswer =>
+  failure(batch, {
+    status: 502,
+    code: "upstream_error",
+    type: "api_error",
+    message: "The provider charged for this request and returned no usable answer.",
+  });

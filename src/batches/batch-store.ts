@@ -1,0 +1,288 @@
+import { type Kysely, sql } from "kysely";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { newId } from "../platform/kernel/ids.ts";
+import {
+  openStatuses,
+  type Batch,
+  type BatchForm,
+  type BatchStatus,
+  type BatchTables,
+  type BatchUsage,
+  type InputProblem,
+} from "./batch.ts";
+
+/** What a caller asks for with a batch. */
+export type NewBatch = Pick<
+  Batch,
+  | "workspaceId"
+  | "keyId"
+  | "form"
+  | "endpoint"
+  | "completionWindow"
+  | "inputFileId"
+  | "outputExpiresSeconds"
+  | "metadata"
+> & { windowMs: number };
+
+/** Which batches of a workspace to list, newest first. */
+export interface BatchQuery {
+  workspaceId: string;
+  form: BatchForm;
+  limit: number;
+  after?: string | undefined;
+  before?: string | undefined;
+}
+
+/** How long a gateway's work on a batch or a line is protected without a sign of life. */
+export const leaseMs = 30_000;
+
+/** Stores batches. Callers' lookups name the workspace. */
+export class BatchStore {
+  private readonly database: Kysely<BatchTables>;
+  private readonly clock: Clock;
+  private readonly nodeId: string;
+
+  constructor(parts: { database: Kysely<BatchTables>; clock: Clock; nodeId: string }) {
+    this.database = parts.database;
+    this.clock = parts.clock;
+    this.nodeId = parts.nodeId;
+  }
+
+  /** Stores a batch that is to be validated. `seal` seals the key of its results. */
+  async create(asked: NewBatch, seal: (id: string) => Promise<string>): Promise<Batch> {
+    const createdAtMs = this.clock.nowMs();
+    const id = newId("batch", createdAtMs);
+    const row: BatchTables["batches"] = {
+      id,
+      workspace_id: asked.workspaceId,
+      key_id: asked.keyId,
+      form: asked.form,
+      endpoint: asked.endpoint,
+      completion_window: asked.completionWindow,
+      status: "validating",
+      created_at_ms: createdAtMs,
+      expires_at_ms: createdAtMs + asked.windowMs,
+      in_progress_at_ms: null,
+      finalizing_at_ms: null,
+      ended_at_ms: null,
+      cancelling_at_ms: null,
+      input_file_id: asked.inputFileId,
+      output_file_id: null,
+      error_file_id: null,
+      output_expires_s: asked.outputExpiresSeconds,
+      total: 0,
+      completed: 0,
+      failed: 0,
+      cost_nano: 0,
+      problems: null,
+      metadata: asked.metadata === null ? null : JSON.stringify(asked.metadata),
+      usage: null,
+      pause_note: null,
+      paused_until_ms: 0,
+      sealed_key: await seal(id),
+      leased_by: null,
+      leased_until_ms: 0,
+    };
+    await this.database.insertInto("batches").values(row).execute();
+    return batchOf(row);
+  }
+
+  /** Returns a batch of a workspace in its own form. */
+  async find(workspaceId: string, id: string, form: BatchForm): Promise<Batch | undefined> {
+    const row = await this.database
+      .selectFrom("batches")
+      .selectAll()
+      .where("id", "=", id)
+      .where("workspace_id", "=", workspaceId)
+      .where("form", "=", form)
+      .executeTakeFirst();
+    return row && batchOf(row);
+  }
+
+  /** Returns a batch for the work on it. */
+  async get(id: string): Promise<Batch | undefined> {
+    const row = await this.database
+      .selectFrom("batches")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && batchOf(row);
+  }
+
+  /** Lists the batches of a workspace, newest first. */
+  async list({
+    workspaceId,
+    form,
+    limit,
+    after,
+    before,
+  }: BatchQuery): Promise<{ batches: Batch[]; hasMore: boolean }> {
+    const isBackwards = before !== undefined;
+    const edge = before ?? after;
+    let query = this.database
+      .selectFrom("batches")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("form", "=", form);
+    if (edge !== undefined) query = query.where("id", isBackwards ? ">" : "<", edge);
+    const rows = await query
+      .orderBy("id", isBackwards ? "asc" : "desc")
+      .limit(limit + 1)
+      .execute();
+    const batches = rows.slice(0, limit).map(batchOf);
+    return { batches: isBackwards ? batches.reverse() : batches, hasMore: rows.length > limit };
+  }
+
+  /** Returns the batches on which something is to be done, oldest first. */
+  async open(): Promise<Batch[]> {
+    const rows = await this.database
+      .selectFrom("batches")
+      .selectAll()
+      .where("status", "in", [...openStatuses])
+      .orderBy("id")
+      .limit(1_000)
+      .execute();
+    return rows.map(batchOf);
+  }
+
+  /**
+   * Takes or renews the work on a batch as a whole: its validation, or writing its results. Returns
+   * false where another gateway has it.
+   */
+  async lease(id: string): Promise<boolean> {
+    const nowMs = this.clock.nowMs();
+    const { numUpdatedRows } = await this.database
+      .updateTable("batches")
+      .set({ leased_by: this.nodeId, leased_until_ms: nowMs + leaseMs })
+      .where("id", "=", id)
+      .where((is) =>
+        is.or([
+          is("leased_by", "is", null),
+          is("leased_by", "=", this.nodeId),
+          is("leased_until_ms", "<", nowMs),
+        ]),
+      )
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Releases the work on a batch. */
+  async release(id: string): Promise<void> {
+    await this.database
+      .updateTable("batches")
+      .set({ leased_by: null, leased_until_ms: 0 })
+      .where("id", "=", id)
+      .where("leased_by", "=", this.nodeId)
+      .execute();
+  }
+
+  /** Releases everything that an earlier process on this database had leased. */
+  async releaseAll(): Promise<void> {
+    await this.database
+      .updateTable("batches")
+      .set({ leased_by: null, leased_until_ms: 0 })
+      .where("leased_by", "is not", null)
+      .execute();
+  }
+
+  /** Changes a batch from one of these statuses. Returns false where it has another one by now. */
+  async change(
+    id: string,
+    from: readonly BatchStatus[],
+    change: Partial<{
+      status: BatchStatus;
+      inProgressAtMs: number;
+      finalizingAtMs: number;
+      endedAtMs: number;
+      cancellingAtMs: number;
+      total: number;
+      problems: readonly InputProblem[];
+      usage: BatchUsage;
+    }>,
+  ): Promise<boolean> {
+    const { problems, usage, status, total } = change;
+    const { numUpdatedRows } = await this.database
+      .updateTable("batches")
+      .set({
+        ...(status !== undefined && { status }),
+        ...(total !== undefined && { total }),
+        ...(change.inProgressAtMs !== undefined && { in_progress_at_ms: change.inProgressAtMs }),
+        ...(change.finalizingAtMs !== undefined && { finalizing_at_ms: change.finalizingAtMs }),
+        ...(change.endedAtMs !== undefined && { ended_at_ms: change.endedAtMs }),
+        ...(change.cancellingAtMs !== undefined && { cancelling_at_ms: change.cancellingAtMs }),
+        ...(problems !== undefined && { problems: JSON.stringify(problems) }),
+        ...(usage !== undefined && { usage: JSON.stringify(usage) }),
+      })
+      .where("id", "=", id)
+      .where("status", "in", [...from])
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Notes why no line of a batch runs until a time; null notes that lines run again. */
+  async pause(id: string, note: string | null, untilMs: number): Promise<void> {
+    await this.database
+      .updateTable("batches")
+      .set({ pause_note: note, paused_until_ms: untilMs })
+      .where("id", "=", id)
+      .execute();
+  }
+
+  /** Deletes a batch that has ended. Returns false where there is none. */
+  async delete(id: string): Promise<boolean> {
+    const { numDeletedRows } = await this.database
+      .deleteFrom("batches")
+      .where("id", "=", id)
+      .where("status", "not in", [...openStatuses])
+      .executeTakeFirstOrThrow();
+    return numDeletedRows > 0n;
+  }
+
+  /** Counts lines that have results. Part of the transaction that marks them. */
+  static async count(
+    transaction: Kysely<BatchTables>,
+    { id, completed, failed, costNano }: Pick<Batch, "id" | "completed" | "failed" | "costNano">,
+  ): Promise<void> {
+    await transaction
+      .updateTable("batches")
+      .set({
+        completed: sql<number>`completed + ${completed}`,
+        failed: sql<number>`failed + ${failed}`,
+        cost_nano: sql<number>`cost_nano + ${costNano}`,
+      })
+      .where("id", "=", id)
+      .execute();
+  }
+}
+
+function batchOf(row: BatchTables["batches"]): Batch {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    keyId: row.key_id,
+    form: row.form as BatchForm,
+    endpoint: row.endpoint,
+    completionWindow: row.completion_window,
+    status: row.status as BatchStatus,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    inProgressAtMs: row.in_progress_at_ms,
+    finalizingAtMs: row.finalizing_at_ms,
+    endedAtMs: row.ended_at_ms,
+    cancellingAtMs: row.cancelling_at_ms,
+    inputFileId: row.input_file_id,
+    outputFileId: row.output_file_id,
+    errorFileId: row.error_file_id,
+    outputExpiresSeconds: row.output_expires_s,
+    total: row.total,
+    completed: row.completed,
+    failed: row.failed,
+    costNano: row.cost_nano,
+    problems: row.problems === null ? null : (JSON.parse(row.problems) as InputProblem[]),
+    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+    usage: row.usage === null ? null : (JSON.parse(row.usage) as BatchUsage),
+    pauseNote: row.pause_note,
+    pausedUntilMs: row.paused_until_ms,
+    sealedKey: row.sealed_key,
+  };
+}

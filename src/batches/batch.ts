@@ -1,0 +1,139 @@
+/** The two forms in which clients know batches. */
+export type BatchForm = "openai" | "anthropic";
+
+/** The states of a batch, as OpenAI has them. */
+export type BatchStatus =
+  | "validating"
+  | "failed"
+  | "in_progress"
+  | "finalizing"
+  | "completed"
+  | "expired"
+  | "cancelling"
+  | "cancelled";
+
+/** A problem of a batch's input, which makes it fail as a whole. */
+export interface InputProblem {
+  code: string;
+  message: string;
+  param: string | null;
+  /** The number of the line, from 1; null where it concerns the whole input. */
+  line: number | null;
+}
+
+/** Tokens of all answers of a batch together. */
+export interface BatchUsage {
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+}
+
+/** Many requests of one key, which are run within a time. */
+export interface Batch {
+  /** A `batch_` id; Anthropic's form of it has the prefix `msgbatch_`. */
+  id: string;
+  workspaceId: string;
+  /** The key that created it, whose rules apply when a line runs. */
+  keyId: string;
+  form: BatchForm;
+  /** The path of every line, such as `/v1/chat/completions`. */
+  endpoint: string;
+  completionWindow: string;
+  status: BatchStatus;
+  createdAtMs: number;
+  expiresAtMs: number;
+  inProgressAtMs: number | null;
+  finalizingAtMs: number | null;
+  /** When it ended, in whichever status. */
+  endedAtMs: number | null;
+  cancellingAtMs: number | null;
+  inputFileId: string;
+  outputFileId: string | null;
+  errorFileId: string | null;
+  /** Seconds for which its results are kept; null permanently. */
+  outputExpiresSeconds: number | null;
+  total: number;
+  completed: number;
+  failed: number;
+  /** What its lines cost so far, in nano-USD. */
+  costNano: number;
+  problems: InputProblem[] | null;
+  metadata: Record<string, string> | null;
+  usage: BatchUsage | null;
+  /** Why no line runs at the moment; null while lines run. */
+  pauseNote: string | null;
+  pausedUntilMs: number;
+  /** The key of its results, sealed by the vault. */
+  sealedKey: string;
+}
+
+/** Statuses in which a gateway still has to do something. */
+export const openStatuses = ["validating", "in_progress", "finalizing", "cancelling"] as const;
+
+/** A line of a batch: where its request is in the input. */
+export interface BatchLine {
+  batchId: string;
+  /** Its number, from 1. */
+  line: number;
+  customId: string;
+  start: number;
+  length: number;
+  tries: number;
+}
+
+/** The tables of batches, of their lines, and of the results that are not in files yet. */
+export interface BatchTables {
+  batches: {
+    id: string;
+    workspace_id: string;
+    key_id: string;
+    form: string;
+    endpoint: string;
+    completion_window: string;
+    status: string;
+    created_at_ms: number;
+    expires_at_ms: number;
+    in_progress_at_ms: number | null;
+    finalizing_at_ms: number | null;
+    ended_at_ms: number | null;
+    cancelling_at_ms: number | null;
+    input_file_id: string;
+    output_file_id: string | null;
+    error_file_id: string | null;
+    output_expires_s: number | null;
+    total: number;
+    completed: number;
+    failed: number;
+    cost_nano: number;
+    problems: string | null;
+    metadata: string | null;
+    usage: string | null;
+    pause_note: string | null;
+    paused_until_ms: number;
+    sealed_key: string;
+    leased_by: string | null;
+    leased_until_ms: number;
+  };
+  batch_lines: {
+    batch_id: string;
+    line: number;
+    custom_id: string;
+    start_byte: number;
+    bytes: number;
+    leased_by: string | null;
+    leased_until_ms: number;
+    not_before_ms: number;
+    tries: number;
+    done: number;
+  };
+  batch_results: {
+    batch_id: string;
+    line: number;
+    /** The HTTP status; 0 while only the charge of a failed request is known. */
+    status: number;
+    cost_nano: number;
+    /** The sealed line of the output. */
+    result: string;
+  };
+}

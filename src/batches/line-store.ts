@@ -1,0 +1,306 @@
+import { type Kysely, sql } from "kysely";
+import type { Clock } from "../platform/kernel/clock.ts";
+import {
+  type CommitQueue,
+  type CommitUnit,
+  recordInsert,
+} from "../platform/storage/commit-queue.ts";
+import type { BatchLine, BatchTables } from "./batch.ts";
+import { BatchStore, leaseMs } from "./batch-store.ts";
+
+/** A line with its result. */
+export type LineResult = BatchTables["batch_results"];
+
+const resultInsert = recordInsert<BatchTables["batch_results"], LineResult>({
+  name: "batch-result",
+  table: "batch_results",
+  columns: {
+    batch_id: (result) => result.batch_id,
+    line: (result) => result.line,
+    status: (result) => result.status,
+    cost_nano: (result) => result.cost_nano,
+    result: (result) => result.result,
+  },
+});
+
+/** The insert of results, which commits with the charge of the line. */
+export const batchResultInsert = resultInsert.statement;
+
+/** Returns the row of a result for the commit of its charge. A second one of a line is refused. */
+export const resultRow = (result: LineResult): CommitUnit["inserts"][number] =>
+  resultInsert.rowOf(result);
+
+/** Rows that are inserted, or results that are read, at once. */
+const rowsMax = 500;
+
+/** Stores the lines of batches, and their results until they are in files. */
+export class LineStore {
+  private readonly database: Kysely<BatchTables>;
+  private readonly commits: CommitQueue;
+  private readonly clock: Clock;
+  private readonly nodeId: string;
+
+  constructor(parts: {
+    database: Kysely<BatchTables>;
+    commits: CommitQueue;
+    clock: Clock;
+    nodeId: string;
+  }) {
+    this.database = parts.database;
+    this.commits = parts.commits;
+    this.clock = parts.clock;
+    this.nodeId = parts.nodeId;
+  }
+
+  /** Replaces the lines of a batch that is being validated. */
+  async replace(batchId: string, lines: AsyncIterable<readonly BatchLine[]>): Promise<void> {
+    await this.database.deleteFrom("batch_lines").where("batch_id", "=", batchId).execute();
+    for await (const some of lines) {
+      for (let at = 0; at < some.length; at += rowsMax)
+        await this.database
+          .insertInto("batch_lines")
+          .values(some.slice(at, at + rowsMax).map(rowOf))
+          .execute();
+    }
+  }
+
+  /**
+   * Takes lines that no gateway works on, in their order. Lines that have a result already, whose
+   * gateway ended before it marked them, are returned apart.
+   */
+  async take(batchId: string, limit: number): Promise<{ lines: BatchLine[]; ended: LineResult[] }> {
+    const nowMs = this.clock.nowMs();
+    const isFree = sql<boolean>`done = 0 and not_before_ms <= ${nowMs} and (leased_by is null or leased_until_ms < ${nowMs})`;
+    const rows = await this.database
+      .updateTable("batch_lines")
+      .set({
+        leased_by: this.nodeId,
+        leased_until_ms: nowMs + leaseMs,
+        tries: sql<number>`tries + 1`,
+      })
+      .where("batch_id", "=", batchId)
+      .where(
+        "line",
+        "in",
+        this.database
+          .selectFrom("batch_lines")
+          .select("line")
+          .where("batch_id", "=", batchId)
+          .where(isFree)
+          .orderBy("line")
+          .limit(limit),
+      )
+      // Repeated, since another gateway may have taken a line in between.
+      .where(isFree)
+      .returningAll()
+      .execute();
+    if (rows.length === 0) return { lines: [], ended: [] };
+    const ended = await this.database
+      .selectFrom("batch_results")
+      .selectAll()
+      .where("batch_id", "=", batchId)
+      .where(
+        "line",
+        "in",
+        rows.map(({ line }) => line),
+      )
+      .execute();
+    const known = new Set(ended.map(({ line }) => line));
+    const lines = rows
+      .filter(({ line }) => !known.has(line))
+      .map(lineOf)
+      .sort((one, other) => one.line - other.line);
+    return { lines, ended };
+  }
+
+  /** Renews the leases of lines that this gateway has taken. */
+  async renew(batchId: string, lines: readonly number[]): Promise<void> {
+    if (lines.length === 0) return;
+    await this.database
+      .updateTable("batch_lines")
+      .set({ leased_until_ms: this.clock.nowMs() + leaseMs })
+      .where("batch_id", "=", batchId)
+      .where("line", "in", [...lines])
+      .where("leased_by", "=", this.nodeId)
+      .where("done", "=", 0)
+      .execute();
+  }
+
+  /** Returns lines to the batch, to be run again from a time on. */
+  async putBack(
+    batchId: string,
+    lines: readonly number[],
+    { notBeforeMs = 0, keepsTries = true } = {},
+  ): Promise<void> {
+    if (lines.length === 0) return;
+    await this.database
+      .updateTable("batch_lines")
+      .set({
+        leased_by: null,
+        leased_until_ms: 0,
+        not_before_ms: notBeforeMs,
+        ...(!keepsTries && { tries: sql<number>`tries - 1` }),
+      })
+      .where("batch_id", "=", batchId)
+      .where("line", "in", [...lines])
+      .where("leased_by", "=", this.nodeId)
+      .execute();
+  }
+
+  /** Releases all lines that an earlier process on this database had taken. */
+  async releaseAll(): Promise<void> {
+    await this.database
+      .updateTable("batch_lines")
+      .set({ leased_by: null, leased_until_ms: 0 })
+      .where("leased_by", "is not", null)
+      .execute();
+  }
+
+  /**
+   * Stores the result of a line that failed. Where its charge is committed, it replaces what was
+   * committed with it; a whole answer stays.
+   */
+  async fail(result: LineResult): Promise<LineResult> {
+    try {
+      await this.commits.commit({ inserts: [resultRow(result)], adds: [] });
+      return result;
+    } catch (error) {
+      const known = await this.result(result.batch_id, result.line);
+      if (known === undefined) throw error;
+      if (known.status !== 0) return known;
+    }
+    await this.database
+      .updateTable("batch_results")
+      .set({ status: result.status, result: result.result })
+      .where("batch_id", "=", result.batch_id)
+      .where("line", "=", result.line)
+      .where("status", "=", 0)
+      .execute();
+    return (await this.result(result.batch_id, result.line)) ?? result;
+  }
+
+  /** Returns the result of a line; undefined where it has none. */
+  async result(batchId: string, line: number): Promise<LineResult | undefined> {
+    return await this.database
+      .selectFrom("batch_results")
+      .selectAll()
+      .where("batch_id", "=", batchId)
+      .where("line", "=", line)
+      .executeTakeFirst();
+  }
+
+  /** Marks lines as done and counts them to their batch, each once. */
+  async markDone(batchId: string, results: readonly LineResult[]): Promise<void> {
+    await this.database.transaction().execute(async (transaction) => {
+      const marked = await transaction
+        .updateTable("batch_lines")
+        .set({ done: 1, leased_by: null })
+        .where("batch_id", "=", batchId)
+        .where(
+          "line",
+          "in",
+          results.map(({ line }) => line),
+        )
+        .where("done", "=", 0)
+        .returning("line")
+        .execute();
+      const lines = new Set(marked.map(({ line }) => line));
+      const counted = results.filter(({ line }) => lines.has(line));
+      const completed = counted.filter(({ status }) => isSuccess(status)).length;
+      const costNano = counted.reduce((sum, { cost_nano }) => sum + cost_nano, 0);
+      const failed = counted.length - completed;
+      await BatchStore.count(transaction, { id: batchId, completed, failed, costNano });
+    });
+  }
+
+  /** Returns what is left of a batch: lines without a result, and those that a gateway works on. */
+  async left(batchId: string): Promise<{ undone: number; running: number }> {
+    const nowMs = this.clock.nowMs();
+    const row = await this.database
+      .selectFrom("batch_lines")
+      .select([
+        sql<number>`count(*)`.as("undone"),
+        sql<number>`coalesce(sum(case when leased_by is not null and leased_until_ms >= ${nowMs} then 1 else 0 end), 0)`.as(
+          "running",
+        ),
+      ])
+      .where("batch_id", "=", batchId)
+      .where("done", "=", 0)
+      .executeTakeFirstOrThrow();
+    return { undone: Number(row.undone), running: Number(row.running) };
+  }
+
+  /** Reads the results of a batch in the order of its lines. */
+  async *results(batchId: string): AsyncGenerator<LineResult> {
+    for (let after = 0; ; ) {
+      const rows = await this.database
+        .selectFrom("batch_results")
+        .selectAll()
+        .where("batch_id", "=", batchId)
+        .where("line", ">", after)
+        .orderBy("line")
+        .limit(100)
+        .execute();
+      yield* rows;
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      after = last.line;
+    }
+  }
+
+  /** Reads the lines of a batch that were not run. */
+  async *notRun(batchId: string): AsyncGenerator<BatchLine> {
+    for (let after = 0; ; ) {
+      const rows = await this.database
+        .selectFrom("batch_lines")
+        .selectAll()
+        .where("batch_id", "=", batchId)
+        .where("done", "=", 0)
+        .where("line", ">", after)
+        .orderBy("line")
+        .limit(rowsMax)
+        .execute();
+      yield* rows.map(lineOf);
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      after = last.line;
+    }
+  }
+
+  /** Deletes the lines and results of a batch, which are in files by now. */
+  async drop(batchId: string): Promise<void> {
+    for (const table of ["batch_results", "batch_lines"] as const)
+      await this.database.deleteFrom(table).where("batch_id", "=", batchId).execute();
+  }
+}
+
+/** Returns whether a status is that of an answer. */
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+const rowOf = ({
+  batchId,
+  line,
+  customId,
+  start,
+  length,
+}: BatchLine): BatchTables["batch_lines"] => ({
+  batch_id: batchId,
+  line,
+  custom_id: customId,
+  start_byte: start,
+  bytes: length,
+  leased_by: null,
+  leased_until_ms: 0,
+  not_before_ms: 0,
+  tries: 0,
+  done: 0,
+});
+
+const lineOf = (row: BatchTables["batch_lines"]): BatchLine => ({
+  batchId: row.batch_id,
+  line: row.line,
+  customId: row.custom_id,
+  start: row.start_byte,
+  length: row.bytes,
+  tries: row.tries,
+});

@@ -1,0 +1,201 @@
+import { z } from "zod";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import type { Batch } from "../../batches/batch.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { fileIdOf, noFile } from "../files/file-dialect.ts";
+import { batchInputBytesMax, fileAccess } from "../files/files.ts";
+import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
+import { batchIdOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts";
+
+/** The endpoints that lines may name: those that answer whole. */
+const lineEndpoints = [
+  "/v1/chat/completions",
+  "/v1/responses",
+  "/v1/messages",
+  "/v1/embeddings",
+  "/v1/moderations",
+  "/v1/rerank",
+] as const;
+
+type BatchDependencies = Pick<Dependencies, "batches" | "files" | "inference" | "security">;
+type BatchContext = RequestContext<unknown, KnownCaller>;
+
+const bodySchema = z.object({
+  input_file_id: z.string(),
+  endpoint: z.enum(lineEndpoints),
+  completion_window: z.literal("24h"),
+  metadata: z
+    .record(z.string().max(64), z.string().max(512))
+    .refine((pairs) => Object.keys(pairs).length <= 16, "must have at most 16 entries")
+    .nullable()
+    .optional(),
+  output_expires_after: z
+    .object({ anchor: z.literal("created_at"), seconds: z.int().min(3_600).max(2_592_000) })
+    .optional(),
+});
+
+/** Creates a batch. */
+export const createBatch = defineEndpoint<
+  BatchDependencies,
+  z.output<typeof bodySchema>,
+  { llmKey: true }
+>({
+  method: "POST",
+  path: "/batches",
+  base: "api",
+  access: { llmKey: true },
+  counting: "at-door",
+  bodyBytesMax: accountBodyBytesMax,
+  tag: "Batches",
+  summary: "Create a batch.",
+  description:
+    "The input is a file with the purpose batch: one request a line, each with `custom_id`, `method`, `url` and `body`. Every line runs as " +
+    "an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged once. Any " +
+    "model, preset and provider object may be named. If no money is left, the batch waits until its window ends.",
+  body: bodySchema,
+  response: batchSchema,
+  encodeError: encodeContractError,
+  async handle(context, dependencies) {
+    refuseRetention(context, dependencies);
+    const { files, batches } = dependencies;
+    const { body } = context;
+    const { key, workspace } = context.caller as LlmKeyCaller;
+    const id = fileIdOf(body.input_file_id);
+    const file = id === undefined ? undefined : await files.store.find(workspace.id, id);
+    if (file === undefined) throw noFile(body.input_file_id, "input_file_id");
+    if (file.purpose !== "batch")
+      throw badField(
+        "input_file_id",
+        `must be a file with the purpose batch, got ${file.purpose}.`,
+      );
+    if (file.object.bytes > batchInputBytesMax)
+      throw badField("input_file_id", `must have at most ${batchInputBytesMax} bytes.`);
+    if (!(await files.store.hold(file.id))) throw noFile(body.input_file_id, "input_file_id");
+    const batch = await batches.create({
+      workspaceId: workspace.id,
+      keyId: key.id,
+      form: "openai",
+      endpoint: body.endpoint,
+      completionWindow: body.completion_window,
+      windowMs: 24 * hourMs,
+      inputFileId: file.id,
+      outputExpiresSeconds: body.output_expires_after?.seconds ?? null,
+      metadata: body.metadata ?? null,
+    });
+    return context.json(openaiBatch(batch));
+  },
+});
+
+/** Lists the batches of the workspace. */
+export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
+  method: "GET",
+  path: "/batches",
+  base: "api",
+  access: fileAccess,
+  counting: "at-door",
+  tag: "Batches",
+  summary: "List batches.",
+  query: z.object({ after: z.string().optional(), limit: z.string().optional() }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(batchSchema()),
+      first_id: z.string().nullable(),
+      last_id: z.string().nullable(),
+      has_more: z.boolean(),
+    }),
+  encodeError: encodeContractError,
+  async handle(context, { batches }) {
+    const { query } = context;
+    const after = query.get("after");
+    const page = await batches.store.list({
+      workspaceId: workspaceOf(context).id,
+      form: "openai",
+      limit:
+        integerField(query.get("limit") ?? undefined, {
+          param: "limit",
+          minimum: 1,
+          maximum: 100,
+        }) ?? 20,
+      after: after === null ? undefined : (batchIdOf(after) ?? ""),
+    });
+    const data = page.batches.map(openaiBatch);
+    return context.json({
+      object: "list",
+      data,
+      first_id: data[0]?.id ?? null,
+      last_id: data.at(-1)?.id ?? null,
+      has_more: page.hasMore,
+    });
+  },
+});
+
+/** Returns the batch that the path names. Throws `not_found`. */
+async function batchOf(context: BatchContext, { batches }: BatchDependencies): Promise<Batch> {
+  const shown = context.param("id");
+  const id = batchIdOf(shown);
+  const workspaceId = workspaceOf(context).id;
+  const batch = id === undefined ? undefined : await batches.store.find(workspaceId, id, "openai");
+  if (batch === undefined) throw noBatch(shown);
+  return batch;
+}
+
+/** Returns a batch. */
+export const getBatch = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
+  method: "GET",
+  path: "/batches/:id",
+  base: "api",
+  access: fileAccess,
+  counting: "at-door",
+  tag: "Batches",
+  summary: "Show a batch.",
+  response: batchSchema,
+  encodeError: encodeContractError,
+  async handle(context, dependencies) {
+    return context.json(openaiBatch(await batchOf(context, dependencies)));
+  },
+});
+
+/** Cancels a batch. */
+export const cancelBatch = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
+  method: "POST",
+  path: "/batches/:id/cancel",
+  base: "api",
+  access: fileAccess,
+  counting: "at-door",
+  unaudited: true,
+  tag: "Batches",
+  summary: "Cancel a batch.",
+  description:
+    "Requests that are in progress are completed. The results so far are kept, and what was not run is in the error file.",
+  response: batchSchema,
+  encodeError: encodeContractError,
+  async handle(context, dependencies) {
+    const batch = await cancel(await batchOf(context, dependencies), dependencies);
+    return context.json(openaiBatch(batch));
+  },
+});
+
+/** Cancels a batch in either form. Throws `conflict` for one that has ended. */
+export async function cancel(
+  batch: Batch,
+  { batches }: Pick<Dependencies, "batches">,
+): Promise<Batch> {
+  const cancellingAtMs = Date.now();
+  await batches.store.change(batch.id, ["validating", "in_progress"], {
+    status: "cancelling",
+    cancellingAtMs,
+  });
+  const changed = (await batches.store.get(batch.id)) ?? batch;
+  if (changed.status !== "cancelling" && changed.status !== "cancelled")
+    throw new GatewayError("conflict", `This batch is ${changed.status} and cannot be cancelled.`, {
+      param: "batch_id",
+    });
+  batches.runner.wake();
+  return changed;
+}

@@ -1,0 +1,245 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI, { toFile } from "openai";
+import type { Batch } from "openai/resources/batches";
+import { acme, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+
+/** How the provider answers: by the text of the last message. */
+const answers: Record<string, (count: number) => Response> = {
+  bad: () => Response.json({ error: { message: "no such thing", type: "x" } }, { status: 400 }),
+  flaky: (count) =>
+    count === 1
+      ? Response.json({ error: { message: "overloaded" } }, { status: 503 })
+      : answerOf("at last"),
+};
+
+const answerOf = (content: string): Response =>
+  Response.json({
+    id: "up_1",
+    object: "chat.completion",
+    created: 1,
+    model: "large-v2",
+    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 1_000, completion_tokens: 1_000, total_tokens: 2_000 },
+  });
+
+const asked = new Map<string, number>();
+const upstream = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const { messages } = (await request.json()) as { messages: { content: string }[] };
+    const text = messages.at(-1)?.content ?? "";
+    const count = (asked.get(text) ?? 0) + 1;
+    asked.set(text, count);
+    if (text.startsWith("slow")) await Bun.sleep(300);
+    return answers[text.split(" ")[0] ?? ""]?.(count) ?? answerOf(`re: ${text}`);
+  },
+});
+
+let gateway: TestGateway;
+let openai: OpenAI;
+let anthropic: Anthropic;
+beforeAll(async () => {
+  let origin = "";
+  gateway = await startGateway({
+    providers: [acme(`http://127.0.0.1:${upstream.port}/v1`)],
+    publicUrl: () => origin,
+  });
+  origin = gateway.origin;
+  openai = new OpenAI({ apiKey: testLlmKey, baseURL: gateway.baseUrl, maxRetries: 0 });
+  anthropic = new Anthropic({ apiKey: testLlmKey, baseURL: gateway.origin, maxRetries: 0 });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await upstream.stop(true);
+});
+
+const lineOf = (id: string, text: string, change: Record<string, unknown> = {}) => ({
+  custom_id: id,
+  method: "POST",
+  url: "/v1/chat/completions",
+  body: { model: "acme/large", max_tokens: 1_000, messages: [{ role: "user", content: text }] },
+  ...change,
+});
+
+async function submit(lines: readonly unknown[] | string): Promise<Batch> {
+  const text =
+    typeof lines === "string" ? lines : lines.map((line) => JSON.stringify(line)).join("\n");
+  const file = await openai.files.create({
+    file: await toFile(Buffer.from(text), "in.jsonl"),
+    purpose: "batch",
+  });
+  return openai.batches.create({
+    input_file_id: file.id,
+    endpoint: "/v1/chat/completions",
+    completion_window: "24h",
+    metadata: { night: "1" },
+  });
+}
+
+async function ended(id: string): Promise<Batch & { cost: number }> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const batch = await openai.batches.retrieve(id);
+    if (["completed", "failed", "expired", "cancelled"].includes(batch.status))
+      return batch as Batch & { cost: number };
+    await Bun.sleep(50);
+  }
+  throw new Error("the batch did not end");
+}
+
+interface OutputLine {
+  custom_id: string;
+  response: { status_code: number; request_id: string; body: OpenAI.ChatCompletion } | null;
+  error: { code: string } | null;
+}
+
+async function linesOf(fileId: string | null | undefined): Promise<OutputLine[]> {
+  if (fileId === null || fileId === undefined) return [];
+  const text = await (await openai.files.content(fileId)).text();
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as OutputLine);
+}
+
+describe("OpenAI's client", () => {
+  test("runs a batch, and each line is charged once", async () => {
+    const made = await submit([
+      lineOf("a", "one"),
+      lineOf("b", "bad"),
+      lineOf("c", "flaky"),
+      lineOf("d", "two"),
+      lineOf("e", "x", { body: { model: "acme/none", messages: [] } }),
+    ]);
+    expect(made).toMatchObject({
+      object: "batch",
+      status: "validating",
+      metadata: { night: "1" },
+    });
+    const batch = await ended(made.id);
+    expect(batch).toMatchObject({
+      status: "completed",
+      errors: null,
+      request_counts: { total: 5, completed: 3, failed: 2 },
+      usage: { input_tokens: 3_000, output_tokens: 3_000, total_tokens: 6_000 },
+      cost: 0.006,
+    });
+    const output = await linesOf(batch.output_file_id);
+    expect(output.map(({ custom_id }) => custom_id).sort()).toEqual(["a", "c", "d"]);
+    const [first] = output;
+    expect(first?.response?.status_code).toBe(200);
+    expect(first?.response?.body).toMatchObject({
+      object: "chat.completion",
+      choices: [{ message: { content: "re: one" } }],
+      usage: { cost: 0.002 },
+    });
+    const errors = await linesOf(batch.error_file_id);
+    expect(errors.map((line) => [line.custom_id, line.response?.status_code])).toEqual([
+      ["b", 400],
+      ["e", 400],
+    ]);
+    const record = await gateway.get(`/generation?id=gen_${first?.response?.request_id}`);
+    expect(await record.json()).toMatchObject({ data: { total_cost: 0.002 } });
+    expect((await openai.batches.list({ limit: 1 })).data[0]?.id).toBe(batch.id);
+  });
+
+  test.each([
+    ["no JSON", "{", "invalid_json_line", 1],
+    ["an empty file", "\n\n", "empty_file", null],
+    ["an id that occurs twice", [lineOf("a", "x"), lineOf("a", "y")], "duplicate_custom_id", 2],
+    ["another url", [lineOf("a", "x", { url: "/v1/embeddings" })], "mismatched_url", 1],
+    ["another method", [lineOf("a", "x", { method: "GET" })], "invalid_method", 1],
+    ["a stream", [lineOf("a", "x", { body: { model: "m", stream: true } })], "invalid_stream", 1],
+    ["no model", [lineOf("a", "x", { body: {} })], "missing_required_parameter", 1],
+    ["deep JSON", `${"[".repeat(100_000)}`, "invalid_json_line", 1],
+    ["a million lines of one byte", "x\n".repeat(1_000_000), "invalid_json_line", 1],
+  ])("an input with %s fails the batch", async (_, lines, code, line) => {
+    const made = await submit(lines as unknown[] | string);
+    const batch = await ended(made.id);
+    expect(batch.status).toBe("failed");
+    expect(batch.errors?.data?.[0]).toMatchObject({ code, line });
+    expect<unknown>([batch.output_file_id, batch.error_file_id]).toEqual([null, null]);
+  });
+
+  test("cancels: what runs is kept, and the rest was not run", async () => {
+    const lines = Array.from({ length: 40 }, (_, index) => lineOf(`l${index}`, `slow ${index}`));
+    const made = await submit(lines);
+    while ((await openai.batches.retrieve(made.id)).status === "validating") await Bun.sleep(20);
+    await Bun.sleep(150);
+    expect((await openai.batches.cancel(made.id)).status).toBe("cancelling");
+    const batch = await ended(made.id);
+    expect(batch.status).toBe("cancelled");
+    const [output, errors] = [
+      await linesOf(batch.output_file_id),
+      await linesOf(batch.error_file_id),
+    ];
+    expect(output.length + errors.length).toBe(40);
+    expect(output.length).toBeGreaterThan(0);
+    expect(new Set(errors.map(({ error }) => error?.code))).toEqual(new Set(["batch_cancelled"]));
+    expect(batch.cost).toBeCloseTo(output.length * 0.002);
+  });
+
+  test("an input that is not this workspace's file is refused", async () => {
+    const answer = await gateway.post("/batches", {
+      input_file_id: "file-none",
+      endpoint: "/v1/chat/completions",
+      completion_window: "24h",
+    });
+    expect(answer.status).toBe(404);
+  });
+
+  test("an input that is deleted meanwhile is read to its end", async () => {
+    const made = await submit([lineOf("a", "slow 1"), lineOf("b", "slow 2")]);
+    await openai.files.delete(made.input_file_id);
+    expect(await ended(made.id)).toMatchObject({ request_counts: { completed: 2 } });
+  });
+});
+
+describe("Anthropic's client", () => {
+  test("runs a batch and reads its results from this gateway", async () => {
+    const made = await anthropic.messages.batches.create({
+      requests: ["one", "bad"].map((text) => ({
+        custom_id: text,
+        params: {
+          model: "acme/large",
+          max_tokens: 100,
+          messages: [{ role: "user" as const, content: text }],
+        },
+      })),
+    });
+    expect(made).toMatchObject({ type: "message_batch", processing_status: "in_progress" });
+    await expect(anthropic.messages.batches.results(made.id)).rejects.toThrow();
+    let batch = made;
+    for (let tries = 0; tries < 200 && batch.processing_status !== "ended"; tries += 1) {
+      await Bun.sleep(50);
+      batch = await anthropic.messages.batches.retrieve(made.id);
+    }
+    expect(batch.results_url).toBe(`${gateway.origin}/v1/messages/batches/${made.id}/results`);
+    expect(batch.request_counts).toMatchObject({ processing: 0, succeeded: 1, errored: 1 });
+    const results = [];
+    for await (const result of await anthropic.messages.batches.results(made.id))
+      results.push(result);
+    expect(results).toMatchObject([
+      {
+        custom_id: "one",
+        result: {
+          type: "succeeded",
+          message: { type: "message", content: [{ type: "text", text: "re: one" }] },
+        },
+      },
+      { custom_id: "bad", result: { type: "errored", error: { type: "error" } } },
+    ]);
+    const listed = [];
+    for await (const { id } of anthropic.messages.batches.list({ limit: 1 })) listed.push(id);
+    expect(listed).toEqual([made.id]);
+    expect(await anthropic.messages.batches.delete(made.id)).toEqual({
+      id: made.id,
+      type: "message_batch_deleted",
+    });
+    expect((await openai.batches.list()).data.length).toBeGreaterThan(0);
+  });
+});
+
+test("no hold is left over", () => {
+  expect(gateway.app.ledger.openHoldCount).toBe(0);
+});
