@@ -7,12 +7,21 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly traceId: string | null;
+  /** Which of several reasons for the code it was. */
+  readonly reason: string | undefined;
 
-  constructor(options: { status: number; code: string; message: string; traceId: string | null }) {
+  constructor(options: {
+    status: number;
+    code: string;
+    message: string;
+    traceId: string | null;
+    reason?: string | undefined;
+  }) {
     super(options.message);
     this.status = options.status;
     this.code = options.code;
     this.traceId = options.traceId;
+    this.reason = options.reason;
   }
 }
 
@@ -21,7 +30,7 @@ export const isWorthRetrying = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.status >= 500 || error.status === 429;
 
 interface ErrorBody {
-  error?: { code?: string; message?: string };
+  error?: { code?: string; message?: string; metadata?: { reason?: string } };
 }
 
 /** Reads a refusal. */
@@ -32,6 +41,7 @@ export async function refusalOf(response: Response): Promise<ApiError> {
     code: body.error?.code ?? "unknown",
     message: body.error?.message ?? `The service answered ${response.status}.`,
     traceId: response.headers.get("x-request-id"),
+    reason: body.error?.metadata?.reason,
   });
 }
 

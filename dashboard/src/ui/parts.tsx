@@ -1,6 +1,7 @@
 import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from "react";
 import { useId, useState } from "react";
 import { ApiError, isWorthRetrying } from "../lib/api.ts";
+import { remedyOf } from "../lib/remedies.ts";
 import { localClock, localDay, localTime, utc } from "../lib/time.ts";
 import style from "./ui.module.css";
 
@@ -131,10 +132,19 @@ export function Problem({
   traceId?: string | undefined;
 }) {
   const traceId = error instanceof ApiError ? error.traceId : (known ?? null);
+  const remedy = remedyOf(error);
   return (
     <div className={style.problem} role="alert">
       {what === undefined ? null : <strong>{what} could not be read.</strong>}
-      <p>{messageOf(error)}</p>
+      <p>
+        {messageOf(error)}
+        {remedy === undefined ? null : (
+          <>
+            {" "}
+            <a href={remedy.href}>{remedy.label}</a>
+          </>
+        )}
+      </p>
       {traceId === null ? null : <code>{traceId}</code>}
       {retry === undefined ? null : (
         <Button look="plain" onClick={retry}>

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { darkFindings, hasChromium, missingChromium } from "../../support/chromium.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { screens } from "./every-screen.ts";
+import { geometryFindings } from "./geometry.ts";
 import { expectSound, type Screen } from "./screen.ts";
 
 /**
@@ -34,6 +35,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       const screen = await scene.open(person, path);
       await expectSound(screen);
       expect(await darkFindings(screen.page)).toEqual([]);
+      expect(await geometryFindings(screen.page)).toEqual([]);
       await screen.close();
     },
   );

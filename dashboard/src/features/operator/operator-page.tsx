@@ -5,7 +5,6 @@ import { useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, share, usd } from "../../lib/format.ts";
 import {
-  Actions,
   Button,
   Card,
   Empty,
@@ -22,6 +21,7 @@ import { errorsQuery, type Overview, overviewQuery, plansQuery, settingsQuery } 
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { Upstreams } from "./upstreams.tsx";
+import own from "./operator.module.css";
 import { Workspaces } from "./workspaces.tsx";
 
 // Loaded with its section: the others only read.
@@ -271,19 +271,17 @@ export function OperatorPage() {
   return (
     <>
       <PageHead title="Operator" />
-      <nav aria-label="Sections">
-        <Actions>
-          {sections.map(([id, label]) => (
-            <Button
-              key={id}
-              {...(id === shown ? {} : { look: "plain" as const })}
-              aria-current={id === shown ? "page" : undefined}
-              onClick={() => void navigate({ search: { group: id } })}
-            >
-              {label}
-            </Button>
-          ))}
-        </Actions>
+      <nav aria-label="Sections" className={own["sections"]}>
+        {sections.map(([id, label]) => (
+          <Button
+            key={id}
+            {...(id === shown ? {} : { look: "plain" as const })}
+            aria-current={id === shown ? "page" : undefined}
+            onClick={() => void navigate({ search: { group: id } })}
+          >
+            {label}
+          </Button>
+        ))}
       </nav>
       {shown === "glance" ? <Glance /> : null}
       {shown === "workspaces" ? <Workspaces search={q} onSearch={search} /> : null}

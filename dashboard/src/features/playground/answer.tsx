@@ -119,7 +119,7 @@ export function AnswerShown({
       <h2>{served === model ? model : `${model}, served by ${served}`}</h2>
       <Said answer={answer} />
       {answer.problem === undefined ? null : (
-        <Problem error={new Error(answer.problem)} traceId={answer.traceId} />
+        <Problem error={answer.refusal ?? new Error(answer.problem)} traceId={answer.traceId} />
       )}
       {answer.state === "stopped" ? <Status kind="warning">stopped</Status> : null}
       <Figures answer={answer} />

@@ -17,6 +17,8 @@ export interface Answer {
   pictures: readonly string[];
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   problem?: string;
+  /** The refusal, where the service answered with one. */
+  refusal?: ApiError;
   traceId?: string;
   model?: string;
   providers?: string;
@@ -164,6 +166,7 @@ export async function askModel(
       state: "failed",
       problem: error instanceof Error ? error.message : String(error),
       ...(traceId === null ? {} : { traceId }),
+      ...(error instanceof ApiError ? { refusal: error } : {}),
     });
   }
 }

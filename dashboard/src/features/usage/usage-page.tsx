@@ -256,6 +256,37 @@ export function UsagePage() {
   const head = [group, second]
     .flatMap((each) => (each === undefined ? [] : heads[each]))
     .join(" · ");
+  const tools = (
+    <div className={style.range}>
+      <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
+      <Actions>
+        <Select
+          label="Rows"
+          value={String(limit)}
+          options={limits}
+          onChange={(value) => set({ limit: value })}
+        />
+        <Select
+          label="Sums"
+          value={isCumulative ? "up" : ""}
+          options={[
+            ["", "each for itself"],
+            ["up", "added up over time"],
+          ]}
+          onChange={(value) => set({ sum: value || undefined })}
+        />
+        <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
+          Download CSV
+        </Button>
+        <Button
+          look="plain"
+          onClick={() => saveFile("usage.json", JSON.stringify(rows, null, 2), "application/json")}
+        >
+          Download JSON
+        </Button>
+      </Actions>
+    </div>
+  );
   return (
     <>
       <PageHead title="Usage">
@@ -297,49 +328,22 @@ export function UsagePage() {
           ) : null}
         </Actions>
       </PageHead>
-      <div className={style.range}>
-        <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
-        <Actions>
-          <Select
-            label="Rows"
-            value={String(limit)}
-            options={limits}
-            onChange={(value) => set({ limit: value })}
-          />
-          <Select
-            label="Sums"
-            value={isCumulative ? "up" : ""}
-            options={[
-              ["", "each for itself"],
-              ["up", "added up over time"],
-            ]}
-            onChange={(value) => set({ sum: value || undefined })}
-          />
-          <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
-            Download CSV
-          </Button>
-          <Button
-            look="plain"
-            onClick={() =>
-              saveFile("usage.json", JSON.stringify(rows, null, 2), "application/json")
-            }
-          >
-            Download JSON
-          </Button>
-        </Actions>
-      </div>
       <Loaded query={now} height={420}>
         {(usage) =>
           usage.data.length === 0 ? (
-            <Card>
-              <Empty action={<Link to="/playground">Send one from the playground</Link>}>
-                No request in this range. Choose a longer one, or send a request.
-              </Empty>
-            </Card>
+            <>
+              {tools}
+              <Card>
+                <Empty action={<Link to="/playground">Send one from the playground</Link>}>
+                  No request in this range. Choose a longer one, or send a request.
+                </Empty>
+              </Card>
+            </>
           ) : (
             <>
               <Awaiting queries={[before]} />
               <Sums rows={usage.data} before={before.data?.data} />
+              {tools}
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>
                   <UsageChart

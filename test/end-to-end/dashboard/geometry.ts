@@ -1,0 +1,76 @@
+import type { Page } from "playwright-core";
+
+/** Widths at which every screen is looked at: a phone, a small laptop, a usual and a wide screen. */
+const widths = [390, 1024, 1440, 1920] as const;
+const heights: Readonly<Record<number, number>> = { 390: 844, 1024: 768, 1440: 900, 1920: 1080 };
+
+/**
+ * Looks at a page as an eye would: text that is cut off or covered, tables and charts without
+ * height, content that begins below the first half of the window. Runs in the browser, and returns
+ * findings as text.
+ */
+const look = `(() => {
+  const findings = [];
+  const nameOf = (element) => element.tagName.toLowerCase() + " " +
+    JSON.stringify((element.getAttribute("aria-label") || element.textContent || "").trim().slice(0, 40));
+  const isSeen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const hides = (style) => style.overflowX === "hidden" || style.overflowX === "clip";
+  const isStuck = (element) => {
+    for (let each = element; each; each = each.parentElement)
+      if (["sticky", "fixed"].includes(getComputedStyle(each).position)) return true;
+    return false;
+  };
+  const leaves = [...document.querySelectorAll("main *")].filter((element) =>
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== "") &&
+    isSeen(element) && !["OPTION", "SCRIPT", "STYLE", "TITLE"].includes(element.tagName) && !element.closest("svg"));
+  for (const leaf of leaves) {
+    const box = leaf.getBoundingClientRect();
+    if (box.width === 0 || box.height === 0) continue;
+    for (let frame = leaf; frame && frame.tagName !== "MAIN"; frame = frame.parentElement) {
+      const style = getComputedStyle(frame);
+      const isCut = hides(style) && style.textOverflow !== "ellipsis" && frame.scrollWidth > frame.clientWidth + 1;
+      if (isCut && frame.clientWidth > 1) findings.push("cut off: " + nameOf(leaf));
+    }
+    const x = box.left + Math.min(box.width / 2, 40);
+    const y = box.top + box.height / 2;
+    if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
+    const top = document.elementFromPoint(x, y);
+    const isOnTop = top === null || leaf.contains(top) || top.contains(leaf) || isStuck(top);
+    if (!isOnTop) findings.push("covered by " + nameOf(top) + ": " + nameOf(leaf));
+  }
+  for (const element of document.querySelectorAll("main table, main form, main [role=img]")) {
+    if (!isSeen(element)) continue;
+    if (element.getBoundingClientRect().height < 4) findings.push("without height: " + nameOf(element));
+  }
+  for (const element of document.querySelectorAll("main *")) {
+    const style = getComputedStyle(element);
+    const isCut = style.overflowY === "hidden" && element.scrollHeight > element.clientHeight + 2;
+    if (isCut && isSeen(element) && element.clientHeight > 1 && style.textOverflow !== "ellipsis" &&
+      style.webkitLineClamp === "none" && !element.closest("svg"))
+      findings.push("lower than its content: " + nameOf(element));
+  }
+  const main = "main section, main form, main table, main [class^=stats]";
+  const first = [...document.querySelectorAll(main)].find((element) => isSeen(element) && !isStuck(element));
+  if (first && first.getBoundingClientRect().top + scrollY > innerHeight / 2)
+    findings.push("begins in the lower half: " + nameOf(first));
+  const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  if (over > 0) findings.push("scrolls sideways by " + over);
+  return [...new Set(findings)];
+})()`;
+
+/** Returns what is wrong to the eye at each width, with the width before it. */
+export async function geometryFindings(page: Page): Promise<string[]> {
+  const before = page.viewportSize();
+  const findings: string[] = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: heights[width] ?? 800 });
+    await page.evaluate(
+      "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))",
+    );
+    const found: unknown = await page.evaluate(look);
+    if (Array.isArray(found))
+      findings.push(...found.map((finding) => `${width}: ${String(finding)}`));
+  }
+  if (before !== null) await page.setViewportSize(before);
+  return findings;
+}
