@@ -14,6 +14,7 @@ import { firstSchema } from "../platform/storage/migrations/2026-11-23-first-sch
 import { usageGrowths } from "../platform/storage/migrations/2026-11-25-growths-of-usage.ts";
 import { monthsBy } from "../platform/storage/migrations/2026-11-25-months.ts";
 import { passedCaps } from "../platform/storage/migrations/2026-11-28-passed-caps.ts";
+import { senderDays } from "../platform/storage/migrations/2026-11-28-sender-days.ts";
 import {
   MonthPartitions,
   monthlyGenerations,
@@ -30,7 +31,7 @@ import { UsageStore } from "./usage-store.ts";
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
 /** The release before, for this test: all that its commits need, and a table of records in one. */
-const migrationsBefore = [firstSchema, usageGrowths, passedCaps];
+const migrationsBefore = [firstSchema, usageGrowths, passedCaps, senderDays];
 const migrations = [
   ...migrationsBefore,
   {
