@@ -70,11 +70,15 @@ function mediaPricing({ base, pictures }: PriceRow): Partial<ModelPricing> {
   return present({
     image: outputImages === undefined ? undefined : usdPerTokenText(outputImages),
     images: pictures && picturesTable(pictures),
-    audio_input_minute: inputAudioMs && Number(inputAudioMs * 60_000n) / 1e12,
-    audio_output_minute: outputAudioMs && Number(outputAudioMs * 60_000n) / 1e12,
-    characters_per_1m: characters && usdPerMillionNumber(characters),
+    audio_input_minute: perMinute(inputAudioMs),
+    audio_output_minute: perMinute(outputAudioMs),
+    characters_per_1m: characters === undefined ? undefined : usdPerMillionNumber(characters),
   });
 }
+
+/** Returns pico-USD per millisecond as USD per minute. */
+const perMinute = (pico: PicoUsd | undefined): number | undefined =>
+  pico === undefined ? undefined : Number(pico * 60_000n) / 1e12;
 
 /** Returns the USD of a picture by size and quality. */
 const picturesTable = (pictures: PicturePrices): Record<string, Record<string, number>> =>

@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import { heldMedia } from "../../../src/billing/ledger/media-price.ts";
+import { chargeFor, type PriceRow } from "../../../src/billing/ledger/price.ts";
+import { chargedPrice, chargedUsage } from "../../../src/billing/ledger/price-levels.ts";
+import { buildCatalog } from "../../../src/inference/catalog/build-catalog.ts";
+import type { Usage } from "../../../src/platform/kernel/usage.ts";
+
+const { models } = buildCatalog({ environment: {}, configuredProviders: [], nowMs: 0 });
+
+function priceOf(id: string): PriceRow {
+  const price = models.get(id)?.routes[0]?.price;
+  if (price === undefined) throw new Error(`${id} has no price`);
+  return price;
+}
+
+const image = (
+  inputTokens: number,
+  inputImageTokens: number,
+  outputImageTokens: number,
+): Usage => ({
+  inputTokens,
+  inputImageTokens,
+  outputImageTokens,
+  outputImages: 1,
+});
+const heard = (inputTokens: number, inputAudioTokens: number, outputTokens: number): Usage => ({
+  inputTokens,
+  inputAudioTokens,
+  outputTokens,
+});
+const spoken = (inputTokens: number, outputAudioTokens: number): Usage => ({
+  inputTokens,
+  outputAudioTokens,
+});
+
+/**
+ * A model, a usage, and the charge in micro-USD, computed by hand from the vendor's price page: USD
+ * per million tokens are micro-USD per token.
+ */
+const rows: readonly (readonly [model: string, usage: Usage, microUsd: number])[] = [
+  ["openai/gpt-image-2", image(0, 0, 1_000), 30_000],
+  ["openai/gpt-image-2", image(100, 0, 1_000), 30_500],
+  ["openai/gpt-image-2", image(100, 1_000, 1_000), 38_500],
+  ["openai/gpt-image-2", image(50, 0, 272), 8_410],
+  ["openai/gpt-image-2", image(50, 0, 1_056), 31_930],
+  ["openai/gpt-image-2", image(50, 0, 4_160), 125_050],
+  ["openai/gpt-image-2", image(50, 0, 6_240), 187_450],
+  ["openai/gpt-image-2", { ...image(50, 0, 8_320), outputImages: 2 }, 249_850],
+  ["openai/gpt-image-1.5", image(100, 0, 1_000), 32_500],
+  ["openai/gpt-image-1.5", image(100, 500, 1_000), 36_500],
+  ["openai/gpt-image-1.5", { ...image(0, 0, 1_000), outputTokens: 100 }, 33_000],
+  ["openai/gpt-image-1-mini", image(100, 0, 1_000), 8_200],
+  ["openai/gpt-image-1-mini", image(100, 400, 272), 3_376],
+  ["google/imagen-4.0-generate-001", { outputImages: 1 }, 40_000],
+  ["google/imagen-4.0-generate-001", { outputImages: 4 }, 160_000],
+  ["google/imagen-4.0-fast-generate-001", { outputImages: 3 }, 60_000],
+  ["google/imagen-4.0-ultra-generate-001", { outputImages: 2 }, 120_000],
+  ["google/imagen-4.0-generate-001", { outputImages: 1, inputTokens: 50 }, 40_000],
+  ["x-ai/grok-imagine-image", { outputImages: 1 }, 20_000],
+  ["x-ai/grok-imagine-image", { outputImages: 10 }, 200_000],
+  ["openai/whisper-1", { inputAudioMs: 60_000 }, 6_000],
+  ["openai/whisper-1", { inputAudioMs: 1_000 }, 100],
+  ["openai/whisper-1", { inputAudioMs: 1 }, 0.1],
+  ["openai/whisper-1", { inputAudioMs: 3_600_000 }, 360_000],
+  ["openai/whisper-1", { inputAudioMs: 0 }, 0],
+  ["openai/gpt-4o-transcribe", heard(0, 600, 150), 5_100],
+  ["openai/gpt-4o-transcribe", heard(20, 600, 150), 5_150],
+  ["openai/gpt-4o-transcribe", heard(0, 1, 0), 6],
+  ["openai/gpt-4o-mini-transcribe", heard(0, 600, 150), 2_550],
+  ["openai/gpt-4o-mini-transcribe", heard(100, 0, 0), 125],
+  ["openai/gpt-4o-transcribe-diarize", heard(0, 600, 200), 5_600],
+  ["groq/whisper-large-v3", { inputAudioMs: 3_600_000 }, 110_998.8],
+  ["groq/whisper-large-v3", { inputAudioMs: 1_000 }, 308.33],
+  ["groq/whisper-large-v3", { inputAudioMs: 10_000 }, 308.33],
+  ["groq/whisper-large-v3-turbo", { inputAudioMs: 3_600_000 }, 39_999.6],
+  ["groq/whisper-large-v3-turbo", { inputAudioMs: 500 }, 111.11],
+  ["deepgram/nova-3", { inputAudioMs: 60_000 }, 4_300.02],
+  ["deepgram/nova-3", { inputAudioMs: 600_000 }, 43_000.2],
+  ["openai/tts-1", { characters: 1_000 }, 15_000],
+  ["openai/tts-1", { characters: 1 }, 15],
+  ["openai/tts-1", { characters: 4_096, outputAudioMs: 270_000 }, 61_440],
+  ["openai/tts-1-hd", { characters: 1_000 }, 30_000],
+  ["openai/tts-1-hd", { characters: 11 }, 330],
+  ["openai/gpt-4o-mini-tts", spoken(0, 1_000), 12_000],
+  ["openai/gpt-4o-mini-tts", spoken(100, 1_000), 12_060],
+  ["openai/gpt-4o-mini-tts", spoken(10, 20), 246],
+  ["google/gemini-2.5-flash-preview-tts", spoken(100, 1_000), 10_050],
+  ["google/gemini-2.5-flash-preview-tts", spoken(4, 50), 502],
+  ["google/gemini-2.5-pro-preview-tts", spoken(100, 1_000), 20_100],
+  ["google/gemini-2.5-pro-preview-tts", spoken(1, 1), 21],
+  ["deepgram/aura-2-thalia-en", { characters: 1_000 }, 30_000],
+  ["deepgram/aura-2-thalia-en", { characters: 7 }, 210],
+];
+
+test.each(rows.map((row) => [...row] as const))(
+  "%s with %j costs %d micro-USD",
+  (id, usage, microUsd) => {
+    const row = priceOf(id);
+    const charged = chargedUsage(row, { usage, asked: undefined });
+    const price = chargedPrice(row, {
+      asked: undefined,
+      told: undefined,
+      usage: charged,
+    });
+    const nano = chargeFor(price, charged);
+    expect(Number(nano) / 1_000).toBeCloseTo(microUsd, 6);
+    // A provider that keeps to what it was asked never costs more than was held.
+    const held = heldMedia(row, { vector: row.base, use: { usage: charged } });
+    expect(nano * 1_000n).toBeLessThanOrEqual(held + 500n);
+  },
+);
