@@ -101,6 +101,12 @@ export const writtenSections: readonly Section[] = [
           "tool calling function calling structured output json schema json mode reasoning thinking effort prompt caching streaming sse errors retries build with it",
       },
       {
+        slug: "tools",
+        title: "Tools of MCP servers, and searches",
+        keywords:
+          "mcp gateway upstream server tools approval web search searxng brave tavily exa online plugin citations",
+      },
+      {
         slug: "team-keys",
         title: "Keys and caps for a team",
         keywords:
