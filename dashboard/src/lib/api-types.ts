@@ -86,6 +86,7 @@ export type Generation = {
   "trace_id": string;
   "request_id": string;
   "workspace_id": string;
+  "run_id": string | null;
   "created_at": string;
   "api_type": "completions" | "embeddings" | "rerank" | "decisions" | null;
   "surface": string;

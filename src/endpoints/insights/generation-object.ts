@@ -2,6 +2,7 @@ import { z } from "zod";
 import { explainCharge, type PriceVector } from "../../billing/ledger/price.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
+import { isRunId } from "../../identity/keys/run.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
 import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/kernel/money.ts";
@@ -122,6 +123,7 @@ const identityFields = () => ({
   trace_id: z.string().describe("Trace id of the request, as in X-Service-Trace-Id."),
   request_id: z.string().describe("Copy of trace_id."),
   workspace_id: z.string().describe("Workspace that was charged."),
+  run_id: z.string().nullable().describe("Run that the request belongs to; null outside of runs."),
   created_at: z.string().describe("When the request arrived, ISO 8601 in UTC."),
   api_type: z
     .enum(["completions", "embeddings", "rerank", "decisions"])
@@ -364,6 +366,7 @@ const requestOf = (record: GenerationRecord) => ({
   trace_id: record.id.slice("gen_".length),
   request_id: record.id.slice("gen_".length),
   workspace_id: record.workspaceId,
+  run_id: isRunId(record.keyId) ? record.keyId : null,
   created_at: new Date(record.createdAtMs).toISOString(),
   api_type: apiTypeOf(record.surface),
   surface: record.surface,

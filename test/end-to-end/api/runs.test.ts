@@ -199,6 +199,25 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     ]);
   });
 
+  test("of a key without a limit are bounded by the balance, and need no key at all", async () => {
+    const credits: unknown = await (await workspaces.own("GET", "/credits")).json();
+    const balance = Number(at(credits, "balance"));
+    const key = await makeKey();
+    const limit = balance * 0.4;
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask(key, { limit })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 402, 402, 402, 402]);
+    const run: unknown = await (
+      await workspaces.own("POST", "/runs", { name: "by a person", limit: 0.01 })
+    ).json();
+    expect(at(run, "data")).toMatchObject({ key_id: null, parent_id: null });
+    const served = await chat(textAt(run, "key"));
+    expect([served.status, served.headers.get("x-service-run-remaining")]).toEqual([
+      200,
+      "0.009984",
+    ]);
+    expect((await open(textAt(run, "key"), { limit: 0.005 })).id).toStartWith("run_");
+  });
+
   test("counts in the usage of its key, and answers for itself", async () => {
     const made: unknown = await (
       await workspaces.own("POST", "/keys", { name: "agents", limit: 1 })
@@ -214,6 +233,11 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       await workspaces.own("GET", `/analytics/generations?key_id=${run.id}`)
     ).json();
     expect(listAt(rows, "data")).toMatchObject([{ key_name: "nightly" }]);
+    const id = textAt(listAt(rows, "data")[0], "id");
+    const record: unknown = await (
+      await workspaces.as(run.secret)("GET", `/generation/${id}`)
+    ).json();
+    expect(at(record, "data.run_id")).toBe(run.id);
   });
 
   test("is not shown to other keys and workspaces", async () => {
