@@ -8,7 +8,10 @@ import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
+import type {
+  InferenceDependencies,
+  InferenceObserver,
+} from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/stream/call-signatures.ts";
 import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
 import { OpenedRoutes } from "../../inference/pipeline/provider-credentials.ts";
