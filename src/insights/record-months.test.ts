@@ -36,7 +36,7 @@ const migrations = [
   ...migrationsBefore,
   {
     ...monthsBy(new FakeClock(middleOf(0))),
-    name: `2026-11-29-months additive to ${passedCaps.name.split(" ")[0]}`,
+    name: `2026-11-29-months additive to ${senderDays.name.split(" ")[0]}`,
   },
 ];
 /** However busy the machine is, no commit is refused for that. */
