@@ -126,7 +126,7 @@ describe.skipIf(missing !== undefined)(
       expect(places.size).toBe(new Set(models).size);
       const spent = await spentAt(gateway);
       expect(spent / pairs.idealCost()).toBeWithin(0.95, 1.05);
-    });
+    }, 240_000);
   },
 );
 
