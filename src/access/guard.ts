@@ -36,6 +36,7 @@ import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
 import { checkAddress } from "./ip-allowlist.ts";
 import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
+import { presentedSecrets } from "./presented-secrets.ts";
 
 /** Options of the guard. */
 interface GuardOptions {
@@ -291,20 +292,6 @@ const tellingRuns =
     if (!runs.isIn(context)) return work(context);
     return runs.tell(context, (async () => await work(context))());
   };
-
-/**
- * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's
- * `x-goog-api-key`, and in the query where the endpoint takes it there. An authorization of another
- * type counts as an empty secret.
- */
-function presentedSecrets(headers: RequestHeaders, inQuery: string | null): string[] {
-  const authorization = headers.get("authorization");
-  const bearer =
-    authorization === null ? null : (/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
-  return [bearer, headers.get("x-api-key"), headers.get("x-goog-api-key"), inQuery].filter(
-    (secret) => secret !== null,
-  );
-}
 
 const invalidKey = (): GatewayError =>
   new RefusedCredentialError(

@@ -181,6 +181,7 @@ import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { mediaEndpoints } from "./media/index.ts";
 import { responses } from "./inference/responses/responses.ts";
+import { realtime } from "./inference/sockets/realtime.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
@@ -238,6 +239,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   countMessageTokens,
   responses,
   responsesSocket,
+  realtime,
   compactResponse,
   countResponseTokens,
   explainRouting,

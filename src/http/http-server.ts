@@ -208,11 +208,13 @@ export class HttpServer {
     { session, headers }: SocketUpgrade,
     { server }: Listener,
   ): Response | undefined {
+    if (this.closing) session.closed();
     if (this.closing) return this.refusal("service_unavailable", "The gateway is about to end.");
     // Bun would answer with the first protocol that was offered, even where that is a credential.
     const data: SocketData = { session, socket: undefined };
     const all = { ...this.headers, ...headers };
     if (server.upgrade(request as Request, { headers: all, data })) return undefined;
+    session.closed();
     return this.refusal(
       "bad_request",
       "The request is no WebSocket handshake: it lacks sec-websocket-key, or its version is not 13.",

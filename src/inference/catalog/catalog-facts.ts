@@ -61,6 +61,7 @@ const factRowSchema = z.lazy(() =>
       "images",
       "transcriptions",
       "speech",
+      "realtime",
     ]),
     /** Tokens; absent where the source names none. */
     context: z.int().positive().optional(),

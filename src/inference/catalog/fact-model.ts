@@ -74,6 +74,7 @@ const categories: Partial<Record<Surface, CatalogModel["category"]>> = {
   images: "image",
   transcriptions: "audio",
   speech: "audio",
+  realtime: "audio",
 };
 
 /**

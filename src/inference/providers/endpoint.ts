@@ -40,6 +40,7 @@ const paths: Partial<Record<UpstreamDialect, PathOf>> = {
   "google-audio": (facts) => `${googleResource(facts)}:generateContent`,
   deepgram: () => "/listen",
   elevenlabs: () => "/speech-to-text",
+  "openai-realtime": ({ upstreamModel }) => `/realtime?model=${encodeURIComponent(upstreamModel)}`,
 };
 
 /** Dialects that have an endpoint to be sent to. */

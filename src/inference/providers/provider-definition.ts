@@ -13,7 +13,8 @@ export type Surface =
   | "documents"
   | "images"
   | "transcriptions"
-  | "speech";
+  | "speech"
+  | "realtime";
 
 /** Wire formats of upstreams. */
 export type UpstreamDialect =
@@ -36,7 +37,8 @@ export type UpstreamDialect =
   | "openai-audio"
   | "google-audio"
   | "deepgram"
-  | "elevenlabs";
+  | "elevenlabs"
+  | "openai-realtime";
 
 /** A provider's use of the data that it receives; an absent member is unknown. */
 export interface DataPolicy {

@@ -2,6 +2,7 @@ import type { ContractRow } from "./credential-contract.ts";
 
 /** Rows of responses: created over HTTP and over sockets, and stored. */
 export const responsesRows: Record<string, ContractRow> = {
+  "GET /realtime": { llm: true, socket: true, accepted: 400 },
   "GET /responses": { llm: true, socket: true, accepted: 400 },
   "POST /responses/compact": { llm: true, accepted: 400 },
   "POST /responses/input_tokens": { llm: true, accepted: 400 },

@@ -169,6 +169,7 @@ const capabilities: Readonly<Record<Surface, string>> = {
   images: "image-generation",
   transcriptions: "transcription",
   speech: "speech",
+  realtime: "realtime",
 };
 
 const capabilityOf = (surface: Surface): string => capabilities[surface];
@@ -254,6 +255,7 @@ const openaiDialects: Provider["dialects"] = {
   images: "openai-images",
   transcriptions: "openai-audio",
   speech: "openai-audio",
+  realtime: "openai-realtime",
 };
 
 /** Returns the dialects by surface; any single dialect but OpenAI's is one of chat alone. */

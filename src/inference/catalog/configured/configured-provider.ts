@@ -25,6 +25,7 @@ const surfaceSchema = z.enum([
   "images",
   "transcriptions",
   "speech",
+  "realtime",
 ]);
 
 /** A dialect for a provider, or one for each surface that it offers. */
@@ -47,6 +48,7 @@ const dialectSchema = z.union([
       images: z.enum(["openai-images", "google-images"]),
       transcriptions: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
       speech: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
+      realtime: z.enum(["openai-realtime"]),
     })
     .partial(),
 ]);
@@ -173,6 +175,7 @@ const pricesBySurface: Partial<
   images: ["image", "image_output", "completion", "request"],
   transcriptions: ["audio_input_minute", "audio_input", "prompt", "request"],
   speech: ["characters", "audio_output", "audio_output_minute", "completion", "request"],
+  realtime: ["audio_input", "audio_input_minute", "prompt"],
 };
 
 const modelSchema = modelFields.superRefine(({ surface = "chat", pricing }, context) => {

@@ -30,6 +30,7 @@ export const azure = {
     images: "openai-images",
     transcriptions: "openai-audio",
     speech: "openai-audio",
+    realtime: "openai-realtime",
   },
   // The router is billed by the model that it picks; the instruct model completes text and does not
   // chat.

@@ -16,6 +16,7 @@ export const openai = {
     images: "openai-images",
     transcriptions: "openai-audio",
     speech: "openai-audio",
+    realtime: "openai-realtime",
   },
   // These answer on /v1/responses only; see the "Endpoints" part of each model page.
   deviatingModels: [

@@ -8,7 +8,7 @@ export const xai = {
   website: "https://x.ai",
   baseUrl: "https://api.x.ai/v1",
   credentialVariables: ["XAI_API_KEY"],
-  dialects: { chat: "openai-chat", images: "openai-images" },
+  dialects: { chat: "openai-chat", images: "openai-images", realtime: "openai-realtime" },
   // Multi-agent models answer on /v1/responses only.
   deviatingModels: [{ match: /multi-agent/, dialect: "openai-responses" }],
   // docs.x.ai, "Reasoning": penalties are refused by all, `stop` by models that reason (2026-08).

@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { countRequest } from "../../../access/count-request.ts";
+import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
+import { lazily } from "../../../http/endpoint.ts";
+import { encodeContractError } from "../../../http/error-envelope.ts";
+import { SocketUpgrade } from "../../../http/sockets/socket-upgrade.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import type { CallOrigin } from "../../../inference/pipeline/inference-call.ts";
+import { realtimeTarget } from "../../../inference/surfaces/realtime/realtime-target.ts";
+import { openAffordable } from "../../../inference/surfaces/realtime/realtime-turn.ts";
+import { UpstreamSocket } from "../../../inference/upstream/upstream-socket.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { originOf, rateClassOf } from "../read-call.ts";
+import { refuseForeignPages } from "./foreign-pages.ts";
+import { RealtimeConnection } from "./realtime-connection.ts";
+
+const querySchema = z.looseObject({
+  model: z.string().optional().describe("Model of the session, which it cannot change."),
+});
+
+const eventSchema = lazily(() =>
+  z
+    .looseObject({ type: z.string().describe("Name of an event of OpenAI's Realtime API.") })
+    .meta({ id: "RealtimeEvent" }),
+);
+
+/** Tokens that the first response of a session is held for, before anything was sent. */
+const firstInputTokens = 512;
+
+/** Serves OpenAI's Realtime API over a WebSocket, on models with the surface `realtime`. */
+export const realtime = defineEndpoint<Dependencies>({
+  method: "GET",
+  path: "/realtime",
+  base: "api",
+  socket: { client: eventSchema, server: eventSchema },
+  access: { llmKey: true },
+  counting: "by-handler",
+  summary: "Open a realtime session.",
+  description:
+    "OpenAI's Realtime API (GA): events pass in both directions as they are, except for the name of the model. Each response is " +
+    "held before it begins, charged by `response.done`, and recorded. A session whose next response cannot be held is closed with " +
+    "1008 behind an `error` event. Browsers send the key as the subprotocol `openai-insecure-api-key.<key>` beside `realtime`.",
+  tag: "Inference",
+  query: querySchema,
+  encodeError: encodeContractError,
+  async handle(context, dependencies) {
+    const { publicUrl, counters } = dependencies;
+    const caller = context.caller as LlmKeyCaller;
+    refuseForeignPages(context, publicUrl());
+    const model = modelOf(context);
+    const counting = countRequest(counters, {
+      caller,
+      rateClass: rateClassOf(model),
+      headers: context.answerHeaders,
+    });
+    if (counting !== undefined) await counting;
+    const origin = originOf(context, { idPrefix: "resp_", body: {}, caller });
+    const session = await openSession(dependencies, { origin, model });
+    context.settled = true;
+    return new SocketUpgrade(session, { headers: context.headers, protocol: protocolOf(context) });
+  },
+});
+
+function modelOf({ query }: RequestContext): string {
+  if (query.has("call_id"))
+    throw new GatewayError(
+      "not_configured",
+      "call_id: calls over WebRTC and SIP are not offered.",
+      {
+        param: "call_id",
+      },
+    );
+  const model = query.get("model");
+  if (model !== null && model !== "") return model;
+  if (query.get("intent") === "transcription") {
+    const message =
+      "intent: sessions for transcription alone are not offered. Use POST /audio/transcriptions.";
+    throw new GatewayError("not_configured", message, { param: "intent" });
+  }
+  throw new GatewayError("bad_request", "model: name the model of the session in the query.", {
+    param: "model",
+  });
+}
+
+/** Returns the subprotocol of the session; the credential among those that were offered is none. */
+const protocolOf = ({ request: { headers } }: RequestContext): string | undefined =>
+  headers
+    .get("sec-websocket-protocol")
+    ?.split(",")
+    .map((name) => name.trim())
+    .find((name) => name === "realtime");
+
+/** Holds the first response, and opens a socket at the first provider that accepts one. */
+async function openSession(
+  { inference, directory, clock }: Dependencies,
+  { origin, model }: { origin: CallOrigin; model: string },
+): Promise<RealtimeConnection> {
+  const gone = new AbortController();
+  const kept = { ...origin, signalOf: () => gone.signal };
+  const bound = { inputTokens: firstInputTokens, maxOutputTokens: undefined };
+  const { turn, cap } = await openAffordable(inference, { origin: kept, model, bound });
+  let problem = "no provider can be called";
+  for (const planned of turn.execution.candidates) {
+    const candidate = turn.serveBy(planned);
+    const target = candidate && realtimeTarget(candidate.route);
+    if (candidate === undefined || target === undefined) continue;
+    try {
+      const connectTimeoutMs = candidate.route.provider.timeouts.connectMs * 2;
+      const upstream = await UpstreamSocket.open({ ...target, connectTimeoutMs });
+      return new RealtimeConnection({
+        deps: inference,
+        upstream,
+        origin: kept,
+        model,
+        candidate,
+        turn,
+        cap,
+        liveCaller: () => directory.liveLlmKey(origin.caller.key.id, clock.nowMs()),
+      });
+    } catch (error) {
+      problem = `${candidate.route.provider.name}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  turn.free();
+  throw new GatewayError("bad_gateway", `No provider opened a session (${problem}).`);
+}

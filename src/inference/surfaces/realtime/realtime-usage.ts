@@ -1,0 +1,70 @@
+import type { Usage } from "../../../platform/kernel/usage.ts";
+import { asObject } from "../../dialects/shared/wire-fields.ts";
+import type { Fields } from "../read-fields.ts";
+
+const count = (fields: Fields | undefined, name: string): number => {
+  const value = fields?.[name];
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+};
+
+/** The tokens of one side by their kind. */
+interface Kinds {
+  text: number;
+  audio: number;
+  image: number;
+}
+
+/** Returns the tokens of each kind; what no kind was named for counts as the dearest, sound. */
+function kindsOf(details: Fields | undefined, total: number): Kinds {
+  const text = count(details, "text_tokens");
+  const image = count(details, "image_tokens");
+  const audio = count(details, "audio_tokens");
+  return { text, image, audio: audio + Math.max(0, total - text - image - audio) };
+}
+
+/**
+ * Returns the cached tokens of each kind: as the provider says, or else those of text first, since
+ * the beginning of a conversation is cached. None exceeds the tokens of its kind.
+ */
+function cachedOf(details: Fields | undefined, { text, audio, image }: Kinds): Kinds {
+  const byKind = asObject(details?.["cached_tokens_details"]);
+  if (byKind !== undefined) {
+    return {
+      text: Math.min(text, count(byKind, "text_tokens")),
+      audio: Math.min(audio, count(byKind, "audio_tokens")),
+      image: Math.min(image, count(byKind, "image_tokens")),
+    };
+  }
+  let left = count(details, "cached_tokens");
+  const take = (most: number): number => {
+    const taken = Math.min(most, left);
+    left -= taken;
+    return taken;
+  };
+  return { text: take(text), audio: take(audio), image: take(image) };
+}
+
+/** Returns the usage without parts that are 0. */
+const present = (usage: Usage): Usage =>
+  Object.fromEntries(Object.entries(usage).filter(([, tokens]) => tokens > 0));
+
+/** Returns the usage of `response.done` as disjoint parts. */
+export function realtimeUsage(usage: Fields): Usage {
+  const sent = asObject(usage["input_token_details"]);
+  const made = asObject(usage["output_token_details"]);
+  const input = kindsOf(sent, count(usage, "input_tokens"));
+  const cached = cachedOf(sent, input);
+  const output = kindsOf(made, made === undefined ? 0 : count(usage, "output_tokens"));
+  if (made === undefined) output.text = count(usage, "output_tokens");
+  return present({
+    inputTokens: input.text - cached.text,
+    inputAudioTokens: input.audio - cached.audio,
+    inputImageTokens: input.image - cached.image,
+    cacheReadTokens: cached.text,
+    cacheReadAudioTokens: cached.audio,
+    cacheReadImageTokens: cached.image,
+    outputTokens: output.text,
+    outputAudioTokens: output.audio,
+    outputImageTokens: output.image,
+  });
+}

@@ -1,0 +1,85 @@
+/** What happens on a socket towards a provider. */
+export interface UpstreamSocketEvents {
+  received(text: string): void;
+  /** Called once. `code` is 1006 where the connection broke. */
+  closed(code: number, reason: string): void;
+}
+
+/** Where a socket is opened. */
+export interface SocketTarget {
+  /** With the scheme http or https, as base URLs of providers have it. */
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  connectTimeoutMs: number;
+}
+
+/** A WebSocket towards a provider. Frames that come before `listen` are kept until then. */
+export class UpstreamSocket {
+  private readonly socket: WebSocket;
+  private early: string[] = [];
+  private events: UpstreamSocketEvents | undefined;
+  private end: { code: number; reason: string } | undefined;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.addEventListener("message", ({ data }) => {
+      const text = typeof data === "string" ? data : new TextDecoder().decode(data as ArrayBuffer);
+      if (this.events === undefined) this.early.push(text);
+      else this.events.received(text);
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      this.end = { code, reason };
+      this.events?.closed(code, reason);
+    });
+  }
+
+  /** Opens a socket. Rejects with the reason where the provider refuses it or does not answer. */
+  static async open({ url, headers, connectTimeoutMs }: SocketTarget): Promise<UpstreamSocket> {
+    const options = { headers, perMessageDeflate: false };
+    const socket = new WebSocket(url.replace(/^http/, "ws"), options as unknown as string[]);
+    socket.binaryType = "arraybuffer";
+    const opened = Promise.withResolvers<void>();
+    const timer = setTimeout(
+      () => opened.reject(new Error("the provider did not answer in time")),
+      connectTimeoutMs,
+    );
+    socket.addEventListener("open", () => opened.resolve());
+    socket.addEventListener("error", (event) => {
+      const message = "message" in event ? String(event.message) : "";
+      opened.reject(new Error(message || "the provider refused the socket"));
+    });
+    socket.addEventListener("close", ({ code }) =>
+      opened.reject(new Error(`the provider closed the socket with ${code}`)),
+    );
+    const opening = new UpstreamSocket(socket);
+    try {
+      await opened.promise;
+    } catch (error) {
+      socket.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    return opening;
+  }
+
+  /** Receives what comes from now on, and what has come before. */
+  listen(events: UpstreamSocketEvents): void {
+    this.events = events;
+    for (const text of this.early.splice(0)) events.received(text);
+    if (this.end !== undefined) events.closed(this.end.code, this.end.reason);
+  }
+
+  send(text: string): void {
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(text);
+  }
+
+  /** The bytes that wait to be sent. */
+  get waitingBytes(): number {
+    return this.socket.bufferedAmount;
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+}

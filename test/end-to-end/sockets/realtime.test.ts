@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
+import { refusalOf, SocketClient } from "./support/socket-client.ts";
+import {
+  mixedUsage,
+  startRealtimeUpstream,
+  type RealtimeUpstream,
+} from "./support/realtime-upstream.ts";
+
+let upstream: RealtimeUpstream;
+let gateway: TestGateway;
+const model = "acme/voice";
+const path = `/v1/realtime?model=${model}`;
+
+beforeAll(async () => {
+  upstream = startRealtimeUpstream();
+  gateway = await startGateway({
+    providers: [
+      provider({
+        id: "acme",
+        base_url: upstream.baseUrl,
+        dialect: { chat: "openai-chat", realtime: "openai-realtime" },
+        api_key: "upstream-secret",
+        models: [
+          {
+            id: model,
+            upstream_model: "gpt-realtime-up",
+            surface: "realtime",
+            pricing: {
+              prompt: "4",
+              completion: "24",
+              cache_read: "0.4",
+              audio_input: "32",
+              audio_output: "64",
+              audio_cache_read: "0.4",
+            },
+          },
+          { id: "acme/large", pricing: { prompt: "1", completion: "1" } },
+        ],
+      }),
+    ],
+  });
+});
+beforeEach(() => {
+  upstream.usage = mixedUsage;
+  upstream.waits = false;
+});
+afterAll(async () => {
+  await gateway.stop();
+  upstream.stop();
+});
+
+/** 80 + 60 + 90 cached tokens in, 20 + 80 out, at the prices above. */
+const mixedCost = (80 * 4 + 60 * 32 + 90 * 0.4 + 20 * 24 + 80 * 64) / 1e6;
+
+async function makeKey(settings: object): Promise<string> {
+  const headers = {
+    authorization: `Bearer ${testManagementKey}`,
+    "content-type": "application/json",
+  };
+  const made = await gateway.post("/keys", { name: "k", ...settings }, { headers });
+  return ((await made.json()) as { key: string }).key;
+}
+
+/** Returns the newest records of sessions. */
+async function records(count: number): Promise<Record<string, unknown>[]> {
+  const { data } = (await (
+    await fetch(`${gateway.baseUrl}/analytics/generations?limit=${count}`, {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    })
+  ).json()) as { data: Record<string, unknown>[] };
+  return data;
+}
+
+const open = (options: Parameters<typeof SocketClient.open>[1] = {}): Promise<SocketClient> =>
+  SocketClient.open(gateway.origin, { path, ...options });
+
+test("events pass both ways, with the model's name as the client knows it", async () => {
+  const client = await open();
+  expect(await client.next()).toMatchObject({ type: "session.created", session: { model } });
+  client.send({
+    type: "session.update",
+    session: { type: "realtime", model, instructions: "Be brief." },
+  });
+  expect(await client.until("session.updated")).toMatchObject({ session: { model } });
+  expect(upstream.events.at(-1)).toMatchObject({ session: { model: "gpt-realtime-up" } });
+  expect(upstream.handshakes.at(-1)?.query.get("model")).toBe("gpt-realtime-up");
+  expect(upstream.handshakes.at(-1)?.headers.get("openai-beta")).toBeNull();
+  client.send({ type: "response.create" });
+  const done = await client.until("response.done");
+  expect(done).toMatchObject({ response: { status: "completed", usage: mixedUsage } });
+  client.close();
+});
+
+test("each response is charged by its parts, and has a record of its own", async () => {
+  const client = await open();
+  for (let index = 0; index < 2; index += 1) {
+    client.send({ type: "response.create" });
+    await client.until("response.done");
+  }
+  client.close();
+  await client.closed;
+  const [first, second] = await records(2);
+  for (const record of [first, second]) {
+    expect(record).toMatchObject({ model });
+    expect(JSON.stringify(record)).toContain(String(mixedCost));
+  }
+  expect(first?.["id"]).not.toBe(second?.["id"]);
+});
+
+test("browsers send their key as a subprotocol, and are answered with realtime alone", async () => {
+  const client = await open({
+    key: "",
+    protocols: ["realtime", `openai-insecure-api-key.${testLlmKey}`],
+  });
+  expect(client.socket.protocol).toBe("realtime");
+  expect(await client.next()).toMatchObject({ type: "session.created" });
+  client.close();
+});
+
+test.each([
+  ["no key", path, {}, 401],
+  ["no model", "/v1/realtime", { authorization: `Bearer ${testLlmKey}` }, 400],
+  [
+    "a model of chat",
+    "/v1/realtime?model=acme/large",
+    { authorization: `Bearer ${testLlmKey}` },
+    404,
+  ],
+  [
+    "an unknown model",
+    "/v1/realtime?model=acme/nothing",
+    { authorization: `Bearer ${testLlmKey}` },
+    404,
+  ],
+  ["a call", "/v1/realtime?call_id=rtc_1", { authorization: `Bearer ${testLlmKey}` }, 501],
+] as const)("%s refuses the handshake", async (_, target, headers, status) => {
+  expect((await refusalOf(gateway.origin, target, { ...headers })).status).toBe(status);
+});
+
+test("a key that may not use the model gets 403, and one whose limit is too small 402", async () => {
+  const elsewhere = await makeKey({ allowed_models: ["acme/large"] });
+  const headers = { authorization: `Bearer ${elsewhere}` };
+  expect((await refusalOf(gateway.origin, path, headers)).status).toBe(403);
+  const poor = await makeKey({ limit: 0.001 });
+  expect((await refusalOf(gateway.origin, path, { authorization: `Bearer ${poor}` })).status).toBe(
+    402,
+  );
+});
+
+test("another model in session.update is refused, and the session goes on", async () => {
+  const client = await open();
+  client.send({ type: "session.update", event_id: "e1", session: { model: "acme/large" } });
+  expect(await client.until("error")).toMatchObject({
+    error: { param: "session.model", event_id: "e1" },
+  });
+  client.send({ type: "response.create" });
+  await client.until("response.done");
+  client.close();
+});
+
+test("a session ends with an error and 1008 when its key has nothing left, within its limit", async () => {
+  const limit = 0.05;
+  const key = await makeKey({ limit });
+  upstream.usage = {
+    total_tokens: 300,
+    input_tokens: 100,
+    output_tokens: 200,
+    input_token_details: { text_tokens: 100 },
+    output_token_details: { audio_tokens: 200 },
+  };
+  const client = await open({ key });
+  let responses = 0;
+  for (;;) {
+    client.send({ type: "response.create" });
+    const event = await client.until("response.done", "error");
+    if (event.type === "error") {
+      expect(event).toMatchObject({ error: { code: "insufficient_balance" } });
+      break;
+    }
+    responses += 1;
+  }
+  expect(await client.closed).toMatchObject({ code: 1008 });
+  expect(responses).toBeGreaterThan(1);
+  // The provider was held to what the key can pay for.
+  const caps = upstream.events
+    .map(({ session }) => (Object(session) as { max_output_tokens?: number }).max_output_tokens)
+    .filter((cap) => cap !== undefined);
+  expect(caps[0]).toBe(256);
+  const spent = responses * ((100 * 4 + 200 * 64) / 1e6);
+  expect(spent).toBeLessThanOrEqual(limit);
+  const found = (await (
+    await fetch(`${gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })
+  ).json()) as { data: { usage: number } };
+  expect(found.data.usage).toBeCloseTo(spent, 9);
+});
+
+test("a client that leaves within a response pays what its provider reports", async () => {
+  upstream.waits = true;
+  const client = await open();
+  client.send({ type: "response.create" });
+  await client.until("response.output_text.delta");
+  client.close();
+  await client.closed;
+  let [record] = await records(1);
+  for (let tries = 0; tries < 100 && record?.["cancelled"] !== true; tries += 1) {
+    await Bun.sleep(20);
+    [record] = await records(1);
+  }
+  expect(JSON.stringify(record)).toContain(String(mixedCost));
+  expect(upstream.events.at(-1)).toMatchObject({ type: "response.cancel" });
+});
+
+test.each([
+  [1011, 1011],
+  [undefined, 1011],
+])("a provider that closes with %p closes the client with %p", async (code, seen) => {
+  const client = await open();
+  await client.next();
+  upstream.closeAll(code);
+  expect((await client.closed).code).toBe(seen);
+});
+
+test("no hold is left when every session has ended", async () => {
+  for (let tries = 0; tries < 200 && gateway.app.ledger.openHoldCount > 0; tries += 1)
+    await Bun.sleep(20);
+  expect(gateway.app.ledger.openHoldCount).toBe(0);
+});
