@@ -102,6 +102,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "cache_control", "reasoning_content", "reasoning_details"],
     why: "a provider's deviation names the field in which it deviates",
   },
+  "src/inference/surfaces/realtime/realtime-session.ts": {
+    names: ["max_output_tokens"],
+    why: "sessions of the Realtime API name their cap as responses do",
+  },
   "src/inference/pipeline/stream/translated-relay.ts": {
     names: ["tool_calls"],
     why: "asks for a canonical finish reason",

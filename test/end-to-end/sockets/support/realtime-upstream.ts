@@ -80,10 +80,10 @@ export function startRealtimeUpstream(): RealtimeUpstream {
       message(socket, text) {
         const event = JSON.parse(String(text)) as Record<string, unknown>;
         upstream.events.push(event);
-        if (event["type"] === "session.update")
-          send(socket, { type: "session.updated", session: event["session"] as object });
-        if (event["type"] === "response.create") answer(socket);
-        if (event["type"] === "response.cancel") end(String(event["response_id"]), "cancelled");
+        const { type, session, response_id: id } = event;
+        if (type === "session.update") send(socket, { type: "session.updated", session });
+        if (type === "response.create") answer(socket);
+        if (type === "response.cancel") end(String(id), "cancelled");
       },
       close: (socket) => void sockets.delete(socket),
     },
