@@ -153,29 +153,6 @@ export class ServedRequest implements HttpRequest {
   }
 }
 
-/**
- * Matches a valid host that names no user and contains nothing that ends a host (RFC 9112, 3.2; RFC
- * 3986, 3.2.2).
- */
-const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
-
-/**
- * Returns why a request is refused although the platform accepts it: another parser on the way
- * could see a different request in it.
- */
-export function ambiguityOf({ headers, url }: ServedRequest): string | undefined {
-  const host = headers.get("host");
-  if (host !== null && !hostPattern.test(host)) return "The header host is not one host.";
-  if (headers.get("content-length")?.includes(",")) return "The header content-length came twice.";
-  const expectation = headers.get("expect");
-  if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
-    return "The header expect asks for something other than 100-continue.";
-  }
-  return url.startsWith("/") || url.includes("://")
-    ? undefined
-    : "The request's target is no path.";
-}
-
 /** The proxies that may name the client: none, every peer, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];
 
