@@ -123,15 +123,8 @@ async function start(): Promise<void> {
   // Every file that is created from here on (databases, their journals, temporary files) is private
   // to this user.
   process.umask(0o077);
-  const readSettings = (): Promise<Settings> =>
-    readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
-  let renew = (_settings: Settings): void => undefined;
-  const readAgain = async (): Promise<Settings> => {
-    const settings = await readSettings();
-    renew(settings);
-    return settings;
-  };
-  const configuration = await readSettings();
+  const reading = new SettingsReading();
+  const configuration = await reading.read();
   const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
   const metrics = createMetrics();
   const line = SupervisorLine.open(process.env, { ownMetrics: () => metrics.text() });
@@ -148,7 +141,7 @@ async function start(): Promise<void> {
     appSettings(configuration, {
       version,
       publicUrl,
-      readAgain,
+      readAgain: () => reading.readAgain(),
       mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
       dashboard: configuration.dashboard
         ? { ...dashboardPlace, buildAfter: announced.promise }
@@ -168,7 +161,7 @@ async function start(): Promise<void> {
   const pair = tls && readTls(tls);
   const server = openServer(configuration, { app, place: line?.place, logger, pair });
   const certificate = pair && new ServedCertificate(pair, { server, logger });
-  renew = ({ server: { tls: files } }) => files && certificate?.renew(readTls(files));
+  reading.onRead = ({ server: { tls: files } }) => files && certificate?.renew(readTls(files));
   watchServer(metrics, { server, line, certificate });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
@@ -184,11 +177,7 @@ async function start(): Promise<void> {
     serveCommand(app, { ...configuration, url: listeningUrl, logger });
   reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
   watchForMistakes(logger);
-  const announces = line?.place.announces ?? true;
-  const shownOnce = {
-    firstSecret: announces ? await app.mintFirstKey() : undefined,
-    claimToken: announces ? await app.issueClaim() : undefined,
-  };
+  const shownOnce = (line?.place.announces ?? true) ? await mintShownOnce(app) : noneShown;
   const otherUrls = addressesFor(configuration, server.port);
   const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce });
   const url = urlOf(scheme, host, server.port);
@@ -196,6 +185,30 @@ async function start(): Promise<void> {
   if (line === undefined) tellReady(ready);
   else line.ready(ready);
   announced.resolve();
+}
+
+const noneShown = { firstSecret: undefined, claimToken: undefined };
+
+/** Makes what a first start shows once. */
+const mintShownOnce = async (app: App) => ({
+  firstSecret: await app.mintFirstKey(),
+  claimToken: await app.issueClaim(),
+});
+
+/** Reads the configuration of this process, and takes part of it over whenever it is read again. */
+class SettingsReading {
+  /** Called with what was read again; throws where it cannot be used. */
+  onRead: (settings: Settings) => void = () => undefined;
+
+  read(): Promise<Settings> {
+    return readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
+  }
+
+  async readAgain(): Promise<Settings> {
+    const settings = await this.read();
+    this.onRead(settings);
+    return settings;
+  }
 }
 
 /** Opens the access log; undefined where there is none. Only this user can read a file of it. */

@@ -87,7 +87,8 @@ export const writtenSections: readonly Section[] = [
         slug: "images-and-audio",
         title: "Pictures and sound",
         keywords:
-          "images pictures generate edit dall-e gpt-image imagen audio sound speech tts transcribe whisper stt voice translate",
+          "images pictures generate edit dall-e gpt-image imagen audio sound speech tts " +
+          "transcribe whisper stt voice translate",
       },
       {
         slug: "documents",
@@ -98,7 +99,8 @@ export const writtenSections: readonly Section[] = [
         slug: "build",
         title: "Tools, schemas, reasoning, caching",
         keywords:
-          "tool calling function calling structured output json schema json mode reasoning thinking effort prompt caching streaming sse errors retries build with it",
+          "tool calling function calling structured output json schema json mode reasoning " +
+          "thinking effort prompt caching streaming sse errors retries build with it",
       },
       {
         slug: "tools",
@@ -137,7 +139,8 @@ export const writtenSections: readonly Section[] = [
         slug: "routing",
         title: "Routing recipes",
         keywords:
-          "routing fallback failover load balancing load balancer retry order provider cheapest fastest latency region router auto",
+          "routing fallback failover load balancing load balancer retry order provider cheapest " +
+          "fastest latency region router auto",
       },
       {
         slug: "local-models",
@@ -148,7 +151,8 @@ export const writtenSections: readonly Section[] = [
         slug: "charges",
         title: "Reading a charge",
         keywords:
-          "price pricing cost charge billing tokens usage credits statement invoice cost of a request prompt caching price",
+          "price pricing cost charge billing tokens usage credits statement invoice cost of a " +
+          "request prompt caching price",
       },
       {
         slug: "app-keys",
@@ -169,7 +173,8 @@ export const writtenSections: readonly Section[] = [
         slug: "troubleshooting",
         title: "Troubleshooting",
         keywords:
-          "problem error fix debug why 401 402 403 404 429 502 503 slow latency not working insufficient balance model not found first paid call which provider",
+          "problem error fix debug why 401 402 403 404 429 502 503 slow latency not working " +
+          "insufficient balance model not found first paid call which provider",
       },
       {
         slug: "command",
@@ -206,25 +211,30 @@ export const writtenSections: readonly Section[] = [
         slug: "install",
         title: "Install and upgrade",
         keywords:
-          "docker docker compose kubernetes k8s helm systemd container image install upgrade update rollback deploy version",
+          "docker docker compose kubernetes k8s helm systemd container image install upgrade " +
+          "update rollback deploy version",
       },
       {
         slug: "production",
         title: "Run in production",
         keywords:
-          "production go-live checklist nginx caddy reverse proxy load balancer tls https sizing public url systemd timeouts",
+          "production go-live checklist nginx caddy reverse proxy load balancer tls https " +
+          "sizing public url systemd timeouts",
       },
       {
         slug: "people",
         title: "People and sign-in",
         keywords:
-          "sso single sign-on oidc login entra azure ad okta google workspace passkey two-factor 2fa mfa invite people roles owner lost password reset claim saml scim users",
+          "sso single sign-on oidc login entra azure ad okta google workspace passkey " +
+          "two-factor 2fa mfa invite people roles owner lost password reset claim saml scim " +
+          "users",
       },
       {
         slug: "providers",
         title: "Providers",
         keywords:
-          "provider add a provider add a model custom model pricing switchyard.yaml anthropic openai bedrock azure vertex gemini credentials reload",
+          "provider add a provider add a model custom model pricing switchyard.yaml anthropic " +
+          "openai bedrock azure vertex gemini credentials reload",
       },
       {
         slug: "backup",
@@ -235,7 +245,8 @@ export const writtenSections: readonly Section[] = [
         slug: "several-gateways",
         title: "Several gateways",
         keywords:
-          "high availability ha cluster scale horizontally multiple instances postgres valkey redis replicas several gateways",
+          "high availability ha cluster scale horizontally multiple instances postgres valkey " +
+          "redis replicas several gateways",
       },
       {
         slug: "archive",
@@ -251,7 +262,8 @@ export const writtenSections: readonly Section[] = [
         slug: "observability",
         title: "Observability",
         keywords:
-          "grafana prometheus metrics opentelemetry otel tracing traces logs langfuse datadog dashboard alert alerting monitoring",
+          "grafana prometheus metrics opentelemetry otel tracing traces logs langfuse datadog " +
+          "dashboard alert alerting monitoring",
       },
       {
         slug: "outages",

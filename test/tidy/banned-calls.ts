@@ -56,6 +56,7 @@ const bans: readonly Ban[] = [
     except: {
       "src/http/": "listens",
       "src/inference/sandbox/sandbox.ts": "is a server of its own, on loopback",
+      "src/app/process/command-socket.ts": "listens on a socket of the data directory",
     },
     instead: "add an endpoint to the table",
   },

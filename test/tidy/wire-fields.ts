@@ -245,6 +245,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "max_output_tokens"],
     why: "reads other gateways' configuration",
   },
+  "src/documentation/setting-meanings.ts": {
+    names: ["max_completion_tokens"],
+    why: "a key of switchyard.yaml",
+  },
   "src/documentation/generated-pages.ts": {
     names: ["content_block_delta", "message_delta"],
     why: "shows a stream to readers",

@@ -212,11 +212,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     storage: storageSettings({ workingDirectory, variables, file }, storageUrl),
     shared: sharedSettings(variables, file.shared),
     archive: assembleArchive(variables.archiveUrl, file.archive),
-    retention: {
-      generationsDays: file.retention?.generations_days ?? 90,
-      responsesDays: file.retention?.responses_days ?? 30,
-      logBudgetGb: file.retention?.log_budget_gb ?? 10,
-    },
+    retention: retentionSettings(file.retention),
     disconnect: file.disconnect ?? "abort",
     telemetry: { traceContext: file.telemetry?.trace_context ?? "link" },
     accessLog: accessLogPlace(workingDirectory, file.access_log),
@@ -267,6 +263,18 @@ function assembleConfiguration<Provider extends z.ZodType>({
   } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
   return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
 }
+
+const retentionSettings = ({
+  generations_days: generationsDays = 90,
+  responses_days: responsesDays = 30,
+  log_budget_gb: logBudgetGb = 10,
+}: NonNullable<
+  FileSettings<z.ZodType>["retention"]
+> = {}): Configuration<unknown>["retention"] => ({
+  generationsDays,
+  responsesDays,
+  logBudgetGb,
+});
 
 /** Gigabytes of files that a workspace may store unless the file says otherwise. */
 const quotaGbDefault = 10;
