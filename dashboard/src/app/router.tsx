@@ -163,6 +163,16 @@ const budgets = createRoute({
     "BudgetsPage",
   ),
 });
+const runs = createRoute({
+  getParentRoute: () => root,
+  path: "/runs",
+  component: lazyRouteComponent(() => import("../features/runs/runs-page.tsx"), "RunsPage"),
+});
+const run = createRoute({
+  getParentRoute: () => root,
+  path: "/runs/$id",
+  component: lazyRouteComponent(() => import("../features/runs/run-page.tsx"), "RunPage"),
+});
 const security = createRoute({
   getParentRoute: () => root,
   path: "/security",
@@ -206,6 +216,8 @@ export const router = createRouter({
     providerKeys,
     routing,
     budgets,
+    runs,
+    run,
     security,
     hub,
     operator,

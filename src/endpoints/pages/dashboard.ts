@@ -75,6 +75,8 @@ const clientPaths = [
   "/provider-keys",
   "/routing",
   "/budgets",
+  "/runs",
+  "/runs/:id",
   "/security",
   "/hub",
   "/operator",

@@ -18,6 +18,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/provider-keys", "owner"],
   ["/routing", "developer"],
   ["/budgets", "owner"],
+  ["/runs", "developer"],
   ["/security", "owner"],
   ["/hub", "developer"],
   ["/hub?group=hubs", "developer"],
