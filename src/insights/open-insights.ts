@@ -14,6 +14,7 @@ import {
 } from "./generation-record.ts";
 import { GenerationSizes, type RecordMonths } from "./retention.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
+import { IncidentNotices, type NoticeTables } from "./health/incident-notices.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
 import { ProviderBudgets, Traffic } from "./health/traffic.ts";
@@ -83,7 +84,11 @@ export class UnsettledRecords {
 }
 
 /** The tables that insights write and read, beside the generation records. */
-export type InsightTables = UsageTables & HealthEventTables & SmokeTables & RefusedTables;
+export type InsightTables = UsageTables &
+  HealthEventTables &
+  SmokeTables &
+  RefusedTables &
+  NoticeTables;
 
 /** Milliseconds between periodic checks, and between refreshes of the statistics (contract). */
 const checkEveryMs = 10_000;
@@ -126,6 +131,8 @@ export interface Insights {
   archive: Archive | undefined;
   network: NetworkStatistics;
   health: HealthMonitor;
+  /** The incidents that operators describe. */
+  notices: IncidentNotices;
   /** Takes every attempt, settlement and failure. */
   recorder: HealthRecorder;
   /** Writes the records of requests that were not charged. */
@@ -197,6 +204,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     archive,
     network,
     health,
+    notices: new IncidentNotices(database.withTables()),
     recorder: new HealthRecorder(watch),
     unsettled,
     refused,

@@ -18,6 +18,17 @@ export interface StatusFacts {
     buckets: readonly { date: string; attempts: number; uptime: number | null }[];
   }[];
   incidents: readonly StatusIncident[];
+  notices: readonly StatusNotice[];
+}
+
+/** An incident that operators describe. Times are ISO 8601, and the newest update is first. */
+interface StatusNotice {
+  id: string;
+  title: string;
+  state: string;
+  started_at: string;
+  resolved_at: string | null;
+  updates: readonly { at: string; state: string; text: string }[];
 }
 
 /**
@@ -74,6 +85,18 @@ const incidentHtml = ({
     (message) => html` ${message}`,
   )}</li>`;
 
+const noticeHtml = ({ title, state, started_at: from, updates }: StatusNotice): Html =>
+  html`<h3>${title}</h3><p>${wordsOf(state)}, since ${minute(from)}.</p><ul>${updates.map(
+    (update) =>
+      html`<li><strong>${wordsOf(update.state)}</strong>, ${minute(update.at)}: ${update.text}</li>`,
+  )}</ul>`;
+
+/** Returns the incidents that operators describe, those that last before the components. */
+const noticesHtml = (notices: StatusFacts["notices"]): Html =>
+  notices.length === 0
+    ? html``
+    : html`<div class="card"><h2>From the operators</h2>${notices.map(noticeHtml)}</div>`;
+
 const providersHtml = (providers: StatusFacts["providers"]): Html =>
   providers.length === 0
     ? html`<p>No provider has been called yet.</p>`
@@ -92,17 +115,20 @@ export const statusPage = ({
   components,
   providers,
   incidents,
+  notices,
 }: StatusFacts): Page => ({
   title: "Status",
   width: "wide",
   feed: statusFeedPath,
   body: html`<div class="card"><h1>Status</h1>${notice(kinds[status] === "bad" ? "warning" : (kinds[status] ?? "info"), description)}
 <p>Seen at ${minute(checkedAt)}. <a href="${statusFeedPath}">Feed of incidents</a>, <a href="/catalog">models</a>.</p></div>
+${noticesHtml(notices.filter(({ resolved_at: end }) => end === null))}
 <div class="card"><h2>Components</h2><dl>${components.map(
     (each) => html`<dt>${each.name}</dt><dd>${wordsOf(each.status)}. ${each.description}</dd>`,
   )}</dl></div>
 <div class="card"><h2>Providers, last 90 days</h2>${providersHtml(providers)}</div>
-<div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>`,
+<div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>
+${noticesHtml(notices.filter(({ resolved_at: end }) => end !== null))}`,
 });
 
 /**
@@ -110,9 +136,16 @@ export const statusPage = ({
  * lasts.
  */
 export function statusFeed(
-  { incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">,
+  { incidents, notices, checkedAt }: Pick<StatusFacts, "incidents" | "notices" | "checkedAt">,
   publicUrl: string,
 ): string {
+  const described = notices.map(
+    ({ id, title, started_at: from, updates }) => html`<entry>
+<id>${publicUrl}/status#${id}</id><title>${title}</title><updated>${updates[0]?.at ?? from}</updated>
+<link href="${publicUrl}/status"/>
+<summary>${updates.map(({ at, state, text }) => `${minute(at)}, ${wordsOf(state)}: ${text}`).join(" ")}</summary></entry>
+`,
+  );
   const entries = incidents.map(
     ({ upstream_id: id, status, started_at: from, ended_at: to, messages }) => html`<entry>
 <id>${publicUrl}/status#${encodeURIComponent(id)}-${Date.parse(from)}</id><title>${id} was ${status}</title><updated>${to ?? from}</updated>
@@ -124,7 +157,7 @@ export function statusFeed(
 <feed xmlns="http://www.w3.org/2005/Atom"><id>${publicUrl}/status</id><title>${brand.productName}: incidents</title>
 <updated>${incidents[0]?.ended_at ?? incidents[0]?.started_at ?? checkedAt}</updated><link rel="self" href="${publicUrl}${statusFeedPath}"/>
 <author><name>${brand.productName}</name></author>
-${entries}</feed>
+${described}${entries}</feed>
 `;
   if (feed instanceof Promise) throw new TypeError("a feed holds no promise");
   return feed.toString();

@@ -230,6 +230,19 @@ export type Hub = {
   "created_at": string;
   "updated_at": string;
 };
+export type Incident = {
+  "id": string;
+  "object": "incident";
+  "title": string;
+  "state": "investigating" | "identified" | "monitoring" | "resolved";
+  "started_at": string;
+  "resolved_at": string | null;
+  "updates": readonly ({
+    "at": string;
+    "state": "investigating" | "identified" | "monitoring" | "resolved";
+    "text": string;
+  })[];
+};
 export type KnowledgeDocument = {
   "object": "knowledge_document";
   "name": string;
@@ -777,6 +790,7 @@ export interface Answers {
       "ended_at": string | null;
       "messages": readonly (string)[];
     })[];
+    "notices": readonly (Incident)[];
   };
   "POST /session/playground-key": {
     "object": "playground_key";
@@ -1023,6 +1037,10 @@ export interface Answers {
       "source": "environment" | "file" | "default";
       "variable": string | null;
     })[];
+  };
+  "GET /admin/incidents": {
+    "object": "list";
+    "data": readonly (Incident)[];
   };
   "GET /admin/configuration": {
     "object": "list";
@@ -1464,6 +1482,15 @@ export interface Bodies {
   };
   "POST /admin/smoke-tests": {
     "provider"?: string;
+  };
+  "POST /admin/incidents": {
+    "title": string;
+    "text": string;
+    "state"?: "investigating" | "identified" | "monitoring" | "resolved";
+  };
+  "PATCH /admin/incidents/{id}": {
+    "text": string;
+    "state"?: "investigating" | "identified" | "monitoring" | "resolved";
   };
   "POST /admin/configuration": {
     "section": "providers" | "routers" | "aliases";

@@ -25,6 +25,7 @@ import {
 import { errorsOverview } from "./errors.ts";
 import { explainAnyGeneration, listAllGenerations } from "./generations.ts";
 import { grantCredits, listGrants } from "./grants.ts";
+import { createIncident, deleteIncident, listIncidents, updateIncident } from "./incidents.ts";
 import { listPlans } from "./plans.ts";
 import { listSettings, reloadSettings } from "./settings.ts";
 import { listSmokeTests, runSmokeTests } from "./smoke-tests.ts";
@@ -56,6 +57,10 @@ export const operatorEndpoints: readonly Endpoint<Dependencies>[] = [
   listAllGenerations,
   explainAnyGeneration,
   northStar,
+  listIncidents,
+  createIncident,
+  updateIncident,
+  deleteIncident,
   listConfiguration,
   exportConfiguration,
   putConfiguration,

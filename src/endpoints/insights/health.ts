@@ -4,7 +4,8 @@ import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { UptimeDay } from "../../inference/catalog/catalog-history.ts";
-import { dayMs } from "../../platform/kernel/clock.ts";
+import { type IncidentNotice, noticeStates } from "../../insights/health/incident-notices.ts";
+import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Contract, "Limits": clients need not ask more often than once a minute. */
@@ -75,6 +76,38 @@ const incidentSchema = lazily(() =>
   }),
 );
 
+/** The schema of an incident that operators describe. */
+export const noticeSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("incident"),
+      title: z.string(),
+      state: z.enum(noticeStates),
+      started_at: z.string(),
+      resolved_at: z.string().nullable(),
+      updates: z
+        .array(z.object({ at: z.string(), state: z.enum(noticeStates), text: z.string() }))
+        .describe("What was said of it, newest first."),
+    })
+    .meta({ id: "Incident" }),
+);
+
+/** Returns the public record of an incident that operators describe. */
+export const noticeObject = (notice: IncidentNotice): AnswerOf<typeof noticeSchema> => ({
+  id: notice.id,
+  object: "incident",
+  title: notice.title,
+  state: notice.state,
+  started_at: new Date(notice.startedAtMs).toISOString(),
+  resolved_at: isoOrNull(notice.resolvedAtMs),
+  updates: notice.updates.map(({ atMs, state, text }) => ({
+    at: new Date(atMs).toISOString(),
+    state,
+    text,
+  })),
+});
+
 const historySchema = lazily(() =>
   z.object({
     object: z.literal("health.history"),
@@ -94,6 +127,7 @@ const historySchema = lazily(() =>
       }),
     ),
     incidents: z.array(incidentSchema()),
+    notices: z.array(noticeSchema()).describe("Incidents that operators describe by hand."),
   }),
 );
 
@@ -149,6 +183,7 @@ export async function healthHistoryOf(
         ended_at: incident.endedMs === undefined ? null : new Date(incident.endedMs).toISOString(),
         messages: [...incident.messages],
       })),
+    notices: (await insights.notices.since(sinceMs)).map(noticeObject),
   };
 }
 

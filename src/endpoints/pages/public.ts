@@ -38,7 +38,7 @@ async function statusOf(deps: Dependencies): Promise<StatusFacts> {
     checked_at: checkedAt,
     components,
   } = deps.insights.health.snapshot();
-  const { providers, incidents } = await healthHistoryOf(deps);
+  const { providers, incidents, notices } = await healthHistoryOf(deps);
   const shown = Object.entries(components).filter(
     ([name, component]) => component !== null && names[name] !== undefined,
   );
@@ -48,6 +48,7 @@ async function statusOf(deps: Dependencies): Promise<StatusFacts> {
     checkedAt,
     providers,
     incidents,
+    notices,
     components: shown.map(([name, component]) => ({
       name: names[name] ?? name,
       status: component?.status ?? "",

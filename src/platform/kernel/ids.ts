@@ -29,6 +29,7 @@ export type IdPrefix =
   | "msg"
   | "chatcmpl"
   | "hev"
+  | "inc"
   | "job"
   | "top"
   | "bud"

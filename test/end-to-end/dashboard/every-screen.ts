@@ -28,6 +28,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/operator?group=people", "operator"],
   ["/operator?group=providers", "operator"],
   ["/operator?group=configuration", "operator"],
+  ["/operator?group=incidents", "operator"],
   ["/operator?group=errors", "operator"],
   ["/operator?group=requests", "operator"],
   ["/operator?group=settings", "operator"],

@@ -172,6 +172,18 @@ describe.skipIf(!hasChromium)(`tasks in counted steps${missingChromium}`, () => 
         .waitFor();
     }));
 
+  test("an incident is on the status page in 6 steps at most", () =>
+    task("operator", 6, async (worker) => {
+      await worker.click("link", "Operator");
+      await worker.click("button", "Incidents");
+      await worker.click("button", "Publish incident");
+      await worker.fill("Title", "Slow answers");
+      await worker.fill("What is known", "We are looking into it.");
+      await worker.click("button", "Publish");
+      await worker.page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await (await fetch(`${scene.origin}/status`)).text()).toContain("Slow answers");
+    }));
+
   test("a server of one's own is added with the models that it lists, tested before", async () => {
     nova.script((request) =>
       request.method === "GET"

@@ -28,6 +28,7 @@ import { Workspaces } from "./workspaces.tsx";
 const Configuration = lazy(async () => ({
   default: (await import("./configuration.tsx")).Configuration,
 }));
+const Incidents = lazy(async () => ({ default: (await import("./incidents.tsx")).Incidents }));
 
 const route = getRouteApi("/operator");
 
@@ -244,6 +245,7 @@ const sections = [
   ["requests", "Requests"],
   ["providers", "Providers"],
   ["configuration", "Configuration"],
+  ["incidents", "Incidents"],
   ["errors", "Errors"],
   ["settings", "Settings"],
 ] as const;
@@ -292,6 +294,11 @@ export function OperatorPage() {
       {shown === "configuration" ? (
         <Suspense fallback={<Skeleton height={320} />}>
           <Configuration />
+        </Suspense>
+      ) : null}
+      {shown === "incidents" ? (
+        <Suspense fallback={<Skeleton height={320} />}>
+          <Incidents />
         </Suspense>
       ) : null}
       {shown === "errors" ? <Troubles /> : null}

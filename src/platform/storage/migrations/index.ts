@@ -6,6 +6,7 @@ import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-r
 import { closedMonths } from "./2026-11-26-closed-months.ts";
 import { contents } from "./2026-11-26-contents.ts";
 import { configurationEntries } from "./2026-11-28-configuration-entries.ts";
+import { incidentNotices } from "./2026-11-28-incident-notices.ts";
 import { mcpServers } from "./2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
@@ -27,6 +28,7 @@ export const migrations: readonly Migration[] = [
   closedMonths,
   contents,
   configurationEntries,
+  incidentNotices,
   mcpServers,
   operatorKeys,
   passedCaps,
