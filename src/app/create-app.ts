@@ -1,5 +1,3 @@
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { RateCounters } from "../access/count-request.ts";
 import { Guard } from "../access/guard.ts";
 import { RateTiers } from "../access/rate-limiter.ts";
@@ -32,11 +30,10 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import { HostedFiles } from "../platform/spool/hosted-files.ts";
-import { Spool } from "../platform/spool/spool.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount, buildPayments } from "./parts/build-account.ts";
+import { buildSpools } from "./parts/build-spools.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";
 import { type McpGateway, openMcpGateway } from "../mcp/gateway/open-gateway.ts";
 import {
@@ -268,22 +265,6 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
   return { ...core, ...operations, stored, hubParts, gateway, documents, files, built, payments };
 }
 
-/** Returns a place for uploads outside of a data directory. */
-const spoolElsewhere = () => ({
-  directory: join(tmpdir(), "switchyard-spool"),
-  bytesMax: 4 * 1024 ** 3,
-});
-
-/** Returns the places of uploads, and of pictures that are handed out by their address. */
-const spoolsOf = (place: NonNullable<AppSettings["spool"]>, clock: Clock) => ({
-  spool: new Spool(place),
-  hostedFiles: new HostedFiles({
-    directory: join(place.directory, "hosted"),
-    bytesMax: place.bytesMax,
-    nowMs: () => clock.nowMs(),
-  }),
-});
-
 /** Returns the dependencies of the endpoints' handlers. */
 const dependenciesOf = (
   settings: AppSettings,
@@ -320,7 +301,7 @@ const dependenciesOf = (
   search: settings.search,
   maxToolRounds: maxToolRoundsOf(settings),
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
-  ...spoolsOf(settings.spool ?? spoolElsewhere(), clock),
+  ...buildSpools(settings, clock),
   audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,
   ...buildDocuments(settings, catalog.snapshot),
 });

@@ -150,14 +150,18 @@ export function bytesResponse(
     nowMs,
     body,
     headers: more,
+    settled,
   }: {
     served: ServedBytes;
     nowMs: number;
-    body: ReadableStream<Uint8Array>;
+    body: ReadableStream<Uint8Array> | Blob;
     headers: Readonly<Record<string, string>>;
+    /** The charge, for a caller that asked for it and got the whole answer. */
+    settled?: Settled | undefined;
   },
 ): Response {
   const headers = servedHeaders(served, { gathered: context.answerHeaders, endMs: nowMs });
+  if (settled !== undefined) addSettledHeaders(headers, settled);
   return new Response(body, { headers: { ...headers.all, ...more } });
 }
 

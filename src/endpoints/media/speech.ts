@@ -93,19 +93,17 @@ function answerSent(
       const served = await executeBytes(dependencies.inference, call);
       const { bytes } = served;
       const nowMs = dependencies.clock.monotonicMs();
-      return request.asEvents
-        ? bytesResponse(context, {
-            served,
-            nowMs,
-            body: eventsOf(bytes.stream(), () => usageOf(request, bytes.settled)),
-            headers: eventStreamHeaders,
-          })
-        : bytesResponse(context, {
-            served,
-            nowMs,
-            body: bytes.stream(),
-            headers: { "content-type": bytes.type },
-          });
+      if (request.asEvents) {
+        const events = eventsOf(bytes.stream(), () => usageOf(request, bytes.settled));
+        return bytesResponse(context, { served, nowMs, body: events, headers: eventStreamHeaders });
+      }
+      const headers = { "content-type": bytes.type };
+      if (!call.wantsBalance)
+        return bytesResponse(context, { served, nowMs, body: bytes.stream(), headers });
+      // The charge stands in the head, so the sound has to be whole before it is sent.
+      const whole = await new Response(bytes.stream()).blob();
+      const { settled } = bytes;
+      return bytesResponse(context, { served, nowMs, body: whole, headers, settled });
     },
   );
 }

@@ -271,6 +271,17 @@ test.each([
   expect(received.length).toBe(before);
 });
 
+test("tells the charge in a header where it is asked for", async () => {
+  answer = () => sound(bytesOf(10));
+  const response = await gateway.post(
+    "/audio/speech",
+    { model: "acme/tts", input: "Hello", voice: "alloy" },
+    { headers: { "x-service-balance-after-debit": "true" } },
+  );
+  expect(response.headers.get("x-service-credits-charged")).toBe("0.000075");
+  expect((await response.arrayBuffer()).byteLength).toBe(10);
+});
+
 test("the sandbox speaks", async () => {
   const response = await client.audio.speech.create({
     model: "sandbox/speech:free",
