@@ -133,9 +133,9 @@ function recordSpans(
  * Places a request in its trace. A caller's `traceparent` becomes a link, and the parent only when
  * it names the request's own trace, or where the operator lets requests continue traces. The trace
  * id is shown in `X-Service-Trace-Id` and in the generation record, so it has to be unique and the
- * gateway's own. A span can have a parent only in its own trace, and adopting a caller's trace id would let one caller write into another's trace
- * (W3C Trace Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks
- * for a link there).
+ * gateway's own. A span can have a parent only in its own trace, and adopting a caller's trace id
+ * would let one caller write into another's trace (W3C Trace Context 3.4 lets a service restart the
+ * trace at a trust boundary; OpenTelemetry asks for a link there).
  */
 function placeInTrace(
   traceId: string,
