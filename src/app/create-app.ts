@@ -7,8 +7,7 @@ import { type Consent, type ConsentParts, openConsent } from "../consent/open-co
 import { type Documents, openDocuments } from "../documents/open-documents.ts";
 import type { Files } from "../files/open-files.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
-import type { Runs } from "../billing/runs/open-runs.ts";
-import { RunsDoor } from "../endpoints/runs/run-door.ts";
+import { withDoor } from "../endpoints/runs/run-door.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { HiddenTurns } from "../endpoints/inference/tools/chat/hidden-turns.ts";
@@ -271,7 +270,7 @@ const dependenciesOf = (
   { tools, account, storage, catalog, shared, clock, ...parts }: Parts & { tools: AppTools },
 ): Dependencies => ({
   ...account,
-  runs: openDoor(account.runs, shared !== undefined && hasSeveralGateways(settings)),
+  runs: withDoor(account.runs, shared !== undefined && hasSeveralGateways(settings)),
   documents: parts.documents,
   files: parts.files,
   batches: parts.built.batches,
@@ -375,11 +374,6 @@ async function closeParts({
   await parts.storage.close();
   closeShared(shared);
 }
-
-const openDoor = (runs: Runs, isShared: boolean): Dependencies["runs"] => ({
-  ...runs,
-  door: new RunsDoor({ gate: runs.gate, isShared }),
-});
 
 /**
  * Opens the histories of the catalog, beside its snapshot: how routes were used, and what they

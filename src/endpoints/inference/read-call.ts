@@ -30,6 +30,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
 import { backgroundLine } from "./answer-call.ts";
 import { conversationOf } from "./conversation-name.ts";
+import { senderOf } from "./request-sender.ts";
 
 /**
  * The largest accepted body in bytes; larger ones are refused with 413. It is more than any
@@ -341,21 +342,6 @@ export async function whileTokensCounted<Result>(
   return serve({ tokensUsed, admission: { ticket, counted: counting } });
 }
 
-const customerHeader = brandHeader("Customer");
-const subjectCharactersMax = 200;
-
-/** Returns the end user that a request names: by header, or in the fields of its vendor. */
-function customerOf(body: Body, headers: RequestHeaders): string | undefined {
-  const named = headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"];
-  return typeof named === "string" && named.trim() !== ""
-    ? named.trim().slice(0, subjectCharactersMax)
-    : undefined;
-}
-
-function metadataOf({ metadata }: Body): Body | undefined {
-  return typeof metadata === "object" && metadata !== null ? (metadata as Body) : undefined;
-}
-
 /** Returns where a request comes from. Throws `GatewayError` where its session's id is too long. */
 export function originOf(
   { request, traceId, startedMs, background }: RequestContext,
@@ -381,8 +367,7 @@ export function originOf(
     forcedProviders: forcedProviders(headers),
     sessionId,
     conversation: conversationOf(body, { headers, sessionId }),
-    customer: customerOf(body, headers),
-    metadata: metadataOf(body),
+    ...senderOf(body, headers),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
     userAgent: headers.get("user-agent") ?? undefined,

@@ -1,5 +1,6 @@
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { RunDoor } from "../../access/guard.ts";
+import type { Runs } from "../../billing/runs/open-runs.ts";
 import { runHeader, type RunGate, type RunVisit } from "../../billing/runs/run-gate.ts";
 import { runSecretPrefix } from "../../billing/runs/run-editor.ts";
 import { Reply, type Answer } from "../../http/request-context.ts";
@@ -95,3 +96,9 @@ export class RunsDoor implements RunDoor {
       context.answerHeaders.set(name, value);
   }
 }
+
+/** Returns the parts of runs with the door of inference requests to them. */
+export const withDoor = (runs: Runs, isShared: boolean): Runs & { door: RunsDoor } => ({
+  ...runs,
+  door: new RunsDoor({ gate: runs.gate, isShared }),
+});

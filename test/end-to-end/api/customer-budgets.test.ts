@@ -73,7 +73,7 @@ describe.each(engines)("budgets of customers and tags on %s", (_, freshUrl) => {
       budget_scope: "customer",
       budget_subject: "anna",
     });
-    // The header says whom a request is for, whatever its body has.
+    // The header takes precedence over the fields of the body.
     expect((await chat({ user: "anna" }, { "x-service-customer": "carla" })).status).toBe(200);
     expect((await chat({})).status).toBe(200);
     await workspaces.restart();

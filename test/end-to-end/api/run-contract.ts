@@ -7,6 +7,18 @@ export const runs: Record<string, ContractRow> = {
   "POST /runs": { llm: true, scope: "write:llm-keys", accepted: 400 },
   "GET /runs": { llm: true, scope: "read:llm-keys" },
   "GET /runs/:id": { llm: true, scope: "read:llm-keys", path: "/runs/run_none", accepted: 404 },
+  "GET /dashboard/runs": {
+    without: "open",
+    base: "root",
+    path: "/dashboard/runs",
+    accepted: 404,
+  },
+  "GET /dashboard/runs/:id": {
+    without: "open",
+    base: "root",
+    path: "/dashboard/runs/run_none",
+    accepted: 404,
+  },
   "GET /resume/:id": {
     without: "open",
     base: "root",

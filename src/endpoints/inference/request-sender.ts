@@ -1,0 +1,29 @@
+import type { RequestHeaders } from "../../http/request-context.ts";
+import type { CallOrigin } from "../../inference/pipeline/inference-call.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+const customerHeader = brandHeader("Customer");
+const subjectCharactersMax = 200;
+
+/** Returns the end user that a request names: by header, or in the fields of its vendor. */
+function customerOf(body: Body, headers: RequestHeaders): string | undefined {
+  const named = headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"];
+  return typeof named === "string" && named.trim() !== ""
+    ? named.trim().slice(0, subjectCharactersMax)
+    : undefined;
+}
+
+/** Returns whom a request is for, as budgets of customers and tags count it. */
+export const senderOf = (
+  body: Body,
+  headers: RequestHeaders,
+): Pick<CallOrigin, "customer" | "metadata"> => ({
+  customer: customerOf(body, headers),
+  metadata: metadataOf(body),
+});
+
+function metadataOf({ metadata }: Body): Body | undefined {
+  return typeof metadata === "object" && metadata !== null ? (metadata as Body) : undefined;
+}
