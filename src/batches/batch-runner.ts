@@ -4,7 +4,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { Batch, BatchLine } from "./batch.ts";
 import { type BatchStore, leaseMs } from "./batch-store.ts";
 import { finishBatch, type FinishParts } from "./finish-batch.ts";
-import { lineForms, type LineAnswer } from "./line-form.ts";
+import { chargedFailure, keyGone, lineForms, type LineAnswer } from "./line-form.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
 import { InputReader, parsedObject } from "./read-input.ts";
 import { ResultSeal } from "./result-seal.ts";
@@ -476,32 +476,3 @@ const messageOf = (text: string): string => {
   const { error } = Object(JSON.parse(text)) as { error?: { message?: string } };
   return error?.message ?? "the balance is used up.";
 };
-
-const failure = (
-  { form }: Batch,
-  { status, code, type, message }: { status: number; code: string; type: string; message: string },
-): LineAnswer => ({
-  status,
-  requestId: "",
-  text: JSON.stringify(
-    form === "anthropic"
-      ? { type: "error", error: { type, message } }
-      : { error: { code, message, type, param: null } },
-  ),
-});
-
-const keyGone = (batch: Batch): LineAnswer =>
-  failure(batch, {
-    status: 401,
-    code: "invalid_api_key",
-    type: "authentication_error",
-    message: "The API key that created this batch was revoked, disabled or has expired.",
-  });
-
-const chargedFailure = (batch: Batch): LineAnswer =>
-  failure(batch, {
-    status: 502,
-    code: "upstream_error",
-    type: "api_error",
-    message: "The provider charged for this request and returned no usable answer.",
-  });

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import {
@@ -7,7 +8,6 @@ import {
   type BatchForm,
   type BatchStatus,
   type BatchTables,
-  type BatchUsage,
   type InputProblem,
 } from "./batch.ts";
 
@@ -197,7 +197,7 @@ export class BatchStore {
       cancellingAtMs: number;
       total: number;
       problems: readonly InputProblem[];
-      usage: BatchUsage;
+      usage: AnswerTokens;
     }>,
   ): Promise<boolean> {
     const { problems, usage, status, total } = change;
@@ -280,7 +280,7 @@ function batchOf(row: BatchTables["batches"]): Batch {
     costNano: row.cost_nano,
     problems: row.problems === null ? null : (JSON.parse(row.problems) as InputProblem[]),
     metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
-    usage: row.usage === null ? null : (JSON.parse(row.usage) as BatchUsage),
+    usage: row.usage === null ? null : (JSON.parse(row.usage) as AnswerTokens),
     pauseNote: row.pause_note,
     pausedUntilMs: row.paused_until_ms,
     sealedKey: row.sealed_key,

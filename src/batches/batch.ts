@@ -1,3 +1,5 @@
+import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
+
 /** The two forms in which clients know batches. */
 export type BatchForm = "openai" | "anthropic";
 
@@ -19,14 +21,6 @@ export interface InputProblem {
   param: string | null;
   /** The number of the line, from 1; null where it concerns the whole input. */
   line: number | null;
-}
-
-/** Tokens of all answers of a batch together. */
-export interface BatchUsage {
-  inputTokens: number;
-  cachedTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
 }
 
 /** Many requests of one key, which are run within a time. */
@@ -60,7 +54,7 @@ export interface Batch {
   costNano: number;
   problems: InputProblem[] | null;
   metadata: Record<string, string> | null;
-  usage: BatchUsage | null;
+  usage: AnswerTokens | null;
   /** Why no line runs at the moment; null while lines run. */
   pauseNote: string | null;
   pausedUntilMs: number;

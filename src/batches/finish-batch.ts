@@ -2,9 +2,10 @@ import type { FileRecord, FileStore } from "../files/file-store.ts";
 import type { ObjectStore } from "../files/object-store.ts";
 import type { Kysely } from "kysely";
 import type { Clock } from "../platform/kernel/clock.ts";
-import type { Batch, BatchStatus, BatchTables, BatchUsage } from "./batch.ts";
+import type { Batch, BatchStatus, BatchTables } from "./batch.ts";
 import type { BatchStore } from "./batch-store.ts";
-import { addUsage, lineForms, type NotRun } from "./line-form.ts";
+import { addAnswerTokens, type AnswerTokens } from "../inference/dialects/answer-tokens.ts";
+import { lineForms, type NotRun } from "./line-form.ts";
 import { isSuccess, type LineStore } from "./line-store.ts";
 import { type BatchVault, ResultSeal } from "./result-seal.ts";
 
@@ -30,7 +31,7 @@ export async function finishBatch(
   }: { status: Extract<BatchStatus, "completed" | "expired" | "cancelled">; reason: NotRun },
 ): Promise<void> {
   const seal = await ResultSeal.of(parts.vault, batch);
-  const usage: BatchUsage = {
+  const usage: AnswerTokens = {
     inputTokens: 0,
     cachedTokens: 0,
     outputTokens: 0,
@@ -44,7 +45,7 @@ export async function finishBatch(
     kind: "output",
     lines: (async function* () {
       for await (const { text, isSuccess: succeeded } of results()) {
-        if (succeeded) addUsage(usage, lineForms[batch.form].bodyOf(JSON.parse(text)));
+        if (succeeded) addAnswerTokens(usage, lineForms[batch.form].bodyOf(JSON.parse(text)));
         if (succeeded || isOneFile) yield text;
       }
     })(),

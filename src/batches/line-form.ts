@@ -1,5 +1,5 @@
 import { timeOrderedHex } from "../platform/kernel/ids.ts";
-import type { BatchForm, BatchLine, BatchUsage } from "./batch.ts";
+import type { BatchForm, BatchLine } from "./batch.ts";
 
 /** The answer to a line's request, or the error in place of one. */
 export interface LineAnswer {
@@ -67,16 +67,38 @@ const anthropic: LineForm = {
 /** How each form writes the results of lines. */
 export const lineForms: Readonly<Record<BatchForm, LineForm>> = { openai, anthropic };
 
-const count = (value: unknown): number =>
-  typeof value === "number" && Number.isFinite(value) ? value : 0;
-
-/** Adds the tokens of an answer's body, in whichever dialect it is. */
-export function addUsage(sum: BatchUsage, body: unknown): void {
-  const usage = Object(Object(body).usage) as Record<string, unknown>;
-  const input = Object(usage["input_tokens_details"] ?? usage["prompt_tokens_details"]);
-  const output = Object(usage["output_tokens_details"] ?? usage["completion_tokens_details"]);
-  sum.inputTokens += count(usage["input_tokens"] ?? usage["prompt_tokens"]);
-  sum.cachedTokens += count(input["cached_tokens"] ?? usage["cache_read_input_tokens"]);
-  sum.outputTokens += count(usage["output_tokens"] ?? usage["completion_tokens"]);
-  sum.reasoningTokens += count(output["reasoning_tokens"]);
+/** A batch, as far as its form. */
+interface FormOf {
+  form: BatchForm;
 }
+
+const failure = (
+  { form }: FormOf,
+  { status, code, type, message }: { status: number; code: string; type: string; message: string },
+): LineAnswer => ({
+  status,
+  requestId: "",
+  text: JSON.stringify(
+    form === "anthropic"
+      ? { type: "error", error: { type, message } }
+      : { error: { code, message, type, param: null } },
+  ),
+});
+
+/** Returns the answer to a line whose key may not be used any more. */
+export const keyGone = (batch: FormOf): LineAnswer =>
+  failure(batch, {
+    status: 401,
+    code: "invalid_api_key",
+    type: "authentication_error",
+    message: "The API key that created this batch was revoked, disabled or has expired.",
+  });
+
+/** Returns the answer to a line that was charged and not answered. */
+export const chargedFailure = (batch: FormOf): LineAnswer =>
+  failure(batch, {
+    status: 502,
+    code: "upstream_error",
+    type: "api_error",
+    message: "The provider charged for this request and returned no usable answer.",
+  });

@@ -96,6 +96,11 @@ export const writtenSections: readonly Section[] = [
         keywords: "pdf pictures images files vision upload ocr document",
       },
       {
+        slug: "batches",
+        title: "Batches and files",
+        keywords: "batch batches bulk overnight jsonl files upload message batches file id",
+      },
+      {
         slug: "build",
         title: "Tools, schemas, reasoning, caching",
         keywords:

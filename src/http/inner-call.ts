@@ -1,10 +1,13 @@
-import { idempotencyHeader } from "./endpoint.ts";
+import { type Endpoint, idempotencyHeader, type RouterGuard } from "./endpoint.ts";
+import { asGatewayError } from "./error-envelope.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
 import { BodyMemory } from "./body-memory.ts";
 import {
   type Answer,
   type BackgroundWork,
+  pathOf,
   Reply,
+  type RequestContext,
   type RequestServer,
   ServedRequest,
 } from "./request-context.ts";
@@ -106,7 +109,7 @@ export interface BackgroundAnswer {
   error: GatewayError | undefined;
 }
 
-/** Stands for the server of requests that came over no connection. Their sizes are bounded before. */
+/** The server of requests that came over no connection. Their sizes are bounded before. */
 const noServer: RequestServer = {
   server: { requestIP: () => null, timeout: () => undefined },
   bodyMemory: new BodyMemory(Number.POSITIVE_INFINITY),
@@ -127,8 +130,42 @@ export function backgroundRequest({
   return new ServedRequest(Object.assign(request, { params: {} }), noServer);
 }
 
+/** The parts of the router that a background call is answered with. */
+interface BackgroundParts<Caller> {
+  endpoint: Endpoint<never>;
+  context: RequestContext<unknown, Caller>;
+  work(context: RequestContext<unknown, Caller>): Answer | Promise<Answer>;
+  guard: Pick<RouterGuard<Caller>, "admitCaller">;
+  onError(
+    error: GatewayError,
+    request: { traceId: string; method: string; path: string; caller: Caller },
+  ): void;
+}
+
+/** Answers a background call. A refusal is an answer, as it is for clients. */
+export async function answerInBackground<Caller>(
+  { caller, work: background }: BackgroundCall<Caller>,
+  { endpoint, context, work, guard, onError }: BackgroundParts<Caller>,
+): Promise<BackgroundAnswer> {
+  const { traceId, request } = context;
+  context.background = background;
+  try {
+    guard.admitCaller(endpoint, context, caller);
+    const answer = await work(context);
+    return { status: answer.status, traceId, text: await textOf(answer), error: undefined };
+  } catch (thrown) {
+    const error = asGatewayError(thrown);
+    const { method, headers } = request;
+    onError(error, { traceId, method, path: pathOf(request), caller });
+    const text = JSON.stringify(endpoint.encodeError(error, { traceId, headers }));
+    return { status: error.status, traceId, text, error };
+  } finally {
+    request.memory.release();
+  }
+}
+
 /** Returns the text of a whole answer. */
-export async function textOf(answer: Answer): Promise<string> {
+async function textOf(answer: Answer): Promise<string> {
   if (!(answer instanceof Reply)) return answer.text();
   const { body } = answer;
   if (typeof body === "string") return body;

@@ -30,6 +30,7 @@ import {
 } from "./request-context.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import {
+  answerInBackground,
   type BackgroundAnswer,
   type BackgroundCall,
   backgroundRequest,
@@ -37,7 +38,6 @@ import {
   type InnerAnswer,
   type InnerCall,
   innerRequest,
-  textOf,
 } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
@@ -343,7 +343,7 @@ async function askInner<Dependencies, Caller>(
 }
 
 /** Runs an endpoint for a caller that is not connected. A refusal is an answer, as for clients. */
-async function runInBackground<Dependencies, Caller>(
+function runInBackground<Dependencies, Caller>(
   call: BackgroundCall<Caller>,
   {
     byName,
@@ -355,24 +355,8 @@ async function runInBackground<Dependencies, Caller>(
 ): Promise<BackgroundAnswer> {
   const compiled = byName.get(call.endpoint);
   assert(compiled !== undefined, `there is no endpoint ${call.endpoint}`);
-  const { endpoint, work } = compiled;
-  const request = backgroundRequest(call);
-  const context = newContext(request, options);
-  context.background = call.work;
-  const { traceId } = context;
-  try {
-    options.guard.admitCaller(endpoint, context, call.caller);
-    const answer = await work(context);
-    return { status: answer.status, traceId, text: await textOf(answer), error: undefined };
-  } catch (thrown) {
-    const error = asGatewayError(thrown);
-    const { method, headers } = request;
-    options.onError(error, { traceId, method, path: pathOf(request), caller: call.caller });
-    const body = endpoint.encodeError(error, { traceId, headers });
-    return { status: error.status, traceId, text: JSON.stringify(body), error };
-  } finally {
-    request.memory.release();
-  }
+  const context = newContext(backgroundRequest(call), options);
+  return answerInBackground(call, { ...compiled, ...options, context });
 }
 
 /** Reads and checks the body; returns its text. */

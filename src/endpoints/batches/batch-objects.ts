@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Batch } from "../../batches/batch.ts";
 import { lazily } from "../../http/endpoint.ts";
+import { tokensOfBatch } from "../../inference/dialects/answer-tokens.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -101,17 +102,7 @@ export function openaiBatch(batch: Batch) {
     cancelling_at: secondsOrNull(batch.cancellingAtMs),
     cancelled_at: endedIn("cancelled"),
     request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
-    ...(usage === null
-      ? {}
-      : {
-          usage: {
-            input_tokens: usage.inputTokens,
-            input_tokens_details: { cached_tokens: usage.cachedTokens },
-            output_tokens: usage.outputTokens,
-            output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-            total_tokens: usage.inputTokens + usage.outputTokens,
-          },
-        }),
+    ...(usage === null ? {} : { usage: tokensOfBatch(usage) }),
     cost: usdFromNano(BigInt(batch.costNano)),
     metadata: metadataOf(batch),
   };

@@ -22,7 +22,10 @@ const lineEndpoints = [
   "/v1/rerank",
 ] as const;
 
-type BatchDependencies = Pick<Dependencies, "batches" | "files" | "inference" | "security">;
+type BatchDependencies = Pick<
+  Dependencies,
+  "batches" | "clock" | "files" | "inference" | "security"
+>;
 type BatchContext = RequestContext<unknown, KnownCaller>;
 
 const bodySchema = z.object({
@@ -54,8 +57,8 @@ export const createBatch = defineEndpoint<
   tag: "Batches",
   summary: "Create a batch.",
   description:
-    "The input is a file with the purpose batch: one request a line, each with `custom_id`, `method`, `url` and `body`. Every line runs as " +
-    "an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged once. Any " +
+    "The input is a file with the purpose batch: one request a line, each with `custom_id`, `method`, `url` and `body`. Every line " +
+    "runs as an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged once. Any " +
     "model, preset and provider object may be named. If no money is left, the batch waits until its window ends.",
   body: bodySchema,
   response: batchSchema,
@@ -184,9 +187,9 @@ export const cancelBatch = defineEndpoint<BatchDependencies, undefined, typeof f
 /** Cancels a batch in either form. Throws `conflict` for one that has ended. */
 export async function cancel(
   batch: Batch,
-  { batches }: Pick<Dependencies, "batches">,
+  { batches, clock }: Pick<Dependencies, "batches" | "clock">,
 ): Promise<Batch> {
-  const cancellingAtMs = Date.now();
+  const cancellingAtMs = clock.nowMs();
   await batches.store.change(batch.id, ["validating", "in_progress"], {
     status: "cancelling",
     cancellingAtMs,

@@ -28,7 +28,7 @@ import {
 } from "./receive-form.ts";
 
 /** The most bytes of a file, and of the input of a batch (OpenAI and Anthropic: the same). */
-export const fileBytesMax = 512 * 1024 * 1024;
+const fileBytesMax = 512 * 1024 * 1024;
 export const batchInputBytesMax = 200 * 1024 * 1024;
 
 /** How long the input of a batch is kept where its caller does not say (OpenAI: 30 days). */

@@ -18,12 +18,12 @@ import { withEarlyStream } from "../inference/early-stream.ts";
 import { tokenCountHeader } from "../inference/messages.ts";
 import {
   inferenceBodyBytesMax,
-  inferenceHeaders,
   readCall,
   withCall,
   type CallReader,
   type SurfaceBody,
 } from "../inference/read-call.ts";
+import { inferenceHeaders } from "../inference/request-headers.ts";
 import { embed, embedMany } from "./embed.ts";
 import { GenerateFrames } from "./frames.ts";
 import { methodPaths, modelMethodOf, otherPaths } from "./paths.ts";

@@ -9,7 +9,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerChat } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./early-stream.ts";
-import { inferenceBodyBytesMax, withCall, inferenceHeaders, type CallReader } from "./read-call.ts";
+import { inferenceBodyBytesMax, withCall, type CallReader } from "./read-call.ts";
+import { inferenceHeaders } from "./request-headers.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
 /** The reader of requests in the chat dialect. */

@@ -22,13 +22,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerMessages } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./early-stream.ts";
-import {
-  inferenceBodyBytesMax,
-  readCall,
-  withCall,
-  messagesHeaders,
-  type CallReader,
-} from "./read-call.ts";
+import { inferenceBodyBytesMax, readCall, withCall, type CallReader } from "./read-call.ts";
+import { messagesHeaders } from "./request-headers.ts";
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 

@@ -9,7 +9,7 @@ import type { Upload } from "../../inference/surfaces/media/uploads.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SpooledContent } from "../../platform/spool/spool.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { inferenceHeaders } from "../inference/read-call.ts";
+import { inferenceHeaders } from "../inference/request-headers.ts";
 
 /** The request headers of calls that make something. */
 export const mediaHeaders = inferenceHeaders.extend({

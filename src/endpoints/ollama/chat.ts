@@ -12,12 +12,8 @@ import {
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
-import {
-  inferenceBodyBytesMax,
-  inferenceHeaders,
-  withCall,
-  type CallReader,
-} from "../inference/read-call.ts";
+import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
+import { inferenceHeaders } from "../inference/request-headers.ts";
 import { ReshapedFrames } from "../doors/reshaped-frames.ts";
 import { encodeOllamaError, ollamaDoor } from "./door.ts";
 

@@ -23,7 +23,7 @@ interface ClaudeCodeSettings {
 }
 
 /** Where files are stored, and how much of them. */
-export interface ConfiguredFiles {
+interface ConfiguredFiles {
   /** An absolute path, or `s3://BUCKET/PREFIX`. */
   readonly url: string;
   /** The address, region and credentials of the bucket; absent ones are the platform's. */

@@ -33,12 +33,8 @@ import { withEarlyStream } from "../early-stream.ts";
 import { serveResponse } from "../tools/responses/serve-response.ts";
 import { streamResponse, wholeResponse, outputCapHeader } from "../answer-call.ts";
 import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
-import {
-  inferenceBodyBytesMax,
-  withCall,
-  responsesHeaders,
-  type CallReader,
-} from "../read-call.ts";
+import { inferenceBodyBytesMax, withCall, type CallReader } from "../read-call.ts";
+import { responsesHeaders } from "../request-headers.ts";
 import { answerWithout, steerable } from "../sockets/frame-answers.ts";
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
 import { responseEventSchema } from "../stream-events.ts";

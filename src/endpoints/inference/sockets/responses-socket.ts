@@ -5,7 +5,7 @@ import { lazily } from "../../../http/endpoint.ts";
 import { SocketUpgrade } from "../../../http/sockets/socket-upgrade.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { responsesHeaders } from "../read-call.ts";
+import { responsesHeaders } from "../request-headers.ts";
 import { responseEventSchema } from "../stream-events.ts";
 import { refuseForeignPages } from "./foreign-pages.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
