@@ -100,6 +100,7 @@ export class Connection {
   private listener: ExchangeListener | undefined;
   private unsent: WireRequest = [];
   private pulling: StoredPart | undefined;
+  private storedBytes: Buffer | undefined;
   private written = false;
   private closed = false;
   private paused = false;
@@ -245,7 +246,9 @@ export class Connection {
     if (this.pulling === part) return;
     this.pulling = part;
     const { listener } = this;
-    stored.read(start, storedPieceBytes).then(
+    // The socket has taken all that was read before.
+    this.storedBytes ??= Buffer.allocUnsafe(storedPieceBytes);
+    stored.read(start, storedPieceBytes, this.storedBytes).then(
       (bytes) => {
         if (this.listener !== listener || this.unsent[0] !== part) return;
         if (bytes.byteLength === 0) this.fail(unreadable(undefined));
@@ -384,6 +387,7 @@ export class Connection {
   }
 
   private complete(reusable: boolean): void {
+    this.storedBytes = undefined;
     const listener = this.listener;
     this.listener = undefined;
     this.resume();

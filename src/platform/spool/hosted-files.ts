@@ -11,7 +11,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /** A file that is handed out by its address. */
-export interface HostedFile {
+interface HostedFile {
   type: string;
   bytes: Uint8Array<ArrayBuffer>;
 }

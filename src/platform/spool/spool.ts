@@ -94,13 +94,14 @@ export class SpooledContent implements StoredContent {
     await writeAt(this.handle, piece, start);
   }
 
-  async read(start: number, length: number): Promise<Uint8Array> {
+  async read(start: number, length: number, target?: Buffer): Promise<Uint8Array> {
     const end = Math.min(this.size, start + length);
     if (this.handle === undefined) {
       if (this.pieces.length > 1) this.pieces = [Buffer.concat(this.pieces)];
       return this.pieces[0]?.subarray(start, end) ?? new Uint8Array();
     }
-    const bytes = Buffer.allocUnsafe(Math.max(0, end - start));
+    const size = Math.max(0, end - start);
+    const bytes = target?.subarray(0, size) ?? Buffer.allocUnsafe(size);
     let filled = 0;
     while (filled < bytes.byteLength) {
       const { bytesRead } = await this.handle.read(
@@ -141,8 +142,11 @@ async function writeAt(handle: FileHandle, bytes: Uint8Array, start: number): Pr
 /** Bytes that can be read any number of times, such as those of an upload. */
 export interface StoredContent {
   readonly size: number;
-  /** Reads up to `length` bytes from a position; fewer only at the end. */
-  read(start: number, length: number): Promise<Uint8Array>;
+  /**
+   * Reads up to `length` bytes from a position; fewer only at the end. Bytes of a file are read into
+   * `target` where one is given, which has that length at least.
+   */
+  read(start: number, length: number, target?: Buffer): Promise<Uint8Array>;
 }
 
 /** Bytes that are read at once. */

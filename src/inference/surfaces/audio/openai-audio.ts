@@ -84,7 +84,7 @@ function lossesOfFormat({ format }: TranscriptionRequest, asked: TranscriptForma
 }
 
 /** Reads an answer in any of OpenAI's JSON forms. */
-export function readTranscript(body: object): Transcript | undefined {
+function readTranscript(body: object): Transcript | undefined {
   const { text, language, duration, segments, words, usage, task: _, ...more } = fieldsOf(body);
   if (typeof text !== "string") return undefined;
   return withoutUndefined<Transcript>({

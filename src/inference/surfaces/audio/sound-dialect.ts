@@ -13,7 +13,7 @@ export interface SoundExchange {
 }
 
 /** A request for a transcript, and how its answer is read. */
-export interface TranscriptExchange extends SoundExchange {
+interface TranscriptExchange extends SoundExchange {
   /** Whether the provider streams as OpenAI does. */
   streams: boolean;
   /** Reads an answer; undefined where it is none of the dialect's. */

@@ -73,7 +73,7 @@ abstract class SpeechDecoder implements BytesDecoder {
 }
 
 /** How speech is metered at a route. */
-export interface SpeechMetering {
+interface SpeechMetering {
   /** Whether the route has a price of characters or of time, so that no tokens are estimated. */
   byPiece: boolean;
   /** The characters that the answer's head says are billed. */
