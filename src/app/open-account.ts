@@ -1,3 +1,4 @@
+import { ClientSecrets } from "../identity/keys/client-secrets.ts";
 import { commandKeyName, type CommandKey } from "./process/command-socket.ts";
 import type { HashCost } from "../identity/people/passwords.ts";
 import type { Kysely } from "kysely";
@@ -82,7 +83,7 @@ function openKeys({
   onUseError(error: unknown): void;
 }): Keys {
   const hasher = createSecretHasher(encryptionKey);
-  const directory = new CredentialDirectory(hasher);
+  const directory = new CredentialDirectory(hasher, new ClientSecrets(encryptionKey));
   const llmKeys = new LlmKeyStore(database.withTables());
   const managementKeys = new ManagementKeyStore(database.withTables());
   const uses = new CredentialUseStore(database.withTables());

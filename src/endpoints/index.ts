@@ -182,6 +182,12 @@ import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { mediaEndpoints } from "./media/index.ts";
 import { responses } from "./inference/responses/responses.ts";
 import { realtime } from "./inference/sockets/realtime.ts";
+import {
+  createClientSecret,
+  createRealtimeCall,
+  createRealtimeSession,
+  createTranscriptionSession,
+} from "./inference/sockets/realtime-secrets.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
@@ -240,6 +246,10 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   responses,
   responsesSocket,
   realtime,
+  createClientSecret,
+  createRealtimeSession,
+  createTranscriptionSession,
+  createRealtimeCall,
   compactResponse,
   countResponseTokens,
   explainRouting,

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { WorkspaceStore, Workspace } from "../workspaces/workspace-store.ts";
 import { type Credential, isLive, type LlmKeyCaller } from "./caller.ts";
+import { type ClientSecrets, clientSecretPrefix } from "./client-secrets.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
 import { keyOfRun, type Run } from "./run.ts";
@@ -29,12 +30,17 @@ export class CredentialDirectory {
   /** Ids of the runs that requests join, by the id of the owner and the name. */
   private readonly joinedRunIds = new Map<string, string>();
 
-  constructor(hasher: SecretHasher) {
+  /** Secrets for browsers; absent where none are made. */
+  readonly clientSecrets: ClientSecrets | undefined;
+
+  constructor(hasher: SecretHasher, clientSecrets?: ClientSecrets) {
     this.hasher = hasher;
+    this.clientSecrets = clientSecrets;
   }
 
   /** Returns the credential of a secret, in any state; undefined when there is none. */
   find(secret: string): Credential | undefined {
+    if (secret.startsWith(clientSecretPrefix)) return this.findByClientSecret(secret);
     if (
       !secret.startsWith(brand.llmKeyFamilyPrefix) &&
       !secret.startsWith(brand.managementKeyFamilyPrefix)
@@ -42,6 +48,20 @@ export class CredentialDirectory {
       return undefined;
     }
     return this.byHash.get(this.hasher.hash(secret));
+  }
+
+  /**
+   * Returns the key that made a client secret, narrowed to what the secret is good for: realtime
+   * sessions of one model, until it ends.
+   */
+  private findByClientSecret(secret: string): Credential | undefined {
+    const opened = this.clientSecrets?.open(secret);
+    const found = opened && this.byHash.get(this.hashById.get(opened.keyId) ?? "");
+    if (opened === undefined || found?.kind !== "llm-key") return undefined;
+    const expiresAtMs = Math.min(found.key.expiresAtMs ?? Infinity, opened.expiresAtMs);
+    const { model } = opened;
+    const allowed = { allowedEndpoints: ["/realtime"], allowedModels: [model.toLowerCase()] };
+    return { ...found, key: { ...found.key, ...allowed, expiresAtMs } };
   }
 
   /**

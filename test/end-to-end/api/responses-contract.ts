@@ -2,6 +2,10 @@ import type { ContractRow } from "./credential-contract.ts";
 
 /** Rows of responses: created over HTTP and over sockets, and stored. */
 export const responsesRows: Record<string, ContractRow> = {
+  "POST /realtime/client_secrets": { llm: true, accepted: 400 },
+  "POST /realtime/sessions": { llm: true, accepted: 400 },
+  "POST /realtime/transcription_sessions": { llm: true, accepted: 501 },
+  "POST /realtime/calls": { llm: true, accepted: 501 },
   "GET /realtime": { llm: true, socket: true, accepted: 400 },
   "GET /responses": { llm: true, socket: true, accepted: 400 },
   "POST /responses/compact": { llm: true, accepted: 400 },

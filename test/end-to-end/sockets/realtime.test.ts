@@ -232,3 +232,52 @@ test("no hold is left when every session has ended", async () => {
     await Bun.sleep(20);
   expect(gateway.app.ledger.openHoldCount).toBe(0);
 });
+
+test("a client secret opens sessions of its model alone, and begins them with its settings", async () => {
+  const made = await gateway.post("/realtime/client_secrets", {
+    expires_after: { anchor: "created_at", seconds: 60 },
+    session: { type: "realtime", model, instructions: "Whisper." },
+  });
+  const { value, expires_at: expiresAt, session } = (await made.json()) as Record<string, unknown>;
+  expect(String(value)).toStartWith("ek_");
+  expect(Math.abs(Number(expiresAt) - Date.now() / 1000 - 60)).toBeLessThan(5);
+  expect(session).toMatchObject({ model, object: "realtime.session" });
+  const key = String(value);
+  const client = await open({ key: "", protocols: ["realtime", `openai-insecure-api-key.${key}`] });
+  await client.until("session.updated");
+  expect(upstream.events.at(-1)).toMatchObject({ session: { instructions: "Whisper." } });
+  client.close();
+  const headers = { authorization: `Bearer ${key}` };
+  const other = "/v1/realtime?model=acme/large";
+  expect((await refusalOf(gateway.origin, other, headers)).status).toBe(403);
+  const chat = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };
+  const asked = await gateway.post("/chat/completions", chat, {
+    headers: { ...headers, "content-type": "application/json" },
+  });
+  expect(asked.status).toBe(403);
+  const forged = await refusalOf(gateway.origin, path, { authorization: `Bearer ${key}x` });
+  expect(forged.status).toBe(401);
+});
+
+test.each([
+  [{ expires_after: { seconds: 5 }, session: { model } }, 400],
+  [{ session: { model: "acme/large" } }, 404],
+])("%j makes no client secret", async (body, status) => {
+  expect((await gateway.post("/realtime/client_secrets", body)).status).toBe(status);
+});
+
+test("transcriptions are left out of an update with an error, and calls refused with 501", async () => {
+  const client = await open();
+  const audio = { input: { transcription: { model: "whisper-1" } } };
+  client.send({ type: "session.update", session: { type: "realtime", audio } });
+  expect(await client.until("error")).toMatchObject({
+    error: { param: "session.audio.input.transcription" },
+  });
+  await client.until("session.updated");
+  expect(upstream.events.at(-1)).toEqual({
+    type: "session.update",
+    session: { type: "realtime", audio: { input: {} } },
+  });
+  client.close();
+  expect((await gateway.post("/realtime/calls", {})).status).toBe(501);
+});

@@ -18,11 +18,13 @@ import {
 import {
   capOfResponse,
   capUpdate,
+  lossOf,
   problemOf,
   type RealtimeEvent,
   readSession,
   withCap,
   withModel,
+  withoutTranscription,
   withResponseCap,
 } from "../../../inference/surfaces/realtime/realtime-session.ts";
 import { realtimeUsage } from "../../../inference/surfaces/realtime/realtime-usage.ts";
@@ -111,6 +113,11 @@ export class RealtimeConnection implements SocketSession {
     this.cap = options.cap;
   }
 
+  /** Begins the session with settings that its client secret holds. */
+  configure(session: RealtimeEvent): void {
+    this.updateSession({ type: "session.update", session });
+  }
+
   opened(socket: ClientSocket): void {
     this.socket = socket;
     this.startedMs = this.options.deps.clock.monotonicMs();
@@ -174,12 +181,16 @@ export class RealtimeConnection implements SocketSession {
     const problem = problemOf(session, this.options.model);
     if (problem !== undefined)
       return this.refuse(problem.message, { param: problem.param, eventId: event["event_id"] });
+    const loss = lossOf(session);
+    if (loss !== undefined)
+      this.refuse(loss.message, { param: loss.param, eventId: event["event_id"] });
+    const kept = loss === undefined ? event : withoutTranscription(event);
     if (session.cap !== undefined)
       this.maxOutputTokens = session.cap === "none" ? undefined : session.cap;
     this.inputFormat = session.inputFormat ?? this.inputFormat;
     this.outputFormat = session.outputFormat ?? this.outputFormat;
     const text = JSON.stringify(
-      withCap(withModel(event, this.options.candidate.route.upstreamModel), this.cap),
+      withCap(withModel(kept, this.options.candidate.route.upstreamModel), this.cap),
     );
     this.count(Math.ceil(text.length / charactersPerToken));
     this.forward(text);

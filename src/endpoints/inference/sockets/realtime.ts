@@ -1,9 +1,11 @@
 import { z } from "zod";
+import { presentedSecrets } from "../../../access/presented-secrets.ts";
 import { countRequest } from "../../../access/count-request.ts";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
 import { lazily } from "../../../http/endpoint.ts";
 import { encodeContractError } from "../../../http/error-envelope.ts";
 import { SocketUpgrade } from "../../../http/sockets/socket-upgrade.ts";
+import type { ClientSecret } from "../../../identity/keys/client-secrets.ts";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import type { CallOrigin } from "../../../inference/pipeline/inference-call.ts";
 import { realtimeTarget } from "../../../inference/surfaces/realtime/realtime-target.ts";
@@ -48,7 +50,8 @@ export const realtime = defineEndpoint<Dependencies>({
     const { publicUrl, counters } = dependencies;
     const caller = context.caller as LlmKeyCaller;
     refuseForeignPages(context, publicUrl());
-    const model = modelOf(context);
+    const secret = clientSecretOf(context, dependencies);
+    const model = secret?.model ?? modelOf(context);
     const counting = countRequest(counters, {
       caller,
       rateClass: rateClassOf(model),
@@ -57,6 +60,7 @@ export const realtime = defineEndpoint<Dependencies>({
     if (counting !== undefined) await counting;
     const origin = originOf(context, { idPrefix: "resp_", body: {}, caller });
     const session = await openSession(dependencies, { origin, model });
+    if (secret !== undefined) session.configure(secret.session);
     context.settled = true;
     return new SocketUpgrade(session, { headers: context.headers, protocol: protocolOf(context) });
   },
@@ -81,6 +85,25 @@ function modelOf({ query }: RequestContext): string {
   throw new GatewayError("bad_request", "model: name the model of the session in the query.", {
     param: "model",
   });
+}
+
+/**
+ * Returns the client secret that a handshake carries; undefined where it carries a key. Throws 403
+ * where the query names another model than the secret's.
+ */
+function clientSecretOf(
+  { request: { headers }, query }: RequestContext,
+  { directory }: Pick<Dependencies, "directory">,
+): ClientSecret | undefined {
+  for (const secret of presentedSecrets(headers, null)) {
+    const opened = directory.clientSecrets?.open(secret);
+    if (opened === undefined) continue;
+    const model = query.get("model") ?? opened.model;
+    if (model === opened.model) return opened;
+    const message = `model: this client secret is good for ${opened.model} alone.`;
+    throw new GatewayError("forbidden", message, { param: "model" });
+  }
+  return undefined;
 }
 
 /** Returns the subprotocol of the session; the credential among those that were offered is none. */

@@ -32,19 +32,34 @@ export function readSession(event: RealtimeEvent): UpdatedSession {
 
 /** Returns why an update is refused; undefined where it is not. */
 export function problemOf(
-  { model, transcribes }: UpdatedSession,
+  { model }: UpdatedSession,
   current: string,
 ): { message: string; param: string } | undefined {
-  if (model !== undefined && model !== current) {
-    const message = `session.model: a session cannot change its model; this one has ${current}.`;
-    return { message, param: "session.model" };
-  }
+  if (model === undefined || model === current) return undefined;
+  const message = `session.model: a session cannot change its model; this one has ${current}.`;
+  return { message, param: "session.model" };
+}
+
+/** Returns what an update loses on its way; undefined where it passes whole. */
+export function lossOf({
+  transcribes,
+}: UpdatedSession): { message: string; param: string } | undefined {
   if (!transcribes) return undefined;
   const param = "session.audio.input.transcription";
   const message =
     `${param}: transcriptions within a session are not offered, since they are charged on a model ` +
-    "of their own. Set it to null, and send the sound to POST /audio/transcriptions.";
+    "of their own; the rest of the update is in force. Send the sound to POST /audio/transcriptions.";
   return { message, param };
+}
+
+/** Returns an update without transcriptions. */
+export function withoutTranscription(event: RealtimeEvent): RealtimeEvent {
+  const { input_audio_transcription: _, ...session } = asObject(event["session"]) ?? {};
+  const audio = asObject(session["audio"]);
+  const input = asObject(audio?.["input"]);
+  if (input === undefined) return { ...event, session };
+  const { transcription: _lost, ...others } = input;
+  return { ...event, session: { ...session, audio: { ...audio, input: others } } };
 }
 
 /** Returns the output cap that `response.create` names; undefined where it names none. */

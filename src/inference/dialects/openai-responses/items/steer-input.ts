@@ -46,7 +46,7 @@ export function requiredInput(
       .filter(({ type }) => /_(?:output|response)$/.test(String(type)))
       .map(({ call_id: callId, approval_request_id: approvalId }) => callId ?? approvalId),
   );
-  return conversation.flatMap(({ type, call_id: callId, id, name }) => {
+  return conversation.flatMap(({ type, call_id: callId, id, name }): Record<string, unknown>[] => {
     if (type === approvalRequest)
       return answered.has(id) ? [] : [{ type: "mcp_approval_response", approval_request_id: id }];
     const answer = answers[String(type)];
