@@ -99,7 +99,7 @@ export function lazily<Value>(make: () => Value): () => Value {
 export type AnswerOf<Schema extends AnswerSchema> = Inferred<ReturnType<Schema>>;
 
 /** The HTTP methods of endpoints. */
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /**
  * A row of the route table, with the facts that the router, the guard, OpenAPI and the docs need.

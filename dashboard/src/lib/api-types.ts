@@ -300,6 +300,7 @@ export type LlmKey = {
   "allowed_tools": readonly (string)[] | null;
   "tpm": number | null;
   "run_limit": number | null;
+  "scopes": readonly ("inference" | "passthrough")[];
   "operator": boolean;
   "workspace_id": string;
   "external_user": null;
@@ -1099,6 +1100,7 @@ export interface Bodies {
     "allowed_tools"?: readonly (string)[] | null;
     "tpm"?: number | null;
     "run_limit"?: number | null;
+    "scopes"?: readonly ("inference" | "passthrough")[] | null;
     "operator"?: boolean | null;
   };
   "PATCH /keys/{hash}": {
@@ -1132,6 +1134,7 @@ export interface Bodies {
     "allowed_tools"?: readonly (string)[] | null;
     "tpm"?: number | null;
     "run_limit"?: number | null;
+    "scopes"?: readonly ("inference" | "passthrough")[] | null;
     "operator"?: boolean | null;
   };
   "POST /management-keys": {

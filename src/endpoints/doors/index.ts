@@ -11,6 +11,7 @@ import { ollamaChat, ollamaGenerate } from "../ollama/chat.ts";
 import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
 import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
 import { completions } from "./completions.ts";
+import { passthroughs } from "./passthrough.ts";
 
 /** The endpoints for clients of forms that the gateway has no dialect of its own for, and Google's. */
 export const doors: readonly Endpoint<Dependencies>[] = [
@@ -29,4 +30,5 @@ export const doors: readonly Endpoint<Dependencies>[] = [
   geminiModels,
   geminiModel,
   ...geminiOthers,
+  ...passthroughs,
 ];

@@ -81,6 +81,7 @@ function fieldsOf(
       ...holderOf(caller),
       ...(body.operator === true ? { operatorUserId: givingOperator(caller, deps) } : {}),
       ...newKeyFieldsOf(withEndpoints(caller, body), parts),
+      ...(body.scopes?.includes("passthrough") && { passthrough: true }),
     };
   }
   if (!coversScope(caller.connection.scopes, "inference")) {

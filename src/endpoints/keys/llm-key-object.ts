@@ -43,6 +43,11 @@ export const runLimitField = limitField
     "The most USD of each run that the key opens with POST /runs or X-Service-Run. Null: what the key itself has.",
   );
 
+/** What a key may do; every key does inference. */
+const keyScopesField = z
+  .array(z.enum(["inference", "passthrough"]))
+  .describe("`passthrough`: the key may call providers' own routes at /p/{provider}/...");
+
 /** The models that a key may use. */
 export const allowedModelsField = z.array(z.string().min(1));
 
@@ -119,6 +124,7 @@ export const newKeySchema = z.object({
   allowed_tools: allowedToolsField.nullish(),
   tpm: tokensPerMinuteField.nullish(),
   run_limit: runLimitField,
+  scopes: keyScopesField.nullish(),
   operator: operatorField.nullish(),
 });
 
@@ -199,6 +205,9 @@ export const llmKeyObjectSchema = lazily(() =>
         .number()
         .nullable()
         .describe("The most USD of each run that the key opens; null without a bound of its own."),
+      scopes: z
+        .array(z.enum(["inference", "passthrough"]))
+        .describe("What the key may do: inference, and calling providers' own routes."),
       operator: z.boolean().describe("Whether the key may use the tools for operators."),
       workspace_id: z.string(),
       external_user: z.null().describe("Always null: keys belong to no end user."),
@@ -331,6 +340,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     allowed_tools: key.allowedTools ? [...key.allowedTools] : null,
     tpm: key.tokensPerMinute,
     run_limit: typeof key.runLimitNano === "bigint" ? usdFromNano(key.runLimitNano) : null,
+    scopes: ["inference" as const, ...(key.passthrough ? ["passthrough" as const] : [])],
     operator: key.operatorUserId !== undefined,
     workspace_id: key.workspaceId,
     external_user: null,

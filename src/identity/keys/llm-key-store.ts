@@ -35,6 +35,8 @@ export interface LlmKey {
   allowedEndpoints: readonly string[] | null;
   /** Servers and tools (`server`, `server/tool`) that it may use; absent or null allows all. */
   allowedTools?: readonly string[] | null;
+  /** Whether it may call providers' own routes (scope `passthrough`); absent where it may not. */
+  passthrough?: true;
   /** The most of each run that it opens, in nano-USD; absent means no bound beside its own. */
   runLimitNano?: bigint | null;
   creatorUserId: string;
@@ -137,6 +139,7 @@ interface LlmKeyRow {
   holder_user_id: string | null;
   operator_user_id: string | null;
   run_limit_nano: number | bigint | null;
+  passthrough: number;
 }
 
 /** The table of LLM keys. */
@@ -188,6 +191,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedEndpoints: textList(row.allowed_endpoints),
   ...(row.allowed_tools === null ? {} : { allowedTools: textList(row.allowed_tools) }),
   ...(row.run_limit_nano === null ? {} : { runLimitNano: BigInt(row.run_limit_nano) }),
+  ...(row.passthrough === 1 && { passthrough: true as const }),
   creatorUserId: row.creator_user_id,
   ...(row.holder_user_id === null ? {} : { holderUserId: row.holder_user_id }),
   ...(row.operator_user_id === null ? {} : { operatorUserId: row.operator_user_id }),
@@ -372,6 +376,7 @@ export class LlmKeyStore {
         previous_until_ms: null,
         holder_user_id: key.holderUserId ?? null,
         operator_user_id: key.operatorUserId ?? null,
+        passthrough: key.passthrough === true ? 1 : 0,
         run_limit_nano:
           key.runLimitNano === undefined || key.runLimitNano === null
             ? null

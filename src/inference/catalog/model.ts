@@ -77,12 +77,23 @@ export interface Provider {
    * credentials.
    */
   proxy?: string;
+  /** Routes of its own API that callers may use as they are; absent means none. */
+  passthrough?: readonly PassthroughRoute[];
   /** Named deviations from the dialect. */
   deviations: ProviderDeviations;
   /** Whether it is the built-in simulated provider. */
   simulated?: boolean;
   /** Whether it is a server on the operator's own machines, which needs no credential. */
   local?: boolean;
+}
+
+/** A route of a provider's own API, and what a request to it costs. */
+export interface PassthroughRoute {
+  /** A path of the provider's host, such as `/v1/special`; one that ends in `/*` has all below it. */
+  path: string;
+  /** Absent allows every method. */
+  methods?: readonly string[];
+  priceNanoUsd: bigint;
 }
 
 /** A further chat dialect in which a provider serves a model. */

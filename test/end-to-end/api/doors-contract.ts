@@ -36,6 +36,15 @@ export const doors: Record<string, ContractRow> = {
     accepted: 404,
   },
   ...Object.fromEntries(
+    ["GET", "POST", "PUT", "PATCH", "DELETE"].map(
+      (method) =>
+        [
+          `${method} /p/:provider/*`,
+          { llm: true, path: "/p/nobody/v1/none", accepted: 404 },
+        ] as const,
+    ),
+  ),
+  ...Object.fromEntries(
     ["GET", "POST", "DELETE"].map(
       (method) =>
         [

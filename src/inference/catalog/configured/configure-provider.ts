@@ -1,3 +1,4 @@
+import { nanoFromUsd } from "../../../platform/kernel/money.ts";
 import {
   deviationsOf,
   firstSet,
@@ -206,6 +207,11 @@ export function configureProvider(
     dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
     proxy: entry.proxy,
+    passthrough: entry.passthrough?.map(({ path, methods, price }) => ({
+      path,
+      ...(methods !== undefined && { methods }),
+      priceNanoUsd: nanoFromUsd(Number(price)) ?? 0n,
+    })),
     deviations: deviationsOf(entry.deviations ?? [], (like ?? known)?.deviations ?? {}),
   });
 }

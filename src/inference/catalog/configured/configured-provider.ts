@@ -194,6 +194,20 @@ const modelSchema = modelFields.superRefine(({ surface = "chat", pricing }, cont
   }
 });
 
+const passthroughSchema = z.strictObject({
+  path: z
+    .string()
+    .regex(
+      /^(?:\/[\w.~!$&'()+,;=:@-]+)*\/?\*?$/,
+      "must be a path such as /v1/special, or /v1/files/* for all below it",
+    )
+    .refine((path) => path.startsWith("/") && !/\/\.\.?(?:\/|$)/.test(path), {
+      error: "must begin with a slash and have no dots for a folder",
+    }),
+  methods: z.array(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"])).optional(),
+  price: z.string().regex(/^\d{1,6}(?:\.\d{1,9})?$/, 'must be an amount in USD such as "0.002"'),
+});
+
 const proxySchema = z.string().superRefine((text, context) => {
   const message = text === "none" ? undefined : proxyProblem(text);
   if (message !== undefined) context.addIssue({ code: "custom", message: `${message}, or none` });
@@ -232,6 +246,8 @@ const providerSchema = z.strictObject({
   /** The proxy for requests to it, in place of the environment's, or `none`. */
   proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),
+  /** Routes of its own API that keys with the scope `passthrough` may use, USD a request. */
+  passthrough: z.array(passthroughSchema).optional(),
   /**
    * The most that its answers may cost callers per day (UTC); beyond it the provider is not used
    * until the next day.

@@ -10,6 +10,7 @@ import { incidentNotices } from "./2026-11-28-incident-notices.ts";
 import { mcpServers } from "./2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
+import { passthroughKeys } from "./2026-11-28-passthrough-keys.ts";
 import { runs } from "./2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
@@ -32,6 +33,7 @@ export const migrations: readonly Migration[] = [
   mcpServers,
   operatorKeys,
   passedCaps,
+  passthroughKeys,
   runs,
   senderDays,
   storedBatches,

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import {
+  defineEndpoint,
+  type Endpoint,
+  type RequestContext,
+} from "../../access/define-endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Method } from "../../http/endpoint.ts";
+import { pathOf } from "../../http/request-context.ts";
+import { readBodyBytes } from "../../http/read-body.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { type Provider, providerIdIn } from "../../inference/catalog/model.ts";
+import { passOn } from "../../inference/pipeline/passthrough/passed-call.ts";
+import {
+  passedHeaders,
+  passedTarget,
+  shownHeaders,
+} from "../../inference/pipeline/passthrough/passthrough-route.ts";
+import type { UpstreamResponse } from "../../inference/upstream/exchange.ts";
+import { brand, brandHeader } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdText } from "../../platform/kernel/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { inferenceBodyBytesMax } from "../inference/read-call.ts";
+
+/** Refuses keys that were not made for other routes than the gateway's own. */
+function assertMayPass({ key }: LlmKeyCaller): void {
+  if (key.passthrough === true && key.allowedModels === null) return;
+  if (key.passthrough === true)
+    throw new GatewayError(
+      "forbidden",
+      "This key has allowed_models, which no route of a provider's own keeps to; use a key without them.",
+    );
+  throw new GatewayError(
+    "insufficient_scope",
+    "This key lacks the scope passthrough. Create a key with scopes: [inference, passthrough].",
+    { metadata: { required_scope: "passthrough" } },
+  );
+}
+
+/** Returns the provider of a path. */
+function providerOf(name: string, { inference }: Pick<Dependencies, "inference">): Provider {
+  const catalog = inference.catalog();
+  const provider = catalog.providers.get(providerIdIn(catalog, name) ?? name);
+  if (provider !== undefined) return provider;
+  const message = `There is no provider ${name}. GET /providers lists them.`;
+  throw new GatewayError("unknown_provider", message);
+}
+
+/** Refuses a provider that the caller's privacy excludes, or that has no credential to send. */
+function assertReachable(
+  provider: Provider,
+  { caller, inference }: { caller: LlmKeyCaller; inference: Dependencies["inference"] },
+): void {
+  const { blockedProviders, zdr } = inference.privacyOf(caller);
+  if (blockedProviders.includes(provider.id) || (zdr && provider.dataPolicy.zdr !== true))
+    throw new GatewayError("forbidden", `The privacy settings exclude ${provider.id}.`);
+  if (provider.signing === undefined && provider.apiKey !== undefined) return;
+  const message = `The gateway has no credential of ${provider.id} that it could send with such a request.`;
+  throw new GatewayError("not_configured", message);
+}
+
+/** Returns the query without a key of the gateway's, which some clients write there. */
+function queryWithoutKeys(query: URLSearchParams): string {
+  const kept = [...query].filter(
+    ([name, value]) =>
+      !(name === "key" || name === "api_key") && !value.startsWith(brand.llmKeyFamilyPrefix),
+  );
+  return kept.length === 0 ? "" : `?${new URLSearchParams(kept)}`;
+}
+
+/** Returns the bytes of an answer as they come. A client that leaves ends the exchange. */
+const streamOf = (response: UpstreamResponse): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    type: "bytes",
+    async pull(controller) {
+      const piece = await response.next();
+      if (piece === undefined) {
+        controller.close();
+        controller.byobRequest?.respond(0);
+      } else if (piece.byteLength > 0) controller.enqueue(new Uint8Array(piece));
+    },
+    cancel: () => response.abort(),
+  });
+
+/** The start of the path: the gateway's own part, and the provider's name. */
+const ownPart = /^(?:\/(?:api\/)?v1)?\/p\/[^/]+/;
+
+async function pass(context: RequestContext, deps: Dependencies): Promise<Response> {
+  const { request } = context;
+  const caller = context.caller as LlmKeyCaller;
+  const provider = providerOf(context.param("provider"), deps);
+  assertMayPass(caller);
+  assertReachable(provider, { caller, inference: deps.inference });
+  const path = pathOf(request).replace(ownPart, "") || "/";
+  // The platform leaves out the body of an answer to HEAD.
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const target = passedTarget(provider, { method, path, query: queryWithoutKeys(context.query) });
+  const hasBody = method !== "GET";
+  const { response, chargedNano } = await passOn(
+    { ledger: deps.ledger, upstream: deps.inference.upstream, clock: deps.clock },
+    {
+      caller,
+      generationId: `gen_${context.traceId}`,
+      provider,
+      target,
+      method,
+      headers: passedHeaders(request.headerEntries()),
+      body: hasBody ? await readBodyBytes(request, inferenceBodyBytesMax) : new Uint8Array(),
+      signalOf: () => request.signal,
+      userAgent: request.headers.get("user-agent") ?? undefined,
+    },
+  );
+  return new Response(streamOf(response), {
+    status: response.status,
+    headers: {
+      ...shownHeaders(Object.entries(response.headers)),
+      ...context.headers,
+      [brandHeader("Provider-Chain")]: provider.id,
+      [brandHeader("Credits-Charged")]: usdText(chargedNano),
+    },
+  });
+}
+
+const passingWith = (method: Method): Endpoint<Dependencies> =>
+  defineEndpoint<Dependencies>({
+    method,
+    path: "/p/:provider/*",
+    base: "api",
+    alsoAtRoot: true,
+    access: { llmKey: true },
+    counting: "at-door",
+    bodyBytesMax: inferenceBodyBytesMax,
+    unaudited: true,
+    summary: "Call a route of a provider's own API.",
+    description:
+      "Sends the request to the provider's host with the gateway's credential. Only routes that the operator has priced, and only " +
+      "for keys with the scope `passthrough`. A request that the provider refuses costs nothing.",
+    tag: "Inference",
+    answerHeaders: { [brandHeader("Credits-Charged")]: "USD that were charged." },
+    response: () => z.unknown(),
+    encodeError: encodeContractError,
+    handle: pass,
+  });
+
+/** Every method of providers' own routes. */
+export const passthroughs = (["GET", "POST", "PUT", "PATCH", "DELETE"] as const).map(passingWith);

@@ -1,0 +1,239 @@
+import { budgetTags } from "../../../billing/budgets/budget.ts";
+import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
+import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
+import {
+  budgetKeyIdsOf,
+  spendingKeyOf,
+  spendingParentOf,
+  type LlmKeyCaller,
+} from "../../../identity/keys/caller.ts";
+import {
+  generationRow,
+  type GenerationRecord,
+  timeOfId,
+} from "../../../insights/generation-record.ts";
+import { usageAdds } from "../../../insights/usage-rollup.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { usdFromNano, usdPerMillionText, usdText } from "../../../platform/kernel/money.ts";
+import type { Provider } from "../../catalog/model.ts";
+import { AbortScope } from "../../upstream/abort-scope.ts";
+import type { UpstreamResponse } from "../../upstream/exchange.ts";
+import { upstreamTarget, type UpstreamClient } from "../../upstream/upstream-client.ts";
+import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import type { PassedTarget } from "./passthrough-route.ts";
+
+/** A request that is passed on to a provider. */
+interface PassedCall {
+  caller: LlmKeyCaller;
+  /** The `gen_` id of its hold and of its record. */
+  generationId: string;
+  provider: Provider;
+  target: PassedTarget;
+  method: string;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array;
+  signalOf: () => AbortSignal;
+  userAgent: string | undefined;
+}
+
+interface PassingDependencies {
+  ledger: LedgerPort;
+  upstream: UpstreamClient;
+  clock: Clock;
+}
+
+/** An answer whose body is still to be read, and what it was charged. */
+interface PassedAnswer {
+  response: UpstreamResponse;
+  chargedNano: bigint;
+}
+
+const surface = "passthrough";
+
+/** Returns the name under which analytics count a route. */
+const recordedRoute = ({ provider, target }: PassedCall): string =>
+  `${provider.id}${target.route.path}`;
+
+const tagsOf = (call: PassedCall): string[] =>
+  budgetTags({
+    keyIds: budgetKeyIdsOf(call.caller),
+    userId: call.caller.key.creatorUserId,
+    models: [recordedRoute(call)],
+    providers: [call.provider.id],
+  });
+
+/**
+ * Passes a request on: holds its price, sends it with the provider's credential, and charges it
+ * when the provider has answered. What the provider refuses costs nothing. Throws `GatewayError`.
+ */
+export async function passOn(deps: PassingDependencies, call: PassedCall): Promise<PassedAnswer> {
+  await hold(deps, call);
+  const startedMs = deps.clock.monotonicMs();
+  let response: UpstreamResponse;
+  try {
+    response = await send(deps, call);
+  } catch (error) {
+    await settle(deps, call, { startedMs, status: null });
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw new GatewayError("bad_gateway", "The provider could not be reached, or did not answer.", {
+      cause: error,
+    });
+  }
+  try {
+    const chargedNano = await settle(deps, call, { startedMs, status: response.status });
+    return { response, chargedNano };
+  } catch (error) {
+    response.abort();
+    throw error;
+  }
+}
+
+async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<void> {
+  const { caller, generationId, target } = call;
+  const priceNano = target.route.priceNanoUsd;
+  const outcome = await ledger.reserve({
+    holdId: generationId,
+    workspaceId: caller.workspace.id,
+    ceilingNano: priceNano,
+    // A request is paid whole or not sent.
+    tight: () => ({ beginNano: priceNano, leastNano: priceNano, takesShare: false }),
+    ...spendingKeyOf(caller.key),
+    parent: spendingParentOf(caller),
+    tags: () => tagsOf(call),
+  });
+  if (!outcome.ok) throw unpaid(call, outcome);
+}
+
+function send({ upstream }: PassingDependencies, call: PassedCall): Promise<UpstreamResponse> {
+  const { provider, target, method, headers, body, signalOf } = call;
+  const { name, prefix } = provider.credentialHeader;
+  const sent = upstreamTarget(
+    target.url,
+    {
+      "user-agent": "switchyard",
+      ...provider.headers,
+      ...(provider.apiKey ? { [name]: prefix + provider.apiKey } : {}),
+    },
+    provider,
+  );
+  const abortScope = new AbortScope(signalOf, { aborts: true });
+  abortScope.listen();
+  const { timeouts } = provider;
+  const own = new Set(["user-agent", name, ...Object.keys(provider.headers ?? {})]);
+  return upstream.send({
+    target: { ...sent, headPrefix: sent.headPrefix.replace(/^POST /, `${method} `) },
+    body: body.byteLength === 0 ? "" : [body],
+    headers: Object.fromEntries(
+      Object.entries(headers).filter(([header]) => !own.has(header.toLowerCase())),
+    ),
+    connectTimeoutMs: timeouts.connectMs,
+    timeouts: {
+      firstTokenMs: timeouts.totalMs,
+      idleMs: timeouts.totalMs,
+      totalMs: timeouts.totalMs,
+    },
+    abortScope,
+  });
+}
+
+/** Charges the hold where the provider has served, and leaves a record. */
+async function settle(
+  { ledger, clock }: PassingDependencies,
+  call: PassedCall,
+  { startedMs, status }: { startedMs: number; status: number | null },
+): Promise<bigint> {
+  const isServed = status !== null && status < 400;
+  const latencyMs = Math.round(clock.monotonicMs() - startedMs);
+  const posted = await ledger.post({
+    holdId: call.generationId,
+    amountNano: isServed ? call.target.route.priceNanoUsd : 0n,
+    tags: () => tagsOf(call),
+    alongside: ({ chargedNano, heldNano, chargeId }) => {
+      const record = recordOf(call, { status, isServed, latencyMs, chargedNano, heldNano });
+      if (chargeId !== undefined) record.detail = { ...record.detail, chargeId };
+      return { inserts: [generationRow(record)], adds: usageAdds(record) };
+    },
+  });
+  return posted.ok ? posted.chargedNano : 0n;
+}
+
+function recordOf(
+  call: PassedCall,
+  {
+    status,
+    isServed,
+    latencyMs,
+    chargedNano,
+    heldNano,
+  }: {
+    status: number | null;
+    isServed: boolean;
+    latencyMs: number;
+    chargedNano: bigint;
+    heldNano: bigint;
+  },
+): GenerationRecord {
+  const { caller, provider, target, generationId, userAgent } = call;
+  const model = recordedRoute(call);
+  const upstreamModel = `${call.method} ${target.route.path}`;
+  return {
+    id: generationId,
+    createdAtMs: timeOfId(generationId),
+    workspaceId: caller.workspace.id,
+    keyId: caller.key.id,
+    surface,
+    requestedModel: model,
+    model,
+    provider: provider.id,
+    upstreamModel,
+    upstreamId: null,
+    status: isServed ? "completed" : "failed",
+    finishReason: null,
+    streamed: false,
+    promptTokens: 0,
+    completionTokens: 0,
+    costNanoUsd: chargedNano,
+    latencyMs,
+    firstTokenMs: null,
+    attempts: [
+      {
+        provider: provider.id,
+        model,
+        upstreamModel,
+        status,
+        outcome: isServed ? "served" : "failed",
+        reason: isServed ? null : "upstream_error",
+        durationMs: latencyMs,
+      },
+    ],
+    detail: {
+      usage: {},
+      priceVersion: null,
+      price: { request: usdPerMillionText(target.route.priceNanoUsd * 1_000n) },
+      holdNanoUsd: String(heldNano),
+      ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
+    },
+  };
+}
+
+function unpaid(call: PassedCall, { reason, freeNano, heldNano }: NotReserved): GatewayError {
+  if (reason === "away" || reason === "mismatch" || reason === "exists")
+    return new GatewayError(
+      "service_unavailable",
+      "The gateway cannot hold the price of this request at the moment. Try again in a few seconds.",
+      { retryAfterSeconds: 2 },
+    );
+  const price = call.target.route.priceNanoUsd;
+  const left = freeNano < 0n ? 0n : freeNano;
+  const message =
+    `A request to ${recordedRoute(call)} costs ${usdText(price)} USD, and ${usdText(left)} USD is left. ` +
+    "Add credits, or raise the limit.";
+  return new GatewayError("insufficient_balance", message, {
+    metadata: {
+      worst_case_usd: usdFromNano(price),
+      available_usd: usdFromNano(left),
+      held_usd: usdFromNano(heldNano),
+    },
+  });
+}

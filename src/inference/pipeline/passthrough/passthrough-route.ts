@@ -1,0 +1,115 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { PassthroughRoute, Provider } from "../../catalog/model.ts";
+
+/** A request to a route of a provider's own API. */
+interface PassedRequest {
+  method: string;
+  /** The path behind the provider's name, as it was sent. */
+  path: string;
+  query: string;
+}
+
+/** What a request may be sent to, and what it costs. */
+export interface PassedTarget {
+  route: PassthroughRoute;
+  url: string;
+}
+
+/**
+ * Matches paths that every parser reads alike: segments without encoded slashes, dots or
+ * backslashes, and none that is empty or means another folder.
+ */
+const plainPath =
+  /^(?:\/(?!\.{1,2}(?:\/|$))(?:[\w.~!$&'()*+,;=:@-]|%(?!2[ef]|5c|00)[\da-f]{2})+)+\/?$/i;
+
+/** Returns whether a route covers a path, exactly or all below it. */
+const covers = ({ path, methods }: PassthroughRoute, sent: PassedRequest): boolean => {
+  if (methods !== undefined && !methods.includes(sent.method)) return false;
+  return path.endsWith("/*")
+    ? sent.path.startsWith(path.slice(0, -1))
+    : path.replace(/\/$/, "") === sent.path.replace(/\/$/, "");
+};
+
+/**
+ * Returns the address that a request is sent to: the provider's host with the path as it came, so
+ * that no path reaches another host. Throws `forbidden` for a route without a price.
+ */
+export function passedTarget(provider: Provider, sent: PassedRequest): PassedTarget {
+  const { baseUrl, passthrough = [] } = provider;
+  const route = plainPath.test(sent.path)
+    ? passthrough.find((one) => covers(one, sent))
+    : undefined;
+  if (route === undefined || baseUrl === undefined) {
+    const message =
+      `${provider.id} has no priced route ${sent.method} ${sent.path}. ` +
+      "The operator names routes under passthrough: of the provider.";
+    throw new GatewayError("forbidden", message, { metadata: { provider: provider.id } });
+  }
+  const { origin } = new URL(baseUrl);
+  const url = new URL(sent.path + sent.query, origin);
+  if (url.origin !== origin || url.pathname !== sent.path)
+    throw new GatewayError("bad_request", "The path is not one that can be passed on as it is.");
+  return { route, url: url.href };
+}
+
+/** Headers of a connection, a credential, or of the gateway itself, which are never passed on. */
+const heldBack: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "content-length",
+  "content-encoding",
+  "accept-encoding",
+  "authorization",
+  "cookie",
+  "origin",
+  "referer",
+  "forwarded",
+  "via",
+  "traceparent",
+  "tracestate",
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key",
+  "x-goog-user-project",
+  "http-referer",
+  "x-title",
+  "x-session-id",
+  "x-real-ip",
+]);
+const heldBackFamilies = /^(?:x-service|x-forwarded|x-amz|proxy|sec|cf)-/;
+
+const isHeldBack = (name: string): boolean => heldBack.has(name) || heldBackFamilies.test(name);
+
+/** Returns the headers of a request that its provider is sent. */
+export const passedHeaders = (
+  sent: readonly (readonly [name: string, value: string])[],
+): Record<string, string> =>
+  Object.fromEntries(sent.filter(([name]) => !isHeldBack(name.toLowerCase())));
+
+/** Headers of answers that are passed on: what they are, and how often more may be asked. */
+const shown: ReadonlySet<string> = new Set([
+  "content-type",
+  "content-disposition",
+  "content-language",
+  "etag",
+  "last-modified",
+  "expires",
+  "retry-after",
+]);
+const shownFamilies = /^(?:x-ratelimit|anthropic|openai|x-goog)-/;
+
+/** Returns the headers of an answer that the client is shown. */
+export const shownHeaders = (
+  headers: Iterable<readonly [name: string, value: string]>,
+): Record<string, string> =>
+  Object.fromEntries(
+    [...headers].filter(
+      ([name]) => shown.has(name.toLowerCase()) || shownFamilies.test(name.toLowerCase()),
+    ),
+  );

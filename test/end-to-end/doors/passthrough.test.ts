@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
+import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
+
+/** What the provider was asked, the newest last. */
+const asked: { method: string; url: string; headers: Headers; body: string }[] = [];
+let upstream: ReturnType<typeof Bun.serve>;
+let gateway: TestGateway;
+let passKey = "";
+
+beforeAll(async () => {
+  upstream = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const { method, url, headers } = request;
+      asked.push({ method, url, headers, body: await request.text() });
+      if (url.includes("refused")) return Response.json({ error: "no" }, { status: 422 });
+      if (url.includes("bytes"))
+        return new Response(new Uint8Array([0, 255, 128, 10]), {
+          headers: { "content-type": "audio/mpeg", "set-cookie": "a=b", location: "http://x/" },
+        });
+      return Response.json({ said: "special" });
+    },
+  });
+  gateway = await startGateway({
+    providers: [
+      provider({
+        id: "acme",
+        dialect: "openai-chat",
+        base_url: `http://127.0.0.1:${upstream.port}/v1`,
+        api_key: "upstream-secret",
+        models: [],
+        passthrough: [
+          { path: "/v1/special", price: "0.002" },
+          { path: "/v1/files/*", price: "0.001", methods: ["GET", "DELETE"] },
+        ],
+      }),
+    ],
+  });
+  passKey = await keyWith({ scopes: ["inference", "passthrough"] });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await upstream.stop(true);
+});
+
+async function keyWith(fields: Fields): Promise<string> {
+  const made = await gateway.post(
+    "/keys",
+    { name: "pass", ...fields },
+    { headers: { authorization: `Bearer ${testManagementKey}` } },
+  );
+  const { key, data } = fieldsOf(await made.json());
+  expect(fieldsOf(data).scopes).toEqual(fields.scopes ?? ["inference"]);
+  return String(key);
+}
+
+const pass = (path: string, init: RequestInit = {}, key = passKey): Promise<Response> =>
+  fetch(gateway.origin + path, {
+    ...init,
+    headers: { authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) },
+  });
+
+test("a priced route is called with the provider's credential, and charged and recorded", async () => {
+  const response = await pass("/p/acme/v1/special?deep=1&key=sk-svc-v1-mine", {
+    method: "POST",
+    body: '{"a":1}',
+    headers: { "content-type": "application/json", "x-vendor": "1", cookie: "c=1" },
+  });
+  expect([response.status, await response.json()]).toEqual([200, { said: "special" }]);
+  expect(response.headers.get("x-service-credits-charged")).toBe("0.002");
+  const sent = asked.at(-1);
+  expect([sent?.method, new URL(sent?.url ?? "").pathname, sent?.body]).toEqual([
+    "POST",
+    "/v1/special",
+    '{"a":1}',
+  ]);
+  expect(new URL(sent?.url ?? "").search).toBe("?deep=1");
+  expect(sent?.headers.get("authorization")).toBe("Bearer upstream-secret");
+  expect([sent?.headers.get("x-vendor"), sent?.headers.get("cookie")]).toEqual(["1", null]);
+  const id = response.headers.get("x-service-trace-id");
+  const record = await (await gateway.get(`/generation/${id}`)).json();
+  expect(record).toMatchObject({
+    data: { model: "acme/v1/special", total_cost: 0.002, provider_name: "acme" },
+  });
+});
+
+test("every method of a route that names it, below both bases, with bytes kept", async () => {
+  const response = await pass("/api/v1/p/acme/v1/files/bytes");
+  expect(new Uint8Array(await response.arrayBuffer())).toEqual(new Uint8Array([0, 255, 128, 10]));
+  expect(response.headers.get("content-type")).toBe("audio/mpeg");
+  expect([response.headers.get("set-cookie"), response.headers.get("location")]).toEqual([
+    null,
+    null,
+  ]);
+  expect((await pass("/v1/p/acme/v1/files/one", { method: "DELETE" })).status).toBe(200);
+  expect((await pass("/v1/p/acme/v1/files/one", { method: "PUT", body: "x" })).status).toBe(403);
+});
+
+test("what the provider refuses costs nothing", async () => {
+  const response = await pass("/p/acme/v1/files/refused");
+  expect([response.status, response.headers.get("x-service-credits-charged")]).toEqual([422, "0"]);
+});
+
+describe("nothing else is reached:", () => {
+  test.each([
+    "/p/acme/v1/chat/completions",
+    "/p/acme/v1/files/../special2",
+    "/p/acme/v1/files/%2e%2e/special2",
+    "/p/acme/v1/files/..%2fadmin",
+    "/p/acme//evil.example/v1/special",
+    "/p/acme/@evil.example/v1/special",
+    "/p/acme/v1/files/a%5c..%5cadmin",
+    "/p/acme",
+  ])("%s", async (path) => {
+    const before = asked.length;
+    const { hostname, port } = new URL(gateway.origin);
+    // A client that sends the path as it is written.
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: {
+        data: (own, bytes) => void answered.resolve(bytes.toString().slice(9, 12), own.end()),
+      },
+    });
+    const answered = Promise.withResolvers<string>();
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${passKey}\r\nconnection: close\r\n\r\n`,
+    );
+    expect(["403", "404", "400"]).toContain(await answered.promise);
+    expect(asked).toHaveLength(before);
+  });
+
+  test("a key without the scope, of another kind, or with a list of models", async () => {
+    const path = "/p/acme/v1/special";
+    expect((await pass(path, {}, testLlmKey)).status).toBe(403);
+    expect((await pass(path, {}, testManagementKey)).status).toBe(401);
+    const limited = await keyWith({
+      scopes: ["inference", "passthrough"],
+      allowed_models: ["a/b"],
+    });
+    expect((await pass(path, {}, limited)).status).toBe(403);
+    expect((await pass("/p/nobody/v1/special")).status).toBe(404);
+  });
+
+  test("a key's limit bounds what many requests at once may spend", async () => {
+    const poor = await keyWith({ scopes: ["inference", "passthrough"], limit: 0.005 });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => pass("/p/acme/v1/special", { method: "POST" }, poor)),
+    );
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 402)).toHaveLength(10);
+    const keys = await gateway.get("/keys", { authorization: `Bearer ${testManagementKey}` });
+    const used = listOf(fieldsOf(await keys.json()).data).find(({ limit }) => limit === 0.005);
+    expect(used?.usage).toBe(0.004);
+  });
+});
