@@ -10,7 +10,6 @@ import type { Dependencies } from "../endpoints/dependencies.ts";
 import { withDoor } from "../endpoints/runs/run-door.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
-import { HiddenTurns } from "../endpoints/inference/tools/chat/hidden-turns.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
 import { clientAddressReader, encryptionReader } from "../http/request-context.ts";
 import { compileRoutes } from "../http/router.ts";
@@ -34,7 +33,7 @@ import type { App, AppTools } from "./app.ts";
 import { buildAccount, buildPayments } from "./parts/build-account.ts";
 import { buildSpools } from "./parts/build-spools.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";
-import { type McpGateway, openMcpGateway } from "../mcp/gateway/open-gateway.ts";
+import { buildGateway, type Gateway } from "./parts/build-gateway.ts";
 import {
   buildInference,
   endInference,
@@ -75,9 +74,6 @@ import { startKeyProber, startRounds } from "./start-rounds.ts";
 const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCatalog> =>
   new LiveCatalog({ ...settings, clock }, settings);
 
-/** Returns the most model rounds of a request whose model calls tools. */
-const maxToolRoundsOf = ({ mcp }: AppSettings): number => mcp?.maxRounds ?? 16;
-
 /** The parts that all others are built on. */
 interface Ground {
   clock: Clock;
@@ -103,7 +99,7 @@ interface Core extends Ground {
 interface Parts extends Core, JoinedOperations {
   stored: StoredResponses;
   hubParts: HubParts;
-  gateway: McpGateway;
+  gateway: Gateway;
   documents: Documents;
   files: Files;
   built: BuiltBatches;
@@ -216,21 +212,11 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     entries: core.entries,
     clock,
   });
-  const gateway = openMcpGateway(settings.mcp ?? { servers: [], allowedNetworks: [] }, {
-    ...account,
-    database: storage.database.withTables(),
-    vault: account.providerKeyVault,
-    clock,
-    version: settings.version,
-    certificates: settings.extraCertificates,
-    onError: (error) => tools.logger.error({ err: error }, "an upstream MCP server failed"),
-  });
+  const gateway = buildGateway(settings, { ...core, logger: tools.logger });
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,
     gateway,
-    maxToolRounds: maxToolRoundsOf(settings),
-    search: settings.search,
     storage,
     inference,
     directory: account.directory,
@@ -296,9 +282,6 @@ const dependenciesOf = (
   embeddingCache: openEmbeddingCache(shared, clock),
   mcp: buildMcp(settings, tools),
   ...parts.gateway,
-  hiddenTurns: new HiddenTurns(),
-  search: settings.search,
-  maxToolRounds: maxToolRoundsOf(settings),
   ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
   ...buildSpools(settings, clock),
   audioBytesMax: settings.audioBytesMax ?? 200 * 1024 ** 2,

@@ -21,6 +21,11 @@ const standard = (name: string, side: HeaderText["side"], text: string): HeaderT
 /** Every header that the gateway reads or writes. */
 export const headerTexts: readonly HeaderText[] = [
   own("Model", "answer", "The catalog id of the model that served the request."),
+  own(
+    "MCP-Tools",
+    "request",
+    "Servers and tools (`server` or `server/tool`) that a request to /mcp/{server} is narrowed to; empty means none.",
+  ),
   own("Requested-Model", "answer", "The model that the request named, if another model served it."),
   own("Upstream-Model", "answer", "The model name that the gateway sent to the provider."),
   own(

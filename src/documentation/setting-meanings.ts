@@ -326,7 +326,16 @@ const catalog: Readonly<Record<string, Meaning>> = {
   "mcp_servers[].env": ["Its environment variables.", "none"],
   "mcp_servers[].env.<id>": ["The value of this variable.", null],
   "mcp_servers[].auth": ["How the gateway signs in there.", "none"],
-  "mcp_servers[].auth.type": ["none or headers.", "none"],
+  "mcp_servers[].auth.type": [
+    "none, headers, oauth (one consent for all) or oauth_per_person.",
+    "none",
+  ],
+  "mcp_servers[].auth.client_id": ["The OAuth client.", "one that the gateway registers"],
+  "mcp_servers[].auth.client_secret": ["The secret of that client.", null],
+  "mcp_servers[].auth.scope": [
+    "The scopes to ask for, separated by spaces.",
+    "those of the server",
+  ],
   "mcp_servers[].auth.headers": ["Headers that are sent with every request.", null],
   "mcp_servers[].auth.headers.<id>": ["The value of this header.", null],
   "mcp_servers[].allowed_tools": ["The tools that are offered.", "all of them"],

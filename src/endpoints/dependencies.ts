@@ -172,6 +172,7 @@ export interface Dependencies {
   mcp: McpService;
   upstreamServers: McpGateway["upstreamServers"];
   toolCalls: McpGateway["toolCalls"];
+  mcpGrants: McpGateway["mcpGrants"];
   agentServer: McpGateway["agentServer"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;

@@ -174,9 +174,7 @@ export function buildStoredResponses(
   { responseDays: keepDays, publicUrl }: AppSettings,
   parts: AppTools & {
     /** What runs the tools that models call. */
-    gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers">;
-    maxToolRounds: number;
-    search: ResponseServices["search"];
+    gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers" | "maxToolRounds" | "search">;
     storage: Storage<ResponseTables>;
     inference: InferenceDependencies;
     directory: CredentialDirectory;

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { connectMcpServer, disconnectMcpServer, finishMcpConnection } from "./mcp-connections.ts";
 import { mcpGateway } from "./mcp-gateway.ts";
 import {
   changeMcpServer,
@@ -21,4 +22,7 @@ export const mcpEndpoints: readonly Endpoint<Dependencies>[] = [
   changeMcpServer,
   deleteMcpServer,
   refreshMcpServer,
+  connectMcpServer,
+  finishMcpConnection,
+  disconnectMcpServer,
 ];

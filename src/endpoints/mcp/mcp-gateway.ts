@@ -7,7 +7,7 @@ import type { Answer } from "../../http/request-context.ts";
 import type { AgentRequest } from "../../mcp/gateway/agent-server.ts";
 import { type ExposedTool, keyLimitsOf, type ToolLimits } from "../../mcp/gateway/exposed-tools.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
-import { ownerOf } from "../../mcp/gateway/tool-calls.ts";
+import { userOf } from "../../mcp/gateway/tool-calls.ts";
 import { allServers, type UpstreamServer } from "../../mcp/gateway/upstream-server.ts";
 import type { ToolCaller } from "../../mcp/mcp-service.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
@@ -115,7 +115,7 @@ async function handle(
     clientId: caller.key.id,
     served: {
       caller,
-      servers: await deps.upstreamServers.withTools(servers, ownerOf(caller)),
+      servers: await deps.upstreamServers.withTools(servers, userOf(caller)),
       joined: id === allServers,
       limits: limitsOf(context),
       userAgent: context.request.headers.get("user-agent") ?? undefined,

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { AccountCaller } from "../../identity/keys/caller.ts";
-import { requireOperator } from "../../identity/keys/caller.ts";
+import { type AccountCaller, creatorIdOf, requireOperator } from "../../identity/keys/caller.ts";
 import type { ReadServer } from "../../mcp/gateway/exposed-tools.ts";
 import type { WorkspaceServer } from "../../mcp/gateway/server-store.ts";
 import {
@@ -13,6 +12,7 @@ import {
   type PinnedTool,
   type ServerAuth,
   serverIdPattern,
+  type ServerUser,
   type UpstreamServer,
 } from "../../mcp/gateway/upstream-server.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
@@ -45,13 +45,21 @@ const headersField = z
   )
   .refine((headers) => Object.keys(headers).length <= 20, "must be at most 20 headers");
 
+const oauthFields = {
+  client_id: z.string().min(1).max(500).optional(),
+  client_secret: z.string().min(1).max(2_000).optional(),
+  scope: z.string().min(1).max(2_000).optional(),
+};
+
 const authField = z.discriminatedUnion(
   "type",
   [
     z.strictObject({ type: z.literal("none") }),
     z.strictObject({ type: z.literal("headers"), headers: headersField }),
+    z.strictObject({ type: z.literal("oauth"), ...oauthFields }),
+    z.strictObject({ type: z.literal("oauth_per_person"), ...oauthFields }),
   ],
-  "must be {type: none} or {type: headers, headers: {...}}",
+  "must have the type none, headers, oauth or oauth_per_person",
 );
 
 const urlField = z
@@ -226,8 +234,12 @@ type AccountContext = RequestContext<unknown, AccountCaller>;
 
 const workspaceIdOf = ({ caller }: AccountContext): string => caller.workspace.id;
 
-/** The owner of the sessions in which lists of tools are read for the workspace. */
-const readerOf = (context: AccountContext): string => `${workspaceIdOf(context)} tools`;
+/** The session in which lists of tools are read for the workspace, with the caller's own tokens. */
+const readerOf = (context: AccountContext): ServerUser => ({
+  session: `${workspaceIdOf(context)} ${creatorIdOf(context.caller)} tools`,
+  workspaceId: workspaceIdOf(context),
+  personId: creatorIdOf(context.caller),
+});
 
 /** Returns the record of one server, with its tools. */
 async function answered(
@@ -294,7 +306,7 @@ export const createMcpServer = defineEndpoint({
       name: body.name ?? body.id,
       workspaceId: workspaceIdOf(context),
       target: { transport: "streamable_http", url: body.url },
-      auth: body.auth ?? { type: "none" },
+      auth: authOf(body.auth),
       allowedTools: body.allowed_tools ?? null,
       priceNanoUsd: nanoFromUsd(body.price_per_call ?? 0) ?? 0n,
       timeoutMs: body.timeout_ms ?? defaultTimeoutMs,
@@ -308,12 +320,19 @@ export const createMcpServer = defineEndpoint({
   },
 });
 
+/** Returns the credentials of a body. */
+function authOf(auth: z.infer<typeof authField> = { type: "none" }): ServerAuth {
+  if (auth.type === "none" || auth.type === "headers") return auth;
+  const { type, client_id: clientId, client_secret: clientSecret, scope } = auth;
+  return { type, clientId, clientSecret, scope };
+}
+
 /** Returns the credentials after a change. Throws where kept ones would be sent to another host. */
 function changedAuth(
   { auth, target }: WorkspaceServer,
-  { auth: wanted, url }: { auth?: ServerAuth | undefined; url?: string | undefined },
+  { auth: wanted, url }: { auth?: z.infer<typeof authField> | undefined; url?: string | undefined },
 ): ServerAuth {
-  if (wanted !== undefined) return wanted;
+  if (wanted !== undefined) return authOf(wanted);
   const isMoved =
     url !== undefined &&
     target.transport === "streamable_http" &&
@@ -400,7 +419,7 @@ export const refreshMcpServer = defineEndpoint({
     if (accept !== undefined && server.workspaceId === null)
       requireOperator(context.caller, deps.operatorWorkspaceId);
     await deps.upstreamServers.refresh(server, {
-      owner: readerOf(context),
+      user: readerOf(context),
       accepts: (name) => accept === true || (accept?.includes(name) ?? false),
     });
     return answered(context, { server, deps });

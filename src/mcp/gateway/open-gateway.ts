@@ -6,6 +6,7 @@ import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { KeyVault } from "../../platform/vault/key-vault.ts";
 import type { ProtocolServer } from "../protocol-server.ts";
 import { type AgentRequest, agentServer } from "./agent-server.ts";
+import { Grants, type GrantTables } from "./grants.ts";
 import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
 import { ToolCalls } from "./tool-calls.ts";
@@ -16,6 +17,8 @@ import { UpstreamServers } from "./upstream-servers.ts";
 export interface McpGateway {
   upstreamServers: UpstreamServers;
   toolCalls: ToolCalls;
+  /** The tokens with which people use the servers. */
+  mcpGrants: Grants;
   /** Serves the tools to agents. */
   agentServer: ProtocolServer<AgentRequest>;
   /** Closes every connection. */
@@ -32,15 +35,20 @@ export function openMcpGateway(
     clock,
     version,
     certificates,
+    operatorWorkspaceId,
+    publicUrl,
     onError,
   }: {
-    database: Kysely<UpstreamServerTables>;
+    database: Kysely<UpstreamServerTables & GrantTables>;
     vault: KeyVault;
     ledger: LedgerPort;
     clock: Clock;
     version: string;
     /** All certificates that are trusted, in PEM; absent means the platform's own list. */
     certificates: readonly string[] | undefined;
+    /** The workspace under whose key tokens are kept that all workspaces use. */
+    operatorWorkspaceId: string;
+    publicUrl(): string;
     onError(error: unknown): void;
   },
 ): McpGateway {
@@ -48,19 +56,22 @@ export function openMcpGateway(
     allowed: allowedNetworks.flatMap((range) => parseRange(range) ?? []),
     ...(certificates !== undefined && { trusted: certificates }),
   };
-  const connections = new ServerConnections({ guard, clock, version });
-  const toolCalls = new ToolCalls({ connections, ledger, clock, onError });
+  const grants = new Grants({ database, vault, guard, clock, operatorWorkspaceId });
+  const connections = new ServerConnections({ guard, grants, clock, version });
+  const toolCalls = new ToolCalls({ connections, grants, ledger, clock, publicUrl, onError });
   const served = agentServer(toolCalls, version);
   return {
     upstreamServers: new UpstreamServers({
       operators: servers.map(operatorsServer),
-      store: new UpstreamServerStore({ database, vault }),
+      store: new UpstreamServerStore({ database: database.withTables(), vault }),
       connections,
+      grants,
       guard,
       clock,
       onError,
     }),
     toolCalls,
+    mcpGrants: grants,
     agentServer: served,
     async stopGateway() {
       await served.close();

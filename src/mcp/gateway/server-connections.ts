@@ -1,9 +1,16 @@
-import type { Client, FetchLike, Transport } from "@modelcontextprotocol/client";
+import type { Client, Transport } from "@modelcontextprotocol/client";
 import { assert } from "../../platform/kernel/assert.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { type AddressGuard, guardedFetch } from "../../platform/notify/public-address.ts";
-import { storageKeyOf, type UpstreamServer } from "./upstream-server.ts";
+import type { AddressGuard } from "../../platform/notify/public-address.ts";
+import type { Grants } from "./grants.ts";
+import { serverFetch } from "./server-fetch.ts";
+import {
+  type ServerUser,
+  storageKeyOf,
+  type UpstreamServer,
+  usesOauth,
+} from "./upstream-server.ts";
 
 /** The SDK of the protocol's client, which is loaded when the first server is called. */
 type ClientSdk = typeof import("@modelcontextprotocol/client");
@@ -17,14 +24,10 @@ const idleMs = 60_000;
 /** The most connections; beyond it the one that has been idle longest is closed. */
 const connectionsMax = 500;
 
-/** The most bytes of one HTTP answer, whether JSON or events. */
-const answerBytesMax = 16 * 1024 * 1024;
-
-/** Thrown where a server sends more than any result may have. */
-class AnswerTooLargeError extends Error {
-  constructor() {
-    super(`The server sent more than ${answerBytesMax / 1024 ** 2} MiB in one answer.`);
-  }
+/** A server, and the caller whose session there it is. */
+interface Place {
+  server: UpstreamServer;
+  user: ServerUser;
 }
 
 interface Connection {
@@ -40,12 +43,19 @@ interface Connection {
  */
 export class ServerConnections {
   private readonly guard: AddressGuard;
+  private readonly grants: Pick<Grants, "providerOf" | "note">;
   private readonly clock: Clock;
   private readonly version: string;
   private readonly open = new Map<string, Connection>();
   private readonly sweeping: ReturnType<typeof setInterval>;
 
-  constructor(options: { guard: AddressGuard; clock: Clock; version: string }) {
+  constructor(options: {
+    guard: AddressGuard;
+    grants: Pick<Grants, "providerOf" | "note">;
+    clock: Clock;
+    version: string;
+  }) {
+    this.grants = options.grants;
     this.guard = options.guard;
     this.clock = options.clock;
     this.version = options.version;
@@ -54,24 +64,24 @@ export class ServerConnections {
   }
 
   /**
-   * Runs work with a connected client. `owner` names the caller whose session it is. Work is run
+   * Runs work with a connected client. `user` is the caller whose session it is. Work is run
    * again on a new connection only where the server has forgotten the session, so that it cannot
    * have begun.
    */
   async use<Result>(
     server: UpstreamServer,
-    owner: string,
+    user: ServerUser,
     work: (client: Client) => Promise<Result>,
   ): Promise<Result> {
-    const key = JSON.stringify([storageKeyOf(server), server.updatedAtMs, owner]);
+    const key = JSON.stringify([storageKeyOf(server), server.updatedAtMs, user.session]);
     const isReused = this.open.has(key);
     try {
-      return await this.run(key, server, work);
+      return await this.run(key, { server, user }, work);
     } catch (error) {
       if (isConnectionLost(error)) this.drop(key);
       if (!isReused || !isSessionLost(error)) throw error;
       this.drop(key);
-      return await this.run(key, server, work);
+      return await this.run(key, { server, user }, work);
     }
   }
 
@@ -85,10 +95,10 @@ export class ServerConnections {
 
   private async run<Result>(
     key: string,
-    server: UpstreamServer,
+    at: Place,
     work: (client: Client) => Promise<Result>,
   ): Promise<Result> {
-    const connection = this.open.get(key) ?? this.connect(key, server);
+    const connection = this.open.get(key) ?? this.connect(key, at);
     connection.uses += 1;
     try {
       return await work(await connection.client);
@@ -98,26 +108,27 @@ export class ServerConnections {
     }
   }
 
-  private connect(key: string, server: UpstreamServer): Connection {
+  private connect(key: string, at: Place): Connection {
     this.makeRoom();
-    const client = this.connected(server);
+    const client = this.connected(at);
     const connection = { client, usedAtMs: this.clock.monotonicMs(), uses: 0 };
     this.open.set(key, connection);
     client.catch(() => this.drop(key, connection));
     return connection;
   }
 
-  private async connected(server: UpstreamServer): Promise<Client> {
+  private async connected(at: Place): Promise<Client> {
     const sdk = await import("@modelcontextprotocol/client");
     const client = new sdk.Client(
       { name: brand.productName.toLowerCase(), version: this.version },
       { versionNegotiation: { mode: "auto", probe: { timeoutMs: connectMs } } },
     );
-    await client.connect(await this.transportTo(server, sdk), { timeout: connectMs });
+    await client.connect(await this.transportTo(at, sdk), { timeout: connectMs });
     return client;
   }
 
-  private async transportTo({ target, auth, workspaceId }: UpstreamServer, sdk: ClientSdk) {
+  private async transportTo({ server, user }: Place, sdk: ClientSdk) {
+    const { target, auth, workspaceId } = server;
     assert(target.transport !== "search", "a search has no connection");
     if (target.transport === "stdio") {
       const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
@@ -130,38 +141,18 @@ export class ServerConnections {
       });
     }
     const headers = auth.type === "headers" ? auth.headers : {};
+    const send = serverFetch({ guard: this.guard, guarded: workspaceId !== null, headers });
     const transport = new sdk.StreamableHTTPClientTransport(new URL(target.url), {
-      fetch: this.fetchFor({ headers, guarded: workspaceId !== null }),
+      // Streams that no request belongs to would stay open for as long as the connection.
+      fetch: async (url, init) => {
+        if (init?.method === "GET") return new Response(null, { status: 405 });
+        const response = await send(url, init);
+        this.grants.note(new Headers(init?.headers), response);
+        return response;
+      },
+      ...(usesOauth(server) && { authProvider: this.grants.providerOf(server, user) }),
     });
     return transport as Transport;
-  }
-
-  /**
-   * Returns the function that sends requests to one server. Servers of workspaces are reached at
-   * public addresses alone. Redirects are never followed, and answers are bounded.
-   */
-  private fetchFor({
-    headers,
-    guarded,
-  }: {
-    headers: Readonly<Record<string, string>>;
-    guarded: boolean;
-  }): FetchLike {
-    return async (url, init = {}) => {
-      // Streams that no request belongs to would stay open for as long as the connection.
-      if (init.method === "GET") return new Response(null, { status: 405 });
-      const request = {
-        ...init,
-        headers: { ...Object.fromEntries(new Headers(init.headers)), ...headers },
-        signal: init.signal ?? AbortSignal.timeout(connectMs),
-      };
-      const response = guarded
-        ? await guardedFetch(String(url), request, this.guard)
-        : await fetch(url, { ...request, redirect: "manual" });
-      if (response.status >= 300 && response.status < 400)
-        throw new Error("The server redirects to another address, which is not followed.");
-      return boundedResponse(response);
-    };
   }
 
   private drop(key: string, only?: Connection): void {
@@ -199,27 +190,6 @@ async function closeConnection({ client }: Connection): Promise<void> {
   } catch {
     // A connection that cannot be closed is gone already.
   }
-}
-
-/** Returns an answer whose body fails once it is longer than any result may be. */
-function boundedResponse(response: Response): Response {
-  if (response.body === null) return response;
-  const reader = response.body.getReader();
-  let bytes = 0;
-  const counted = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) return controller.close();
-      bytes += value.byteLength;
-      if (bytes > answerBytesMax) {
-        void reader.cancel();
-        throw new AnswerTooLargeError();
-      }
-      controller.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  return new Response(counted, { status: response.status, headers: response.headers });
 }
 
 const codeOf = (error: unknown): unknown =>

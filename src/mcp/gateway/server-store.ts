@@ -52,6 +52,15 @@ export interface ToolList {
 export type WorkspaceServer = UpstreamServer & { workspaceId: string };
 
 const headersSchema = z.record(z.string(), z.string());
+const oauthSchema = z.object({
+  clientId: z.string().optional(),
+  clientSecret: z.string().optional(),
+  scope: z.string().optional(),
+});
+
+/** Returns the credentials of a server, which are sealed; undefined where there are none. */
+const secretsOf = (auth: ServerAuth): object | undefined =>
+  auth.type === "none" ? undefined : auth.type === "headers" ? auth.headers : auth;
 
 /**
  * Returns the place that the secrets of a server are sealed for. It names the origin of the
@@ -201,13 +210,16 @@ export class UpstreamServerStore {
   }
 
   private openAuth(server: WorkspaceServer, { auth, sealed }: ServerRow): ServerAuth {
-    if (auth !== "headers" || sealed === null) return { type: "none" };
+    if (sealed === null) return { type: "none" };
     const text = this.vault.openRecord(placeOf(server), sealed).toString("utf8");
+    if (auth === "oauth" || auth === "oauth_per_person")
+      return { type: auth, ...oauthSchema.parse(JSON.parse(text)) };
     return { type: "headers", headers: headersSchema.parse(JSON.parse(text)) };
   }
 
   private async rowOf(server: WorkspaceServer): Promise<ServerRow> {
     const { auth, target } = server;
+    const secrets = secretsOf(auth);
     return {
       workspace_id: server.workspaceId,
       id: server.id,
@@ -215,12 +227,12 @@ export class UpstreamServerStore {
       url: target.transport === "streamable_http" ? target.url : "",
       auth: auth.type,
       sealed:
-        auth.type === "headers"
-          ? await this.vault.sealRecord(
+        secrets === undefined
+          ? null
+          : await this.vault.sealRecord(
               placeOf(server),
-              Buffer.from(JSON.stringify(auth.headers), "utf8"),
-            )
-          : null,
+              Buffer.from(JSON.stringify(secrets), "utf8"),
+            ),
       allowed_tools: server.allowedTools === null ? null : JSON.stringify(server.allowedTools),
       price_nano: Number(server.priceNanoUsd),
       timeout_ms: server.timeoutMs,

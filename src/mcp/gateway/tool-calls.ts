@@ -20,9 +20,15 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
 import type { ToolCaller } from "../mcp-service.ts";
+import { isNotConnected, type Grants } from "./grants.ts";
 import type { ServerConnections } from "./server-connections.ts";
 import { cappedResult } from "./tool-result.ts";
-import type { ToolDefinition, UpstreamServer } from "./upstream-server.ts";
+import {
+  type ServerUser,
+  type ToolDefinition,
+  type UpstreamServer,
+  usesOauth,
+} from "./upstream-server.ts";
 import { failureText } from "./upstream-servers.ts";
 
 /** A call of a tool of an upstream server, for a caller that may call it. */
@@ -54,6 +60,8 @@ export type ToolOutcome = { chargedNano: bigint; generationId: string } & (
 /** The options of calls. */
 interface ToolCallsOptions {
   connections: ServerConnections;
+  grants: Pick<Grants, "isConnected">;
+  publicUrl(): string;
   ledger: LedgerPort;
   clock: Clock;
   /** Receives charges that the database refused. */
@@ -88,8 +96,10 @@ export class ToolCalls {
   /** Calls a tool. Throws `insufficient_balance` where the caller cannot pay for it. */
   async call(call: ToolCall): Promise<ToolOutcome> {
     const { clock } = this.options;
+    const isAway = await this.isNotConnected(call);
     const generationId = `gen_${timeOrderedHex(clock.nowMs())}`;
     const startedMs = clock.monotonicMs();
+    if (isAway) return { ...this.connect(call), generationId };
     await this.hold(call, generationId);
     try {
       const result = await this.ask(call);
@@ -107,15 +117,25 @@ export class ToolCalls {
         startedMs,
         status: isLeft ? "cancelled" : "failed",
       });
+      if (isNotConnected(error)) return { ...this.connect(call), generationId };
       return { ok: false, failure: failureOf(error), chargedNano, generationId };
     }
+  }
+
+  private async isNotConnected({ server, caller }: ToolCall): Promise<boolean> {
+    return usesOauth(server) && !(await this.options.grants.isConnected(server, userOf(caller)));
+  }
+
+  private connect({ server }: ToolCall) {
+    const result = connectResult(server, this.options.publicUrl());
+    return { ok: true as const, result, chargedNano: 0n };
   }
 
   private async ask({ caller, server, definition, given, signal, onProgress }: ToolCall) {
     if (server.target.transport === "search")
       return searchResult(server.target.search, { given, signal });
     const { outputSchema: _, ...known } = definition;
-    const result = await this.options.connections.use(server, ownerOf(caller), (client) =>
+    const result = await this.options.connections.use(server, userOf(caller), (client) =>
       client.callTool(
         { name: definition.name, arguments: { ...given } },
         {
@@ -188,8 +208,21 @@ export class ToolCalls {
   }
 }
 
-/** Returns the name of the caller whose sessions at servers these are. */
-export const ownerOf = ({ workspace, key }: ToolCaller): string => `${workspace.id} ${key.id}`;
+/** Returns the caller as servers know it: its session, and the person who made its key. */
+export const userOf = (caller: ToolCaller): ServerUser => ({
+  session: `${caller.workspace.id} ${caller.key.id}`,
+  workspaceId: caller.workspace.id,
+  personId: caller.kind === "management-key" ? caller.key.id : caller.key.creatorUserId,
+});
+
+/** Returns the result that asks a person to connect a server. */
+function connectResult({ id, name }: UpstreamServer, publicUrl: string): CallToolResult {
+  const url = `${publicUrl}/api/v1/mcp-servers/${id}/connect`;
+  const text =
+    `${name} is not connected yet. Open ${url} in a browser, signed in as the person whose key this is, ` +
+    "and call the tool again.";
+  return { content: [{ type: "text", text }], isError: true };
+}
 
 /** Returns the key that pays. A management key has no limit of its own. */
 const spendingKey = (caller: ToolCaller) =>

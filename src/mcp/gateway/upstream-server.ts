@@ -15,10 +15,18 @@ type ServerTarget =
     }
   | { transport: "search"; search: ConfiguredSearch };
 
+/** The client that a server's authorization server knows; absent registers one. */
+interface OauthClientSettings {
+  clientId?: string | undefined;
+  clientSecret?: string | undefined;
+  scope?: string | undefined;
+}
+
 /** How the gateway authenticates to a server. The caller's own credential is never sent. */
 export type ServerAuth =
   | { type: "none" }
-  | { type: "headers"; headers: Readonly<Record<string, string>> };
+  | { type: "headers"; headers: Readonly<Record<string, string>> }
+  | ({ type: "oauth" | "oauth_per_person" } & OauthClientSettings);
 
 /** An MCP server that the gateway calls for its callers. */
 export interface UpstreamServer {
@@ -45,6 +53,18 @@ export const serverIdPattern = /^[a-z0-9][a-z0-9-]{0,22}$/;
 
 /** The id of all servers of a caller together. */
 export const allServers = "all";
+
+/** The caller whose session at a server it is, and the person whose tokens are used there. */
+export interface ServerUser {
+  /** The name of the session. */
+  session: string;
+  workspaceId: string;
+  personId: string;
+}
+
+/** Returns whether a server is used with tokens that people have given the gateway. */
+export const usesOauth = ({ auth }: Pick<UpstreamServer, "auth">): boolean =>
+  auth.type === "oauth" || auth.type === "oauth_per_person";
 
 /** The defaults of a server's limits. */
 export const defaultTimeoutMs = 60_000;

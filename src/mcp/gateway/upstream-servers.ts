@@ -6,13 +6,17 @@ import {
   type AddressGuard,
 } from "../../platform/notify/public-address.ts";
 import type { ReadServer } from "./exposed-tools.ts";
+import type { Grants } from "./grants.ts";
 import type { ServerConnections } from "./server-connections.ts";
 import type { ToolList, UpstreamServerStore, WorkspaceServer } from "./server-store.ts";
 import {
+  type PinnedTool,
   pinnedTools,
+  type ServerUser,
   storageKeyOf,
   type ToolDefinition,
   type UpstreamServer,
+  usesOauth,
 } from "./upstream-server.ts";
 
 /** Milliseconds after which a list of tools is read again in the background. */
@@ -28,12 +32,29 @@ const readMs = 10_000;
 const serversPerWorkspaceMax = 100;
 const toolsPerServerMax = 1_000;
 
+/**
+ * The tool of a server whose tools are not known, because no one has connected it. Its call answers
+ * with the link to do so, as that of every other tool does.
+ */
+const connectTool: PinnedTool = {
+  definition: {
+    name: "connect",
+    description: "Returns the link with which a person connects this server.",
+    inputSchema: { type: "object", properties: {} },
+    annotations: { readOnlyHint: true },
+  },
+  hash: "",
+};
+
+const notConnected = { error: "You have not connected this server yet.", checkedAtMs: null };
+
 /** The options of the registry. */
 interface UpstreamServersOptions {
   /** The servers that the operator configured. */
   operators: readonly UpstreamServer[];
   store: UpstreamServerStore;
   connections: ServerConnections;
+  grants: Pick<Grants, "isConnected" | "removeAll">;
   guard: AddressGuard;
   clock: Clock;
   /** Receives what went wrong while a list was read in the background. */
@@ -108,11 +129,15 @@ export class UpstreamServers {
     await this.assertReachable(after);
     if (!(await this.options.store.update(after))) throw noServer();
     if (JSON.stringify(before.target) !== JSON.stringify(after.target))
-      await this.options.store.forgetTools(storageKeyOf(after));
+      await Promise.all([
+        this.options.store.forgetTools(storageKeyOf(after)),
+        this.options.grants.removeAll(storageKeyOf(after)),
+      ]);
   }
 
   /** Deletes a server of a workspace with its secrets and pins. Throws `not_found`. */
   async remove(server: WorkspaceServer): Promise<void> {
+    await this.options.grants.removeAll(storageKeyOf(server));
     if (!(await this.options.store.remove(server))) throw noServer();
   }
 
@@ -121,16 +146,18 @@ export class UpstreamServers {
    * that are old are read again in the background. A server that cannot be read does not keep the
    * others away.
    */
-  async withTools(servers: readonly UpstreamServer[], owner: string): Promise<ReadServer[]> {
+  async withTools(servers: readonly UpstreamServer[], user: ServerUser): Promise<ReadServer[]> {
     const { store, clock } = this.options;
     const lists = await store.toolLists(servers.map(storageKeyOf));
     const nowMs = clock.nowMs();
     return Promise.all(
       servers.map(async (server): Promise<ReadServer> => {
         let list = lists.get(storageKeyOf(server));
-        if (list === undefined) list = await this.refresh(server, { owner });
+        if (usesOauth(server) && !(await this.options.grants.isConnected(server, user)))
+          return { server, tools: list?.tools ?? [connectTool], ...notConnected };
+        if (list === undefined) list = await this.refresh(server, { user });
         else if (nowMs - list.checkedAtMs > (list.error === null ? listMs : retryMs))
-          this.refresh(server, { owner }).catch(this.options.onError);
+          this.refresh(server, { user }).catch(this.options.onError);
         return { server, tools: list.tools, error: list.error, checkedAtMs: list.checkedAtMs };
       }),
     );
@@ -142,12 +169,12 @@ export class UpstreamServers {
    */
   refresh(
     server: UpstreamServer,
-    { owner, accepts }: { owner: string; accepts?: (name: string) => boolean },
+    { user, accepts }: { user: ServerUser; accepts?: (name: string) => boolean },
   ): Promise<ToolList> {
     const key = storageKeyOf(server);
     const current = this.reading.get(key);
     if (current !== undefined && accepts === undefined) return current;
-    const reading = this.read(server, { owner, accepts: accepts ?? (() => false) }).finally(() => {
+    const reading = this.read(server, { user, accepts: accepts ?? (() => false) }).finally(() => {
       if (this.reading.get(key) === reading) this.reading.delete(key);
     });
     this.reading.set(key, reading);
@@ -156,12 +183,12 @@ export class UpstreamServers {
 
   private async read(
     server: UpstreamServer,
-    { owner, accepts }: { owner: string; accepts: (name: string) => boolean },
+    { user, accepts }: { user: ServerUser; accepts: (name: string) => boolean },
   ): Promise<ToolList> {
     const { store, clock } = this.options;
     const key = storageKeyOf(server);
     const before = (await store.toolLists([key])).get(key)?.tools ?? [];
-    const told = await this.listNow(server, owner);
+    const told = await this.listNow(server, user);
     const list: ToolList = {
       revision: crypto.randomUUID(),
       tools: "error" in told ? before : pinnedTools(before, { listed: told.tools, accepts }),
@@ -175,10 +202,10 @@ export class UpstreamServers {
   /** Reads the tools of a server, and neither pins nor stores them. A failure is returned. */
   async listNow(
     server: UpstreamServer,
-    owner: string,
+    user: ServerUser,
   ): Promise<{ tools: ToolDefinition[] } | { error: string }> {
     try {
-      const { tools } = await this.options.connections.use(server, owner, (client) =>
+      const { tools } = await this.options.connections.use(server, user, (client) =>
         client.listTools(undefined, { timeout: readMs, maxTotalTimeout: readMs }),
       );
       return { tools: tools.slice(0, toolsPerServerMax) as ToolDefinition[] };

@@ -17,13 +17,21 @@ const priceSchema = z
     'expected an amount of USD, such as "0.002"',
   );
 
+const oauthFields = {
+  client_id: text.optional(),
+  client_secret: text.optional(),
+  scope: text.optional(),
+};
+
 const authSchema = z.discriminatedUnion(
   "type",
   [
     z.strictObject({ type: z.literal("none") }),
     z.strictObject({ type: z.literal("headers"), headers: z.record(text, text) }),
+    z.strictObject({ type: z.literal("oauth"), ...oauthFields }),
+    z.strictObject({ type: z.literal("oauth_per_person"), ...oauthFields }),
   ],
-  "expected none or headers",
+  "expected none, headers, oauth or oauth_per_person",
 );
 
 const serverSchema = z
@@ -92,7 +100,13 @@ export interface ConfiguredMcpServer {
       };
   readonly auth:
     | { readonly type: "none" }
-    | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> };
+    | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> }
+    | {
+        readonly type: "oauth" | "oauth_per_person";
+        readonly clientId?: string | undefined;
+        readonly clientSecret?: string | undefined;
+        readonly scope?: string | undefined;
+      };
   readonly allowedTools: readonly string[] | null;
   readonly priceNanoUsd: bigint;
   readonly timeoutMs: number | undefined;
@@ -121,6 +135,14 @@ export const assembleMcp = (
   maxRounds: mcp.max_rounds ?? defaultRounds,
 });
 
+function configuredAuth(
+  auth: z.output<typeof authSchema> = { type: "none" },
+): ConfiguredMcpServer["auth"] {
+  if (auth.type === "none" || auth.type === "headers") return auth;
+  const { type, client_id: clientId, client_secret: clientSecret, scope } = auth;
+  return { type, clientId, clientSecret, scope };
+}
+
 const configuredServer = ({
   id,
   name,
@@ -137,7 +159,7 @@ const configuredServer = ({
     command === undefined
       ? { transport: "streamable_http", url: url ?? "" }
       : { transport: "stdio", command, args: args ?? [], env: env ?? {} },
-  auth: auth ?? { type: "none" },
+  auth: configuredAuth(auth),
   allowedTools: limits.allowed_tools ?? null,
   priceNanoUsd: nanoFromUsd(limits.price_per_call ?? 0) ?? 0n,
   timeoutMs: limits.timeout_ms,

@@ -25,6 +25,17 @@ export const mcpRows: Record<string, ContractRow> = {
     path: "/mcp-servers/none",
     accepted: 404,
   },
+  "GET /mcp-servers/:id/connect": {
+    session: true,
+    path: "/mcp-servers/none/connect",
+    accepted: 404,
+  },
+  "GET /mcp-servers/callback": { session: true, accepted: 400 },
+  "DELETE /mcp-servers/:id/connection": {
+    session: true,
+    path: "/mcp-servers/none/connection",
+    accepted: 404,
+  },
   "POST /mcp-servers/:id/refresh": {
     scope: "write:connections",
     path: "/mcp-servers/none/refresh",

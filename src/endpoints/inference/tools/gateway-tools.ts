@@ -6,7 +6,7 @@ import {
   type ReadServer,
   type ToolLimits,
 } from "../../../mcp/gateway/exposed-tools.ts";
-import { ownerOf } from "../../../mcp/gateway/tool-calls.ts";
+import { userOf } from "../../../mcp/gateway/tool-calls.ts";
 import {
   defaultResultBytes,
   defaultTimeoutMs,
@@ -150,12 +150,12 @@ async function readServer(
     caller,
   }: { server: UpstreamServer; isRegistered: boolean; caller: LlmKeyCaller },
 ): Promise<ReadServer> {
-  const owner = ownerOf(caller);
+  const user = userOf(caller);
   if (isRegistered) {
-    const [read] = await upstreamServers.withTools([server], owner);
+    const [read] = await upstreamServers.withTools([server], user);
     if (read !== undefined) return read;
   }
-  const listed = await upstreamServers.listNow(server, owner);
+  const listed = await upstreamServers.listNow(server, user);
   const tools = "error" in listed ? [] : listed.tools;
   return {
     server,

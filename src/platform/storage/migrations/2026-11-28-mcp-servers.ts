@@ -1,7 +1,11 @@
+import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
 import type { Migration } from "../migrate.ts";
 
-/** Stores the MCP servers that workspaces registered, and the tools that servers list, pinned. */
+/**
+ * Stores the MCP servers that workspaces registered, the tools that servers list, pinned, the tokens
+ * with which people use them, consents that are under way, and the tools that a key may use.
+ */
 export const mcpServers: Migration = {
   name: "2026-11-28-mcp-servers additive to 2026-11-23-first-schema",
   async up(database, kind) {
@@ -33,5 +37,28 @@ export const mcpServers: Migration = {
         checked_at_ms: "integer not null",
       },
     });
+    await createTable(database, kind, {
+      name: "mcp_grants",
+      columns: {
+        server_key: "text not null",
+        workspace_id: "text not null references workspaces (id)",
+        person_id: "text not null",
+        sealed: "text not null",
+        updated_at_ms: "integer not null",
+      },
+      constraints: ["primary key (server_key, workspace_id, person_id)"],
+    });
+    await createTable(database, kind, {
+      name: "mcp_consents",
+      columns: {
+        state: "text primary key",
+        server_id: "text not null",
+        workspace_id: "text not null references workspaces (id)",
+        user_id: "text not null",
+        sealed: "text not null",
+        expires_at_ms: "integer not null",
+      },
+    });
+    await sql.raw("alter table llm_keys add column allowed_tools text").execute(database);
   },
 };

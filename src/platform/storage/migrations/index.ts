@@ -15,7 +15,6 @@ import { runs } from "./2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
-import { toolsOfKeys } from "./2026-11-28-tools-of-keys.ts";
 
 /**
  * Every migration, sorted by name, which begins with the date when it was written. Released
@@ -38,5 +37,4 @@ export const migrations: readonly Migration[] = [
   senderDays,
   storedBatches,
   storedFiles,
-  toolsOfKeys,
 ];

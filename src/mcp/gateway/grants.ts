@@ -1,0 +1,378 @@
+import type {
+  AuthProvider,
+  AuthorizationServerMetadata,
+  OAuthClientInformationMixed,
+  OAuthTokens,
+} from "@modelcontextprotocol/client";
+import type { Kysely } from "kysely";
+import { createHash, randomBytes } from "node:crypto";
+import { brand } from "../../platform/kernel/brand.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
+import type { AddressGuard } from "../../platform/notify/public-address.ts";
+import type { KeyVault } from "../../platform/vault/key-vault.ts";
+import { serverFetch } from "./server-fetch.ts";
+import { storageKeyOf, type ServerUser, type UpstreamServer } from "./upstream-server.ts";
+
+/** Rows of tokens, and of consents that are under way. */
+export interface GrantTables {
+  mcp_grants: {
+    server_key: string;
+    workspace_id: string;
+    person_id: string;
+    sealed: string;
+    updated_at_ms: number;
+  };
+  mcp_consents: {
+    state: string;
+    server_id: string;
+    workspace_id: string;
+    user_id: string;
+    sealed: string;
+    expires_at_ms: number;
+  };
+}
+
+/** A client at an authorization server. */
+interface KnownClient {
+  issuer: string;
+  metadata?: AuthorizationServerMetadata | undefined;
+  client: OAuthClientInformationMixed;
+  resource: string;
+}
+
+/** The tokens of a person. */
+interface Grant extends KnownClient {
+  tokens: OAuthTokens;
+}
+
+interface Consent extends KnownClient {
+  verifier: string;
+  redirectUrl: string;
+}
+
+/** Thrown where a person has not connected a server, or the server takes its tokens no longer. */
+export class NotConnectedError extends Error {
+  constructor(server: UpstreamServer) {
+    super(`${server.name} is not connected.`);
+  }
+}
+
+/** The most refused tokens that are remembered. */
+const refusedMax = 1_000;
+
+/** Milliseconds that a person has for consenting. */
+const consentMs = 10 * 60_000;
+
+/** The id under which the tokens of a server are kept that everyone uses alike. */
+const everyone = "*";
+
+/** Returns whose tokens are used: the person's own, or those that everyone uses. */
+function holderOf(server: UpstreamServer, { workspaceId, personId }: ServerUser) {
+  return {
+    serverKey: storageKeyOf(server),
+    workspaceId,
+    personId: server.auth.type === "oauth" ? everyone : personId,
+  };
+}
+
+type Holder = ReturnType<typeof holderOf>;
+
+const stateHash = (state: string): string => createHash("sha256").update(state).digest("hex");
+
+interface GrantsOptions {
+  database: Kysely<GrantTables>;
+  vault: KeyVault;
+  guard: AddressGuard;
+  clock: Clock;
+  /** The workspace under whose key tokens are kept that all workspaces use. */
+  operatorWorkspaceId: string;
+}
+
+/**
+ * The tokens with which people use MCP servers, by server, workspace and person. The gateway is the
+ * OAuth client: it discovers the authorization server, registers itself, and refreshes.
+ */
+export class Grants {
+  private readonly options: GrantsOptions;
+  private readonly mutex = new KeyedMutex();
+  /** The newest access tokens that servers have refused. */
+  private readonly refused = new Set<string>();
+
+  constructor(options: GrantsOptions) {
+    this.options = options;
+  }
+
+  /** Returns whether a person has connected a server. */
+  async isConnected(server: UpstreamServer, user: ServerUser): Promise<boolean> {
+    return (await this.find(this.holder(server, user), server)) !== undefined;
+  }
+
+  /**
+   * Begins a consent, and returns the address to send the person to. Throws `bad_request` where the
+   * server has no authorization server that can be used.
+   */
+  async begin(
+    server: UpstreamServer,
+    { user, userId, redirectUrl }: { user: ServerUser; userId: string; redirectUrl: string },
+  ): Promise<string> {
+    const { database, vault, clock } = this.options;
+    const sdk = await import("@modelcontextprotocol/client");
+    const known = await this.discover(server, redirectUrl);
+    const state = randomBytes(32).toString("base64url");
+    const { auth } = server;
+    const scope = auth.type === "none" || auth.type === "headers" ? undefined : auth.scope;
+    const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(known.issuer, {
+      ...(known.metadata && { metadata: known.metadata }),
+      clientInformation: known.client,
+      redirectUrl,
+      state,
+      resource: known.resource,
+      ...(scope !== undefined && { scope }),
+    });
+    const consent: Consent = { ...known, verifier: codeVerifier, redirectUrl };
+    const hash = stateHash(state);
+    await database.deleteFrom("mcp_consents").where("expires_at_ms", "<", clock.nowMs()).execute();
+    await database
+      .insertInto("mcp_consents")
+      .values({
+        state: hash,
+        server_id: server.id,
+        workspace_id: user.workspaceId,
+        user_id: userId,
+        sealed: await vault.sealRecord(
+          { workspaceId: user.workspaceId, id: hash, facts: ["mcp-consent"] },
+          Buffer.from(JSON.stringify(consent), "utf8"),
+        ),
+        expires_at_ms: clock.nowMs() + consentMs,
+      })
+      .execute();
+    return authorizationUrl.href;
+  }
+
+  /**
+   * Takes the consent that a state belongs to, once. Throws `bad_request` for one that is not known,
+   * has ended, or was begun by another person.
+   */
+  async take(state: string, userId: string) {
+    const { database, clock, vault } = this.options;
+    const row = await database
+      .deleteFrom("mcp_consents")
+      .where("state", "=", stateHash(state))
+      .where("user_id", "=", userId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined || row.expires_at_ms < clock.nowMs())
+      throw new GatewayError(
+        "bad_request",
+        "state: belongs to no consent of yours that is under way. Open the link again.",
+        { param: "state" },
+      );
+    await vault.learn(row.workspace_id);
+    const place = { workspaceId: row.workspace_id, id: row.state, facts: ["mcp-consent"] };
+    const consent = JSON.parse(vault.openRecord(place, row.sealed).toString("utf8")) as Consent;
+    return { serverId: row.server_id, workspaceId: row.workspace_id, consent };
+  }
+
+  /** Exchanges the code of a consent for tokens, and keeps them for the person. */
+  async finish(
+    server: UpstreamServer,
+    {
+      user,
+      consent,
+      code,
+      iss,
+    }: { user: ServerUser; consent: Consent; code: string; iss: string | undefined },
+  ): Promise<void> {
+    const sdk = await import("@modelcontextprotocol/client");
+    const { issuer, metadata, client, resource, verifier, redirectUrl } = consent;
+    const tokens = await sdk
+      .exchangeAuthorization(issuer, {
+        ...(metadata && { metadata }),
+        clientInformation: client,
+        authorizationCode: code,
+        ...(iss !== undefined && { iss }),
+        codeVerifier: verifier,
+        redirectUri: redirectUrl,
+        resource,
+        fetchFn: this.fetchTo(server),
+      })
+      .catch((error: unknown) => {
+        throw new GatewayError(
+          "bad_request",
+          "code: the authorization server of the MCP server did not accept it. Open the link again.",
+          { param: "code", cause: error },
+        );
+      });
+    await this.put(this.holder(server, user), { issuer, metadata, client, resource, tokens });
+  }
+
+  /** Forgets the tokens of a person. */
+  async remove(server: UpstreamServer, user: ServerUser): Promise<void> {
+    const { serverKey, workspaceId, personId } = this.holder(server, user);
+    await this.options.database
+      .deleteFrom("mcp_grants")
+      .where("server_key", "=", serverKey)
+      .where("workspace_id", "=", workspaceId)
+      .where("person_id", "=", personId)
+      .execute();
+  }
+
+  /** Forgets all tokens for a server. */
+  async removeAll(serverKey: string): Promise<void> {
+    await this.options.database
+      .deleteFrom("mcp_grants")
+      .where("server_key", "=", serverKey)
+      .execute();
+  }
+
+  /** Returns what gives a connection the person's present token, and refreshes it. */
+  providerOf(server: UpstreamServer, user: ServerUser): AuthProvider {
+    const holder = this.holder(server, user);
+    return {
+      token: async () => {
+        const grant = await this.find(holder, server);
+        if (grant === undefined) throw new NotConnectedError(server);
+        return grant.tokens.access_token;
+      },
+      onUnauthorized: () =>
+        this.mutex.run(JSON.stringify(holder), () => this.refresh(server, holder)),
+    };
+  }
+
+  /** Notes the answer of a server to a request with a token. */
+  note(request: Headers, { status }: Pick<Response, "status">): void {
+    const token = request.get("authorization")?.replace(/^Bearer /, "");
+    if (status !== 401 || token === undefined) return;
+    this.refused.add(token);
+    for (const oldest of this.refused) {
+      if (this.refused.size <= refusedMax) return;
+      this.refused.delete(oldest);
+    }
+  }
+
+  /** Refreshes tokens, unless another request or gateway has done so since they were sent. */
+  private async refresh(server: UpstreamServer, holder: Holder): Promise<void> {
+    const grant = await this.find(holder, server);
+    if (grant === undefined) throw new NotConnectedError(server);
+    const { tokens, issuer, metadata, client, resource } = grant;
+    if (!this.refused.has(tokens.access_token)) return;
+    try {
+      if (tokens.refresh_token === undefined) throw new NotConnectedError(server);
+      const sdk = await import("@modelcontextprotocol/client");
+      const fresh = await sdk.refreshAuthorization(issuer, {
+        ...(metadata && { metadata }),
+        clientInformation: client,
+        refreshToken: tokens.refresh_token,
+        resource,
+        fetchFn: this.fetchTo(server),
+      });
+      await this.put(holder, { ...grant, tokens: { ...tokens, ...fresh } });
+    } catch (error) {
+      const now = await this.find(holder, server);
+      if (now !== undefined && now.tokens.access_token !== tokens.access_token) return;
+      throw error instanceof NotConnectedError ? error : new NotConnectedError(server);
+    }
+  }
+
+  private async discover(server: UpstreamServer, redirectUrl: string): Promise<KnownClient> {
+    const { target, auth } = server;
+    if (target.transport !== "streamable_http" || auth.type === "none" || auth.type === "headers")
+      throw new GatewayError("bad_request", "This MCP server is not used with OAuth.");
+    const sdk = await import("@modelcontextprotocol/client");
+    const fetchFn = this.fetchTo(server);
+    try {
+      const info = await sdk.discoverOAuthServerInfo(target.url, { fetchFn });
+      const issuer = String(info.authorizationServerUrl);
+      const metadata = info.authorizationServerMetadata;
+      const client =
+        auth.clientId === undefined
+          ? await sdk.registerClient(issuer, {
+              ...(metadata && { metadata }),
+              clientMetadata: {
+                client_name: brand.productName,
+                redirect_uris: [redirectUrl],
+                grant_types: ["authorization_code", "refresh_token"],
+                response_types: ["code"],
+                token_endpoint_auth_method: "none",
+              },
+              fetchFn,
+            })
+          : {
+              client_id: auth.clientId,
+              ...(auth.clientSecret !== undefined && { client_secret: auth.clientSecret }),
+            };
+      return { issuer, metadata, client, resource: target.url };
+    } catch (error) {
+      throw new GatewayError(
+        "bad_request",
+        "The MCP server's authorization server cannot be used: its metadata cannot be read, or it registers no clients.",
+        { cause: error },
+      );
+    }
+  }
+
+  private fetchTo({ workspaceId }: UpstreamServer) {
+    const { guard } = this.options;
+    return serverFetch({ guard, guarded: workspaceId !== null, headers: {} });
+  }
+
+  private holder(server: UpstreamServer, user: ServerUser): Holder {
+    const holder = holderOf(server, user);
+    const isOperators = server.workspaceId === null && server.auth.type === "oauth";
+    return isOperators ? { ...holder, workspaceId: this.options.operatorWorkspaceId } : holder;
+  }
+
+  private placeOf({ serverKey, workspaceId, personId }: Holder) {
+    return { workspaceId, id: serverKey, facts: ["mcp-grant", personId] };
+  }
+
+  private async find(holder: Holder, { target }: UpstreamServer): Promise<Grant | undefined> {
+    const { database, vault } = this.options;
+    const row = await database
+      .selectFrom("mcp_grants")
+      .select("sealed")
+      .where("server_key", "=", holder.serverKey)
+      .where("workspace_id", "=", holder.workspaceId)
+      .where("person_id", "=", holder.personId)
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    await vault.learn(holder.workspaceId);
+    const text = vault.openRecord(this.placeOf(holder), row.sealed).toString("utf8");
+    const grant = JSON.parse(text) as Grant;
+    // Tokens for an address are not sent to another one.
+    const isSame = target.transport === "streamable_http" && target.url === grant.resource;
+    return isSame ? grant : undefined;
+  }
+
+  private async put(holder: Holder, grant: Grant): Promise<void> {
+    const { database, vault, clock } = this.options;
+    const values = {
+      sealed: await vault.sealRecord(
+        this.placeOf(holder),
+        Buffer.from(JSON.stringify(grant), "utf8"),
+      ),
+      updated_at_ms: clock.nowMs(),
+    };
+    await database
+      .insertInto("mcp_grants")
+      .values({
+        server_key: holder.serverKey,
+        workspace_id: holder.workspaceId,
+        person_id: holder.personId,
+        ...values,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(["server_key", "workspace_id", "person_id"]).doUpdateSet(values),
+      )
+      .execute();
+  }
+}
+
+/** Returns whether an error says that a server is not connected, or was caused by one that does. */
+export function isNotConnected(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof NotConnectedError) return true;
+  return false;
+}
