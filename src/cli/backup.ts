@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -38,6 +39,31 @@ interface Manifest {
 const sqliteFile = "switchyard.db";
 const postgresFile = "postgres.jsonl.gz";
 const keyFile = "encryption.key";
+const filesFolder = "files";
+
+const isInBucket = ({ files }: Settings): boolean => files.url.startsWith("s3://");
+
+/**
+ * Copies the files of workspaces, which are encrypted, where they are in a directory. It comes after
+ * the database, so that every file that its rows name is in the copy, unless it was deleted since.
+ */
+function copyFiles(settings: Settings, folder: string): void {
+  const { url } = settings.files;
+  if (!isInBucket(settings) && existsSync(url) && readdirSync(url).length > 0)
+    cpSync(url, join(folder, filesFolder), { recursive: true, preserveTimestamps: true });
+}
+
+/** Copies the files of a backup to where files are stored. None has the name of another. */
+function restoreFiles(settings: Settings, folder: string): void {
+  const copied = join(folder, filesFolder);
+  if (!existsSync(copied)) return;
+  if (isInBucket(settings))
+    throw new CommandError(
+      "this backup has files, and files.url names a bucket; name a directory",
+      2,
+    );
+  cpSync(copied, settings.files.url, { recursive: true, preserveTimestamps: true });
+}
 
 const hashOf = (path: string): string =>
   createHash("sha256").update(readFileSync(path)).digest("hex");
@@ -114,6 +140,7 @@ export async function backup(
   } else {
     files = await copySqlite(settings, { path, folder, withKey });
   }
+  copyFiles(settings, folder);
   const manifest: Manifest = {
     format: "switchyard-backup-1",
     version,
@@ -126,6 +153,8 @@ export async function backup(
   });
   if (context.terminal.result({ folder, ...manifest })) return;
   context.terminal.line(`Backed up to ${folder} and verified: ${files.join(", ")}.`);
+  if (isInBucket(settings))
+    context.terminal.line(`Files are in ${settings.files.url}; back that bucket up as well.`);
   if (!files.includes(keyFile))
     context.terminal.line(
       "The encryption key is not in it; keep SWITCHYARD_ENCRYPTION_KEY with it: no stored key works without it.",
@@ -184,6 +213,7 @@ export async function restore(
     path === undefined
       ? await restorePostgres(settings, { folder, force })
       : await restoreSqlite(settings, { path, folder, force });
+  restoreFiles(settings, folder);
   if (context.terminal.result({ restored: folder, created_at: manifest.created_at, kept })) return;
   context.terminal.line(
     `Restored the backup of ${manifest.created_at} and verified it. Start the gateway with: switchyard start`,

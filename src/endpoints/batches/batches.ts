@@ -20,6 +20,7 @@ const lineEndpoints = [
   "/v1/embeddings",
   "/v1/moderations",
   "/v1/rerank",
+  "/v1/images/generations",
 ] as const;
 
 type BatchDependencies = Pick<

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
 import { startPostgres } from "../../support/postgres.ts";
@@ -28,16 +28,23 @@ test("a backup of a running gateway is verified and can be restored", async () =
       body: JSON.stringify({ name }),
     });
   await make("before");
+  const body = new FormData();
+  body.append("file", new Blob(["kept"]), "kept.txt");
+  body.append("purpose", "user_data");
+  const llmKey = { authorization: `Bearer ${testLlmKey}` };
+  const sent = await fetch(`${gateway.url}/v1/files`, { method: "POST", headers: llmKey, body });
+  const { id: fileId } = (await sent.json()) as { id: string };
   expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
     exitCode: 0,
     stderr: "",
   });
   expect(readdirSync(folder).toSorted()).toEqual([
     "encryption.key",
+    "files",
     "manifest.json",
     "switchyard.db",
   ]);
-  for (const name of readdirSync(folder))
+  for (const name of ["encryption.key", "manifest.json", "switchyard.db"])
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   for (const option of ["--without-key", "--no-encryption-key"]) {
     const keyless = join(temporaryDirectory(), "backup");
@@ -45,7 +52,7 @@ test("a backup of a running gateway is verified and can be restored", async () =
       exitCode: 0,
       stdout: expect.stringContaining("The encryption key is not in it"),
     });
-    expect(readdirSync(keyless).toSorted()).toEqual(["manifest.json", "switchyard.db"]);
+    expect(readdirSync(keyless).toSorted()).toEqual(["files", "manifest.json", "switchyard.db"]);
   }
   await make("after");
   expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
@@ -60,6 +67,7 @@ test("a backup of a running gateway is verified and can be restored", async () =
     exitCode: 1,
     stderr: expect.stringContaining("stop it first"),
   });
+  rmSync(join(dataDirectory, "files"), { recursive: true });
   await gateway.terminate();
   const restored = await runCommand(["--json", "restore", folder, "--force"], { dataDirectory });
   expect(restored).toMatchObject({ exitCode: 0, stderr: "" });
@@ -71,6 +79,8 @@ test("a backup of a running gateway is verified and can be restored", async () =
     (await fetch(`${again.url}/v1/credits`, { headers: { authorization: `Bearer ${testLlmKey}` } }))
       .status,
   ).toBe(200);
+  const content = await fetch(`${again.url}/v1/files/${fileId}/content`, { headers: llmKey });
+  expect(await content.text()).toBe("kept");
   await again.terminate();
 });
 
