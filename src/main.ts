@@ -235,6 +235,7 @@ function watchServer(
     // The kernel's table does not say which process has a connection, so the first process reports
     // all.
     connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
+    sockets: () => ({ open: server.sockets.count, frames: server.sockets.framesReceived }),
     bodyBytes: () => server.bodyMemory.heldBytes,
     bodyBytesMax: server.bodyMemory.bytesMax,
     certificateExpirySeconds: certificate && (() => certificate.secondsLeft(systemClock.nowMs())),

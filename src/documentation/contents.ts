@@ -91,6 +91,11 @@ export const writtenSections: readonly Section[] = [
           "transcribe whisper stt voice translate",
       },
       {
+        slug: "sockets",
+        title: "WebSockets and voice",
+        keywords: "websocket realtime voice responses socket wss ephemeral client secret",
+      },
+      {
         slug: "documents",
         title: "Pictures and documents",
         keywords: "pdf pictures images files vision upload ocr document",

@@ -213,7 +213,8 @@ export class HttpServer {
     // Bun would answer with the first protocol that was offered, even where that is a credential.
     const data: SocketData = { session, socket: undefined };
     const all = { ...this.headers, ...headers };
-    if (server.upgrade(request as Request, { headers: all, data })) return undefined;
+    const isVersion13 = request.headers.get("sec-websocket-version") === "13";
+    if (isVersion13 && server.upgrade(request as Request, { headers: all, data })) return undefined;
     session.closed();
     return this.refusal(
       "bad_request",

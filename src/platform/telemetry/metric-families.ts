@@ -38,6 +38,8 @@ export interface Gauges {
   requestsInFlight: GaugeCell;
   openStreams: GaugeCell;
   clientConnections: () => Promise<number>;
+  /** The open sockets of clients, and the frames that these have sent. */
+  sockets: () => { open: number; frames: number };
   bodyBytes: () => number;
   bodyBytesMax: () => number;
   /** Undefined where the gateway serves plain HTTP. */
@@ -135,6 +137,13 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
       name: "switchyard_client_connections",
       help: "Client connections, including idle ones.",
       read: () => gauges.clientConnections(),
+    },
+    gauge("client_sockets", "WebSockets open to clients.", () => gauges.sockets().open),
+    {
+      kind: "counter",
+      name: "switchyard_client_frames_total",
+      help: "Frames that clients have sent over WebSockets.",
+      read: async () => gauges.sockets().frames,
     },
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
     gauge("request_body_limit_bytes", "Bytes that request bodies may take in memory.", () =>
@@ -291,6 +300,7 @@ export function metricTable(): {
   const gauges: Gauges = {
     ...nothing,
     clientConnections: async () => 0,
+    sockets: () => ({ open: 0, frames: 0 }),
     bodyBytes: read,
     bodyBytesMax: read,
     holdsOpen: read,

@@ -82,6 +82,7 @@ export interface Metrics {
   /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
   watchServer(read: {
     connections(): Promise<number>;
+    sockets(): { open: number; frames: number };
     bodyBytes(): number;
     bodyBytesMax: number;
     /** Seconds until the certificate expires; absent where the gateway serves plain HTTP. */
@@ -141,6 +142,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),
     clientConnections: async () => Number.NaN,
+    sockets: () => ({ open: 0, frames: 0 }),
     bodyBytes: () => 0,
     bodyBytesMax: () => 0,
     holdsOpen: () => 0,
@@ -176,9 +178,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
     recordInference: inferenceRecorder(families, capModel),
-    watchServer({ connections, bodyBytes, bodyBytesMax, certificateExpirySeconds }) {
+    watchServer({ connections, sockets, bodyBytes, bodyBytesMax, certificateExpirySeconds }) {
       gauges.certificateExpiry = certificateExpirySeconds;
       gauges.clientConnections = connections;
+      gauges.sockets = sockets;
       gauges.bodyBytes = bodyBytes;
       gauges.bodyBytesMax = () => bodyBytesMax;
     },

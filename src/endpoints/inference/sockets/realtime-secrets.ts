@@ -49,7 +49,11 @@ const sessionSchema = () =>
 
 const secretSchema = lazily(() =>
   z
-    .object({ value: z.string(), expires_at: z.int(), session: sessionSchema() })
+    .object({
+      value: z.string().describe("The secret, beginning with ek_."),
+      expires_at: z.int().describe("When it ends, in Unix seconds."),
+      session: sessionSchema().describe("The settings that its session begins with."),
+    })
     .meta({ id: "RealtimeClientSecret" }),
 );
 
@@ -83,7 +87,12 @@ export const createRealtimeSession = defineEndpoint<Dependencies, z.infer<typeof
     body: legacyBodySchema,
     response: () =>
       sessionSchema().extend({
-        client_secret: z.object({ value: z.string(), expires_at: z.int() }),
+        client_secret: z
+          .object({
+            value: z.string().describe("The secret, beginning with ek_."),
+            expires_at: z.int().describe("When it ends, in Unix seconds."),
+          })
+          .describe("The secret with which a browser opens the session."),
       }),
     async handle(context, dependencies) {
       const seconds = defaultSeconds;
