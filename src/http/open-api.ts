@@ -142,7 +142,8 @@ function otherContent(
 ): Json {
   if (type === "text/event-stream" && streamEvents !== undefined)
     return jsonContent(streamEvents(), { schemas, path });
-  if (type === "application/zip") return { schema: { type: "string", contentMediaType: type } };
+  if (type === "application/zip" || type === "audio/*")
+    return { schema: { type: "string", contentMediaType: type } };
   return { schema: { type: "string" }, example: otherExamples[type] };
 }
 
