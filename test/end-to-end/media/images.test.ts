@@ -355,6 +355,29 @@ test("Gemini is asked once for each picture, and drafts are not shown", async ()
   expect(costOf(result)).toBeCloseTo(2 * (0.00002 + 0.1344 + 0.0012), 9);
 });
 
+test("a picture that fails leaves the others, which alone are charged", async () => {
+  let asked = 0;
+  answer = () => {
+    asked += 1;
+    if (asked === 2) return Response.json({ error: { message: "no" } }, { status: 500 });
+    const parts = [{ inlineData: { mimeType: "image/png", data: base64 } }];
+    return Response.json({
+      candidates: [{ finishReason: "STOP", content: { parts } }],
+      usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 1000 },
+    });
+  };
+  const result = await client.images.generate({ model: "goog/banana", prompt: "x", n: 3 });
+  expect(result.data?.length).toBe(2);
+  expect(costOf(result)).toBeCloseTo(2 * (0.00002 + 0.12), 9);
+});
+
+test("a withheld picture is an error that says why, and costs nothing", async () => {
+  answer = () => Response.json({ predictions: [{ raiFilteredReason: "not this" }] });
+  const response = await gateway.post("/images/generations", { model: "goog/imagen", prompt: "x" });
+  expect(response.ok).toBe(false);
+  expect(JSON.stringify(await response.json())).toContain("not this");
+});
+
 test("OpenRouter's form has its own answer", async () => {
   answer = () => pixels(1, { usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } });
   const response = await gateway.post("/images", {
