@@ -116,7 +116,7 @@ export const writtenSections: readonly Section[] = [
         slug: "tools",
         title: "Tools of MCP servers, and searches",
         keywords:
-          "mcp gateway upstream server tools approval web search searxng brave tavily exa online plugin citations",
+          "mcp gateway upstream server tools approval web search searxng brave tavily exa online plugin citations file-parser",
       },
       {
         slug: "team-keys",

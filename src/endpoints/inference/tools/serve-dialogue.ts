@@ -10,6 +10,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { answerCall, streamResponse, wholeResponse, wholeText } from "../answer-call.ts";
 import { withPings } from "../responses/stored-response.ts";
 import { chatFace } from "./chat/chat-face.ts";
+import { withParsedFiles } from "./chat/file-parser.ts";
 import { ChatStream, ChatTurn } from "./chat/chat-rounds.ts";
 import { MessagesStream, MessagesTurn } from "./messages/messages-rounds.ts";
 import { messagesFace } from "./messages/messages-face.ts";
@@ -31,11 +32,12 @@ interface DialogueTurn {
 }
 
 /** Serves a chat call, and runs the tools of MCP servers for its model where it asks for them. */
-export function answerChat(
+export async function answerChat(
   context: RequestContext,
-  call: ChatCall,
+  sent: ChatCall,
   deps: Dependencies,
 ): Promise<Reply> {
+  const call = sent.body["plugins"] === undefined ? sent : await withParsedFiles(deps, sent);
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
