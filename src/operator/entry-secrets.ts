@@ -1,7 +1,7 @@
 import type { EntryValue } from "./entry-store.ts";
 
 /** Is shown in place of a secret that is set, and keeps the stored one in a change. */
-export const hiddenSecret = "***";
+const hiddenSecret = "***";
 
 const isObject = (value: unknown): value is EntryValue =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,8 +1,9 @@
-import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
 import { Icon } from "./icon.tsx";
 import { Button, Select, Skeleton } from "../ui/parts.tsx";
+import { RowMenu } from "../ui/row-menu.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
 import { useEnterWorkspace, useSession, useWorkspaces } from "../lib/session.ts";
@@ -78,14 +79,46 @@ function WorkspaceSwitch() {
   );
 }
 
-function ThemeSwitch() {
+const themes: readonly (readonly [Theme, string])[] = [
+  ["system", "Theme of the system"],
+  ["light", "Light theme"],
+  ["dark", "Dark theme"],
+];
+
+/** What belongs to the person: the account, the theme, and signing out. */
+function PersonMenu() {
+  const { data: session } = useSession();
+  const navigate = useNavigate();
   const [theme, setTheme] = useState<Theme>(chosenTheme);
-  const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
-  const turn = (): void => {
-    chooseTheme(next[theme]);
-    setTheme(next[theme]);
+  if (session === undefined) return null;
+  const { name, email } = session.user;
+  const choose = (next: Theme): void => {
+    chooseTheme(next);
+    setTheme(next);
   };
-  return <Button look="plain" onClick={turn} title="Change the theme">{`Theme: ${theme}`}</Button>;
+  return (
+    <RowMenu
+      label={`${email}: account, theme, sign out`}
+      className={style.personButton}
+      face={
+        <>
+          <span
+            className={style.initial}
+            data-initial={(name || email).slice(0, 1).toUpperCase()}
+          />
+          <span className={style.person}>{email}</span>
+        </>
+      }
+      actions={[
+        ["Your account", () => void navigate({ to: "/account" })],
+        ...themes.map(
+          ([each, label]) =>
+            [each === theme ? `${label} (chosen)` : label, () => choose(each)] as const,
+        ),
+        ["Sign out", () => location.assign("/sign-out")],
+      ]}
+    />
+  );
 }
 
 /** The palette and the list of keys, with what opens them. */
@@ -118,7 +151,7 @@ export function Shell() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new path closes the menu.
   useEffect(() => setOpen(false), [path]);
-  const { data: session, isLoading } = useSession();
+  const { isLoading } = useSession();
   return (
     <div className={style.shell}>
       <a className={style.skip} href="#content">
@@ -139,9 +172,7 @@ export function Shell() {
           <div className={style.own} data-known={!isLoading}>
             <AlertBell />
             <Overlays />
-            <ThemeSwitch />
-            <span className={style.person}>{session?.user.email}</span>
-            <a href="/sign-out">Sign out</a>
+            <PersonMenu />
           </div>
         </header>
         <main id="content" className={style.content}>

@@ -3,11 +3,16 @@ import { type RowMenuProps, ThreeDots } from "./row-menu.tsx";
 import style from "./ui.module.css";
 
 /** The menu itself, open from the start. */
-export function RowMenuPopup({ label, actions }: RowMenuProps) {
+export function RowMenuPopup({
+  label,
+  actions,
+  face = <ThreeDots />,
+  className = style.close,
+}: RowMenuProps) {
   return (
     <Menu.Root defaultOpen>
-      <Menu.Trigger className={style.close} aria-label={label}>
-        <ThreeDots />
+      <Menu.Trigger className={className ?? ""} aria-label={label}>
+        {face}
       </Menu.Trigger>
       <Menu.Portal>
         <Menu.Positioner className={style.menuPlace ?? ""} align="end" sideOffset={4}>

@@ -1,4 +1,4 @@
-import { Suspense, lazy, useState } from "react";
+import { type ReactNode, Suspense, lazy, useState } from "react";
 import style from "./ui.module.css";
 
 const load = () => import("./row-menu-popup.tsx");
@@ -10,6 +10,9 @@ export interface RowMenuProps {
   /** Names the row: `Actions of Night watch`. */
   label: string;
   actions: readonly (readonly [name: string, act: () => void])[];
+  /** What the button shows; absent shows three dots. */
+  face?: ReactNode;
+  className?: string | undefined;
 }
 
 /** The sign of a menu. */
@@ -25,24 +28,25 @@ export const ThreeDots = () => (
 );
 
 /** What can be done with a row, behind one button, so that it covers no column. */
-export function RowMenu({ label, actions }: RowMenuProps) {
+export function RowMenu(props: RowMenuProps) {
+  const { label, face = <ThreeDots />, className = style.close } = props;
   const [isOpened, setOpened] = useState(false);
   const closed = (
     <button
       type="button"
-      className={style.close}
+      className={className}
       aria-label={label}
       aria-haspopup="menu"
       onPointerEnter={() => void load()}
       onFocus={() => void load()}
       onClick={() => setOpened(true)}
     >
-      <ThreeDots />
+      {face}
     </button>
   );
   return isOpened ? (
     <Suspense fallback={closed}>
-      <Popup label={label} actions={actions} />
+      <Popup {...props} />
     </Suspense>
   ) : (
     closed

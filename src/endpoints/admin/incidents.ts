@@ -9,7 +9,7 @@ import { forOperators } from "./admin-fields.ts";
 const textField = plainText(2_000)
   .trim()
   .min(1, "is required")
-  .describe("What is known now. Everybody can read it on the status page.");
+  .describe("What is known now. It is public on the status page.");
 const stateField = z
   .enum(noticeStates, `must be one of ${noticeStates.join(", ")}`)
   .default("investigating");

@@ -128,7 +128,7 @@ export const probeKeyThrough =
   };
 
 /** Asks a provider for its models, with its own key where it has one; null where that failed. */
-export async function listedModels(
+async function listedModels(
   provider: Provider,
   { upstream }: { upstream: UpstreamClient },
 ): Promise<string | null> {
@@ -325,7 +325,7 @@ function answerOf({
 }
 
 /** What a provider answered that is not configured yet. */
-export interface Trial {
+interface Trial {
   /** The answer to the smallest request of chat; skipped where it has no model that chats. */
   chat: SmokeAnswer;
   /** The models that it lists, by its own names; null where it lists none. */

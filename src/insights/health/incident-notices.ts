@@ -4,7 +4,7 @@ import { newId } from "../../platform/kernel/ids.ts";
 
 /** How far an incident is understood. */
 export const noticeStates = ["investigating", "identified", "monitoring", "resolved"] as const;
-export type NoticeState = (typeof noticeStates)[number];
+type NoticeState = (typeof noticeStates)[number];
 
 /** What was said of an incident at one time. */
 export interface NoticeUpdate {

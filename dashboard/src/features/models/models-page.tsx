@@ -3,7 +3,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useDeferredValue, useState, type ReactNode } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
+import { Actions, Awaiting, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import own from "./models.module.css";
@@ -246,6 +246,7 @@ export function ModelsPage() {
           onRemove={(id) => compare(compared.filter((each) => each !== id))}
         />
       )}
+      <Awaiting queries={[metrics]} />
       <Card flush>
         <Loaded query={models} height={480}>
           {({ data }) => {

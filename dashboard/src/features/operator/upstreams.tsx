@@ -2,6 +2,7 @@ import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { count, duration } from "../../lib/format.ts";
+import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { upstreamsQuery } from "./api.ts";
@@ -47,7 +48,7 @@ export function Upstreams() {
                   head: "State",
                   cell: ({ routed, states }) => (
                     <Status kind={!routed ? undefined : states.length > 0 ? "bad" : "good"}>
-                      {!routed ? "no credential" : states.join(", ") || "works"}
+                      {!routed ? "no credential" : states.map(wordOf).join(", ") || "works"}
                     </Status>
                   ),
                 },

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
 import { lifeOf } from "../../lib/balance-life.ts";
+import { wordOf } from "../../lib/words.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd, shortDay } from "../../lib/format.ts";
 import {
@@ -183,7 +184,9 @@ function Providers() {
                 },
                 {
                   head: "State",
-                  cell: ({ status }) => <Status kind={healthKinds[status]}>{status}</Status>,
+                  cell: ({ status }) => (
+                    <Status kind={healthKinds[status]}>{wordOf(status)}</Status>
+                  ),
                 },
               ]}
             />

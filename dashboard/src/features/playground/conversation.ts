@@ -12,7 +12,7 @@ import {
 import { type Answer, askModel, noAnswer } from "./stream.ts";
 
 /** What one column was asked: the model, and the request where it was sent from this page. */
-export interface Asked {
+interface Asked {
   columnId: number;
   model: string;
   body?: ChatBody;
