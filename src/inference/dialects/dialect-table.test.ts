@@ -14,10 +14,14 @@ import { openaiResponses } from "./openai-responses/index.ts";
 import { withoutUndefined } from "./shared/wire-fields.ts";
 
 interface DialectUnderTest {
-  /** Gemini's and Converse have no side that faces clients. */
+  /** Converse has no side that faces clients. */
   dialect: UpstreamDialect & Partial<ClientDialect>;
   /** Fields of every request on this wire, and what they mean beside the model. */
   everyRequest: { wire: JsonObject; means?: Partial<CanonicalRequest> };
+  /** Fields that clients write into the path, and the door adds to the body. */
+  inPath?: JsonObject;
+  /** Whether the wire has no place for much of a request or an answer, which then reads otherwise. */
+  losesOnTheWire?: true;
   /** What every answer of this wire lacks, as it reads. */
   everyAnswer?: Partial<CanonicalResponse>;
 }
@@ -30,7 +34,12 @@ const dialects: Partial<Record<DialectId, DialectUnderTest>> = {
     everyRequest: { wire: { model: "m", max_tokens: 4_096 }, means: { maxOutputTokens: 4_096 } },
     everyAnswer: { createdAtSeconds: 0 },
   },
-  "google-generate": { dialect: googleGenerate, everyRequest: { wire: {} } },
+  "google-generate": {
+    dialect: googleGenerate,
+    everyRequest: { wire: {} },
+    inPath: { model: "m", stream: false },
+    losesOnTheWire: true,
+  },
   "amazon-converse": {
     dialect: amazonConverse,
     everyRequest: { wire: {} },
@@ -49,47 +58,51 @@ const underTest = Object.entries(dialects) as [DialectId, DialectUnderTest][];
 
 describe("a canonical request in each dialect", () => {
   for (const { what, canonical, wire, reads, losses, refuses } of dialectRequestCases) {
-    test.each(underTest)(`${what}: %s`, (id, { dialect, everyRequest }) => {
-      const request: CanonicalRequest = {
-        dialect: id,
-        model: "m",
-        stream: false,
-        ...everyRequest.means,
-        ...canonical,
-      };
-      const encode = () =>
-        dialect.encodeRequest(request, {
-          upstreamModel: "m",
+    test.each(underTest)(
+      `${what}: %s`,
+      (id, { dialect, everyRequest, inPath = {}, losesOnTheWire }) => {
+        const request: CanonicalRequest = {
+          dialect: id,
+          model: "m",
           stream: false,
-          providerId: "acme",
-          reasons: true,
-        });
-      const refused = refuses?.[id];
-      if (refused !== undefined) {
-        expect(encode).toThrow(
-          expect.objectContaining({ code: "unsupported_content", param: refused }),
-        );
-        return;
-      }
-      const expected = wire[id];
-      expect(expected, `${what} has no row for ${id}`).toBeDefined();
-      const encoded = encode();
-      expect(encoded.body).toStrictEqual({ ...everyRequest.wire, ...expected });
-      expect(encoded.losses.map((loss) => loss.field)).toEqual([...(losses?.[id] ?? [])]);
-      if (dialect.decodeRequest === undefined) return;
-      expect(dialect.decodeRequest(encoded.body)).toStrictEqual(
-        withoutUndefined({ ...request, ...reads?.[id] }),
-      );
-    });
+          ...everyRequest.means,
+          ...canonical,
+        };
+        const encode = () =>
+          dialect.encodeRequest(request, {
+            upstreamModel: "m",
+            stream: false,
+            providerId: "acme",
+            reasons: true,
+          });
+        const refused = refuses?.[id];
+        if (refused !== undefined) {
+          expect(encode).toThrow(
+            expect.objectContaining({ code: "unsupported_content", param: refused }),
+          );
+          return;
+        }
+        const expected = wire[id];
+        expect(expected, `${what} has no row for ${id}`).toBeDefined();
+        const encoded = encode();
+        expect(encoded.body).toStrictEqual({ ...everyRequest.wire, ...expected });
+        expect(encoded.losses.map((loss) => loss.field)).toEqual([...(losses?.[id] ?? [])]);
+        if (dialect.decodeRequest === undefined) return;
+        const decoded = dialect.decodeRequest({ ...inPath, ...encoded.body });
+        if (losesOnTheWire === true) expect(decoded).toMatchSnapshot();
+        else expect(decoded).toStrictEqual(withoutUndefined({ ...request, ...reads?.[id] }));
+      },
+    );
   }
 });
 
 describe("a canonical response in each dialect", () => {
   for (const { what, canonical, wire, reads } of dialectResponseCases) {
-    test.each(underTest)(`${what}: %s`, (id, { dialect, everyAnswer }) => {
+    test.each(underTest)(`${what}: %s`, (id, { dialect, everyAnswer, losesOnTheWire }) => {
       const expected = wire[id];
       expect(expected, `${what} has no row for ${id}`).toBeDefined();
-      if (dialect.encodeResponse !== undefined)
+      if (losesOnTheWire === true) expect(dialect.encodeResponse?.(canonical)).toMatchSnapshot();
+      else if (dialect.encodeResponse !== undefined)
         expect(dialect.encodeResponse(canonical)).toStrictEqual(expected ?? {});
       expect(dialect.decodeResponse(expected, {})).toStrictEqual({
         ...canonical,
