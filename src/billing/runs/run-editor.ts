@@ -269,15 +269,19 @@ export class RunEditor {
     write: () => Promise<Run>,
   ): Promise<Run> {
     const { ledger, store } = this.options;
-    const isUnlimited = owner.keys.every(({ keyLimit }) => keyLimit === null);
     const allocation = {
       id: `${run.id}.${version}`,
       workspaceId: owner.workspaceId,
       keys: owner.keys,
       amountNano,
-      spentByRunsNano: isUnlimited ? await store.spentByOpenRuns(owner.ownerId) : 0n,
+      spentByRunsNano: 0n,
     };
-    const outcome = await ledger.allocations.allocate(allocation);
+    let outcome = await ledger.allocations.allocate(allocation);
+    if (!outcome.ok && outcome.reason === "insufficient_balance") {
+      // What open runs have spent is summed only where the balance would not do without it.
+      const spentByRunsNano = await store.spentByOpenRuns(owner.ownerId);
+      outcome = await ledger.allocations.allocate({ ...allocation, spentByRunsNano });
+    }
     if (!outcome.ok) throw refusal(outcome, amountNano);
     let written: Run;
     try {

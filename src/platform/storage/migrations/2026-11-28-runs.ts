@@ -5,6 +5,7 @@ import type { Migration } from "../migrate.ts";
 const indexes = [
   "create index runs_by_owner on runs (owner_id, released_at_ms)",
   "create index runs_open on runs (expires_at_ms) where released_at_ms is null",
+  "create index runs_by_name on runs (owner_id, joined_name, id)",
   "create index runs_by_workspace on runs (workspace_id, id)",
   "create index runs_by_root on runs (root_id)",
   "create unique index runs_by_hash on runs (hash)",
