@@ -95,8 +95,12 @@ function readSources(
 
 /** Returns the configuration as YAML, checked as at a start. Throws `ConfigurationError`. */
 function configurationText(plan: ImportPlan, from: string, file: string): string {
+  const named = lostNames(plan).flatMap(({ name, id }) => (canBeAlias(name) ? [[name, id]] : []));
   const text = `# Written by: switchyard import ${from}\n# switchyard check reads it, switchyard doctor asks its providers.\n${stringify(
-    plan.providers.length === 0 ? {} : { providers: plan.providers },
+    {
+      ...(plan.providers.length > 0 && { providers: plan.providers }),
+      ...(named.length > 0 && { aliases: Object.fromEntries(named) }),
+    },
     { lineWidth: 120, aliasDuplicateObjects: false },
   )}`;
   const problems: ConfigurationProblem[] = [];
@@ -110,20 +114,42 @@ function configurationText(plan: ImportPlan, from: string, file: string): string
   return text;
 }
 
-/** Returns names that clients use and that would mean another model here, or none. */
-function lostNames(plan: ImportPlan, file: string): ImportFinding[] {
+/** Returns whether `aliases:` may have a name: it has no owner, so that it is no model's id. */
+const canBeAlias = (name: string): boolean => /^[a-zA-Z0-9][\w.:-]{0,127}$/.test(name);
+
+/** A name that clients use and that would mean another model here, or none. */
+interface LostName {
+  name: string;
+  id: string;
+  /** What the name alone would mean; undefined for nothing. */
+  meaning: string | undefined;
+}
+
+function lostNames(plan: ImportPlan): LostName[] {
   const { models, aliases = new Map<string, string>() } = buildCatalog({
     environment: {},
     configuredProviders: plan.providers,
     nowMs: systemClock.nowMs(),
   });
-  return [...plan.names].flatMap(([name, id]): ImportFinding[] => {
+  return [...plan.names].flatMap(([name, id]) => {
     const plain = name.toLowerCase();
-    if (plain === id || (!models.has(plain) && aliases.get(plain) === id)) return [];
-    const text = `clients write ${id}: ${name} alone means ${models.has(plain) ? plain : (aliases.get(plain) ?? "no model")}`;
-    return [{ file, line: null, path: name, outcome: "changed", text }];
+    const meaning = models.has(plain) ? plain : aliases.get(plain);
+    return plain === id || meaning === id ? [] : [{ name, id, meaning }];
   });
 }
+
+/** Returns what becomes of lost names: most become names of the operator's own. */
+const namedFindings = (plan: ImportPlan, file: string): ImportFinding[] =>
+  lostNames(plan).map(({ name, id, meaning }) => {
+    const place = { file, line: null, path: name };
+    return canBeAlias(name)
+      ? { ...place, outcome: "imported", text: `means ${id}, by an entry of aliases` }
+      : {
+          ...place,
+          outcome: "changed",
+          text: `clients write ${id}: ${name} alone means ${meaning ?? "no model"}`,
+        };
+  });
 
 const listOf = async (api: GatewayApi, path: string): Promise<Record<string, unknown>[]> =>
   ((await api.ask("GET", path)) as { data: Record<string, unknown>[] }).data;
@@ -254,7 +280,7 @@ export async function importFrom(
   const text = configurationText(plan, [source, ...files].join(" "), file);
   const findings = [
     ...documents.flatMap((document) => document.inOrder()),
-    ...lostNames(plan, documents[0]?.file ?? file),
+    ...namedFindings(plan, documents[0]?.file ?? file),
   ];
   const variablesFile = resolve(file, "..", "switchyard.env");
   const written = dryRun ? false : writeConfiguration(file, text, force);
