@@ -14,7 +14,7 @@ const protocolSecret = (headers: RequestHeaders): string | null =>
 
 /**
  * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's
- * `x-goog-api-key`, and in the query where the endpoint takes it there. An authorization of another
+ * `x-goog-api-key`, in Azure's `api-key`, and in the query where the endpoint takes it there. An authorization of another
  * type counts as an empty secret.
  */
 export function presentedSecrets(headers: RequestHeaders, inQuery: string | null): string[] {
@@ -25,6 +25,7 @@ export function presentedSecrets(headers: RequestHeaders, inQuery: string | null
     bearer,
     headers.get("x-api-key"),
     headers.get("x-goog-api-key"),
+    headers.get("api-key"),
     protocolSecret(headers),
     inQuery,
   ].filter((secret) => secret !== null);

@@ -10,12 +10,14 @@ import { geminiModel, geminiModels } from "../gemini/models.ts";
 import { ollamaChat, ollamaGenerate } from "../ollama/chat.ts";
 import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
 import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
+import { azureChat } from "./azure-deployments.ts";
 import { completions } from "./completions.ts";
 import { passthroughs } from "./passthrough.ts";
 
 /** The endpoints for clients of forms that the gateway has no dialect of its own for, and Google's. */
 export const doors: readonly Endpoint<Dependencies>[] = [
   completions,
+  azureChat,
   ollamaChat,
   ollamaGenerate,
   ollamaTags,

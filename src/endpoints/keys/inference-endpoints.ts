@@ -13,6 +13,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/responses/:id/cancel",
   "/responses/:id/input_items",
   "/completions",
+  "/openai/deployments/:name/chat/completions",
   "/embeddings",
   "/v2/embed",
   "/rerank",

@@ -7,6 +7,12 @@ const model = "acme/nothing";
 export const doors: Record<string, ContractRow> = {
   ...claudeCode,
   "POST /completions": { llm: true, accepted: 400 },
+  "POST /openai/deployments/:name/chat/completions": {
+    llm: true,
+    base: "root",
+    path: "/openai/deployments/none/chat/completions",
+    accepted: 400,
+  },
   "POST /api/chat": { llm: true, base: "root" },
   "POST /api/generate": { llm: true, base: "root" },
   "GET /api/tags": { llm: true, base: "root" },

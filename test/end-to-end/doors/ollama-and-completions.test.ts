@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
+import OpenAI, { AzureOpenAI } from "openai";
 import { doorKeyFor } from "../../../src/access/door-keys.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
@@ -138,6 +138,22 @@ describe("Ollama's form", () => {
       ).status,
     ).toBe(401);
   });
+});
+
+test("Azure's client asks for a deployment by the name of a model", async () => {
+  const client = new AzureOpenAI({
+    apiKey: testLlmKey,
+    endpoint: gateway.origin,
+    apiVersion: "2024-10-21",
+    deployment: model,
+  });
+  const asked = { model: "ignored", messages: [{ role: "user" as const, content: "hello" }] };
+  const whole = await client.chat.completions.create(asked);
+  expect([whole.model, whole.choices[0]?.finish_reason]).toEqual([model, "stop"]);
+  let text = "";
+  for await (const chunk of await client.chat.completions.create({ ...asked, stream: true }))
+    text += chunk.choices[0]?.delta.content ?? "";
+  expect(text).toBe(whole.choices[0]?.message.content ?? "");
 });
 
 describe("plain completions", () => {
