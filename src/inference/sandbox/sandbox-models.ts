@@ -10,7 +10,8 @@ export interface SandboxModel {
     | "decisions"
     | "images"
     | "transcriptions"
-    | "speech";
+    | "speech"
+    | "realtime";
   display_name: string;
   context_length: number;
   max_completion_tokens?: number;
@@ -35,6 +36,7 @@ export interface SandboxProvider {
     images: "openai-images";
     transcriptions: "openai-audio";
     speech: "openai-audio";
+    realtime: "openai-realtime";
   };
   api_key: string;
   data_policy: { zdr: boolean; data_collection: "allow" | "deny"; distillable_text: boolean };
@@ -144,6 +146,16 @@ export const sandboxModels: readonly SandboxModel[] = [
     capabilities: ["speech"],
     supported_parameters: ["voice", "response_format", "speed", "stream_format"],
   },
+  {
+    id: "sandbox/voice:free",
+    upstream_model: "sandbox-voice",
+    surface: "realtime",
+    display_name: "Sandbox Voice (simulated)",
+    context_length: 32_768,
+    max_completion_tokens: 4_096,
+    pricing: free,
+    capabilities: ["realtime"],
+  },
 ];
 
 /**
@@ -164,6 +176,7 @@ export const sandboxProvider = (baseUrl: string): SandboxProvider => ({
     images: "openai-images",
     transcriptions: "openai-audio",
     speech: "openai-audio",
+    realtime: "openai-realtime",
   },
   api_key: "sandbox",
   data_policy: { zdr: true, data_collection: "deny", distillable_text: true },

@@ -1,5 +1,6 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { AnswerRequest } from "./answer-request.ts";
+import type { VoiceSession } from "./wire/voice.ts";
 
 /** A running sandbox. */
 export interface Sandbox {
@@ -17,18 +18,28 @@ export interface Sandbox {
  */
 export function startSandbox({ clock }: { clock: Clock }): Sandbox {
   let answering: Promise<AnswerRequest> | undefined;
-  const server = Bun.serve({
+  const server = Bun.serve<VoiceSession>({
     hostname: "127.0.0.1",
     port: 0,
     // Stalled and slow streams are part of the service.
     idleTimeout: 0,
     // A cut is an exception thrown on purpose, which Bun must not print.
     development: false,
-    async fetch(request) {
+    async fetch(request, self) {
+      const model = new URL(request.url).searchParams.get("model");
+      if (model !== null && request.headers.has("upgrade")) {
+        const { newVoiceSession } = await import("./wire/voice.ts");
+        if (self.upgrade(request, { data: newVoiceSession(model) })) return undefined;
+      }
       const answer = await (answering ??= import("./answer-request.ts").then(
         ({ requestAnswerer }) => requestAnswerer(clock),
       ));
       return answer(request);
+    },
+    websocket: {
+      open: (socket) => void import("./wire/voice.ts").then((voice) => voice.voiceOpened(socket)),
+      message: (socket, text) =>
+        void import("./wire/voice.ts").then((voice) => voice.voiceReceived(socket, String(text))),
     },
   });
   const port = server.port ?? 0;

@@ -148,7 +148,7 @@ export const createRealtimeCall = defineEndpoint<Dependencies>({
   handle() {
     throw new GatewayError(
       "not_configured",
-      "Calls over WebRTC and SIP are not offered, since their sound passes by this gateway and cannot be metered. Open a WebSocket at /realtime.",
+      "Calls over WebRTC and SIP are not offered, since their sound could not be metered. Open a WebSocket at /realtime.",
     );
   },
 });
