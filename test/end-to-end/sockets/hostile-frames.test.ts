@@ -64,6 +64,26 @@ test("half a megabyte of nesting is refused in its frame", async () => {
   await expectServed();
 });
 
+test("the sandbox's voice answers text, and a tone where it is to speak", async () => {
+  const path = "/v1/realtime?model=sandbox/voice:free";
+  const client = await SocketClient.open(gateway.origin, { path });
+  const content = [{ type: "input_text", text: "Hello" }];
+  client.send({
+    type: "conversation.item.create",
+    item: { type: "message", role: "user", content },
+  });
+  client.send({ type: "response.create" });
+  const { delta } = await client.until("response.output_audio.delta");
+  expect(String(delta).length).toBeGreaterThan(1_000);
+  expect(await client.until("response.done")).toMatchObject({ response: { status: "completed" } });
+  client.send({ type: "response.create", response: { output_modalities: ["text"] } });
+  expect(await client.until("response.output_text.delta")).toMatchObject({
+    delta: "[simulated] You sent: 0.0 seconds of sound.",
+  });
+  await client.until("response.done");
+  client.close();
+});
+
 test("a handshake of another version is refused", async () => {
   const refusal = await refusalOf(gateway.origin, "/v1/responses", {
     authorization: "Bearer sk-svc-v1-testtesttesttesttesttesttesttest",

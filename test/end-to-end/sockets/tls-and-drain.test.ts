@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
+import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { createAuthority } from "../../support/certificates.ts";
 import { testLlmKey } from "../../support/gateway.ts";
@@ -10,7 +11,7 @@ import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 
 afterAll(endProcesses);
 
-test("a socket over TLS is served, and closed with 1001 when the gateway ends", async () => {
+test("openai's clients are served over TLS, and closed with 1001 when the gateway ends", async () => {
   const authority = createAuthority();
   const issued = authority.issue("127.0.0.1");
   const directory = temporaryDirectory();
@@ -30,6 +31,17 @@ test("a socket over TLS is served, and closed with 1001 when the gateway ends", 
     socket.send({ type: "response.create", model: "sandbox/chat:free", input: "Hello" });
   });
   expect(text).toContain("Hello");
+  const voice = new OpenAIRealtimeWS(
+    { model: "sandbox/voice:free", options: { ca: authority.cert } },
+    client,
+  );
+  const status = await new Promise<string | undefined>((resolve, reject) => {
+    voice.on("error", reject);
+    voice.on("session.created", () => voice.send({ type: "response.create" }));
+    voice.on("response.done", ({ response }) => resolve(response.status));
+  });
+  expect(status).toBe("completed");
+  voice.close();
   const ended = gateway.terminate();
   expect(await closed).toBe(1001);
   expect(await ended).toBe(0);

@@ -58,8 +58,7 @@ export function startRealtimeUpstream(): RealtimeUpstream {
     if (!upstream.waits) end(id, "completed");
   };
   const server: Server<unknown> = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
+    ...{ port: 0, hostname: "127.0.0.1" },
     fetch(request, self) {
       const { searchParams: query } = new URL(request.url);
       upstream.handshakes.push({ query, headers: request.headers });
