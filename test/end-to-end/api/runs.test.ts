@@ -238,6 +238,14 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       await workspaces.as(run.secret)("GET", `/generation/${id}`)
     ).json();
     expect(at(record, "data.run_id")).toBe(run.id);
+    // Its alerts are those of a budget with the run as its subject.
+    const budget = await workspaces.own("POST", "/budgets", {
+      name: "alerts of the run",
+      scope: "key",
+      subject: run.id,
+      limit: 0.5,
+    });
+    expect(at(await budget.json(), "data")).toMatchObject({ spent: chargeUsd });
   });
 
   test("is not shown to other keys and workspaces", async () => {
