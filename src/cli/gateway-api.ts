@@ -29,13 +29,28 @@ export class GatewayApi {
 
   /** Sends a request below `/api/v1`. Throws `CommandError` where it is refused. */
   async send(method: string, path: string, body?: unknown): Promise<Response> {
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const headers = body === undefined ? {} : { "content-type": "application/json" };
+    return this.exchange(method, path, { ...init, headers });
+  }
+
+  /** Sends a form below `/api/v1` and reads its answer as JSON. Throws as `send` does. */
+  async upload(path: string, form: FormData): Promise<unknown> {
+    return (await this.exchange("POST", path, { body: form, headers: {} })).json();
+  }
+
+  private async exchange(
+    method: string,
+    path: string,
+    { body, headers }: { body?: string | FormData; headers: Record<string, string> },
+  ): Promise<Response> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
       headers: {
         ...(this.secret === undefined ? {} : { authorization: `Bearer ${this.secret}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body }),
     });
     if (response.ok) return response;
     throw new CommandError(`${method} ${path} was refused: ${await refusalText(response)}`);

@@ -308,7 +308,28 @@ function addRuns(line: CommandLine): void {
     .action((id: string) => endRun(line.context(), id));
 }
 
+function addBatches(line: CommandLine): void {
+  const batches = line.program.command("batches").description("run and watch batches");
+  batches
+    .command("run")
+    .argument("<file>", "requests, one JSON object a line")
+    .description("run the requests of a file, and write the results beside it")
+    .action(async (file: string) => {
+      const { runBatch } = await import("./batch-commands.ts");
+      await runBatch(line.context(), file);
+    });
+  batches
+    .command("watch")
+    .argument("<batch>", "its id")
+    .description("show the progress of a batch until it has ended")
+    .action(async (id: string) => {
+      const { watchBatch } = await import("./batch-commands.ts");
+      await watchBatch(line.context(), id);
+    });
+}
+
 function addInference(line: CommandLine): void {
+  addBatches(line);
   line.program
     .command("models")
     .argument("[text]", "part of the id")
