@@ -93,10 +93,16 @@ async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Se
 }
 
 /** Returns whether to try another candidate; after an overflow, only one with a larger window. */
-function mayGoOn({ failed }: Execution): boolean {
+function mayGoOn({ failed, call }: Execution): boolean {
   const failure = failed.at(-1)?.failure;
-  return failure !== undefined && (failure.failover || failure.code === contextOverflow);
+  if (failure === undefined || (makers.has(call.surface) && mayHaveBegun(failure))) return false;
+  return failure.failover || failure.code === contextOverflow;
 }
+
+const makers: ReadonlySet<string> = new Set(["images", "speech"]);
+/** Returns whether a provider may have made what was asked for, and bills it. */
+const mayHaveBegun = ({ upstreamStatus, unsent }: AttemptFailure): boolean =>
+  unsent !== true && (upstreamStatus ?? 200) < 300;
 
 const contextOverflow = "context_length_exceeded";
 

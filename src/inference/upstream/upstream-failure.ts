@@ -63,6 +63,8 @@ export interface AttemptFailure {
   /** Further members of the provider's own error; null where it sent none. */
   upstreamError: UpstreamError | null;
   retryAfterSeconds?: number;
+  /** Whether no byte of the request was sent, so that the provider cannot have begun. */
+  unsent?: true;
 }
 
 /** A provider's own error, beside its message. Members that it did not send are absent. */
@@ -177,6 +179,7 @@ export function classifyTransport(
     observation: faultTexts[failure.fault],
     upstreamCode: null,
     upstreamError: null,
+    ...(!failure.sent && { unsent: true }),
   };
 }
 

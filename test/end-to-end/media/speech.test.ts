@@ -224,6 +224,19 @@ test("a provider that fails before a byte is replaced, and none after it", async
   expect((await recordOf(response))["total_cost"]).toBe(0.0001);
 });
 
+test("a provider that may have begun is not replaced", async () => {
+  const before = received.length;
+  answer = () => new Response("");
+  const response = await gateway.post("/audio/speech", {
+    model: "acme/both",
+    input: "Hello",
+    voice: "alloy",
+    provider: { order: ["acme", "spare"] },
+  });
+  expect(response.status).toBe(502);
+  expect(received.length - before).toBe(1);
+});
+
 test("a client that leaves pays for the characters", async () => {
   let cancelled = false;
   answer = () =>
