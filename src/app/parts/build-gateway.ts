@@ -29,7 +29,8 @@ export function buildGateway(
   const gateway = openMcpGateway(mcp ?? { servers: [], allowedNetworks: [] }, {
     ledger: account.ledger,
     operatorWorkspaceId: account.operatorWorkspaceId,
-    database: storage.database.withTables(),
+    servers: storage.database.withTables(),
+    grants: storage.database.withTables(),
     vault: account.providerKeyVault,
     clock,
     version,

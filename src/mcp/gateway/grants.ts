@@ -53,7 +53,7 @@ interface Consent extends KnownClient {
 }
 
 /** Thrown where a person has not connected a server, or the server takes its tokens no longer. */
-export class NotConnectedError extends Error {
+class NotConnectedError extends Error {
   constructor(server: UpstreamServer) {
     super(`${server.name} is not connected.`);
   }

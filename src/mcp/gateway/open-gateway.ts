@@ -29,7 +29,8 @@ export interface McpGateway {
 export function openMcpGateway(
   { servers, allowedNetworks }: Pick<ConfiguredMcp, "servers" | "allowedNetworks">,
   {
-    database,
+    servers: serverRows,
+    grants: grantRows,
     vault,
     ledger,
     clock,
@@ -39,7 +40,8 @@ export function openMcpGateway(
     publicUrl,
     onError,
   }: {
-    database: Kysely<UpstreamServerTables & GrantTables>;
+    servers: Kysely<UpstreamServerTables>;
+    grants: Kysely<GrantTables>;
     vault: KeyVault;
     ledger: LedgerPort;
     clock: Clock;
@@ -56,14 +58,14 @@ export function openMcpGateway(
     allowed: allowedNetworks.flatMap((range) => parseRange(range) ?? []),
     ...(certificates !== undefined && { trusted: certificates }),
   };
-  const grants = new Grants({ database, vault, guard, clock, operatorWorkspaceId });
+  const grants = new Grants({ database: grantRows, vault, guard, clock, operatorWorkspaceId });
   const connections = new ServerConnections({ guard, grants, clock, version });
   const toolCalls = new ToolCalls({ connections, grants, ledger, clock, publicUrl, onError });
   const served = agentServer(toolCalls, version);
   return {
     upstreamServers: new UpstreamServers({
       operators: servers.map(operatorsServer),
-      store: new UpstreamServerStore({ database: database.withTables(), vault }),
+      store: new UpstreamServerStore({ database: serverRows, vault }),
       connections,
       grants,
       guard,

@@ -85,7 +85,7 @@ export function answerMessages(
 }
 
 /** Answers a request in rounds, between which tools run. Throws `GatewayError`. */
-export async function answerDialogue(
+async function answerDialogue(
   context: RequestContext,
   {
     call,

@@ -125,7 +125,7 @@ export const allowedPages = (
   );
 
 /** A page that a text cites, and where its address is in the text. */
-export interface Citation {
+interface Citation {
   page: FoundPage;
   startIndex: number;
   endIndex: number;
