@@ -11,7 +11,7 @@ import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { keyBudgetFields, keyBudgets } from "./key-budgets.ts";
-import { limitRemaining, spendFields, spendOf } from "./llm-key-object.ts";
+import { limitRemaining, spendFields, spendOf, usageOf } from "./llm-key-object.ts";
 
 /**
  * Returns a key's effective requests per minute: a limit of its own above the plan's does not widen
@@ -175,7 +175,7 @@ async function currentKeyObject(
     limit_remaining: limitRemaining(key, { account, nowMs }),
     limit_reset: key.limitReset,
     include_byok_in_limit: key.includeByokInLimit,
-    ...spendOf(account, nowMs),
+    ...spendOf(usageOf(key, deps), nowMs),
     ...(await keyBudgets(deps, key, { account, nowMs })),
     is_free_tier: workspace.plan === "free",
     is_management_key: false,
