@@ -14,8 +14,8 @@ async function readRequest(request: Request): Promise<MediaRequest> {
   const isForm = type.startsWith("multipart/");
   const fields: Record<string, unknown> = {};
   if (isForm) {
-    for (const [name, value] of (await request.formData()) as FormData)
-      fields[name.replace(/\[\]$/, "")] = typeof value === "string" ? value : value.name;
+    for (const [name, value] of await request.formData())
+      fields[name.replace(/\[\]$/, "")] = typeof value === "string" ? value : (value as File).name;
   } else if (type.startsWith("application/json"))
     Object.assign(fields, (await request.json()) as object);
   else await request.arrayBuffer();
