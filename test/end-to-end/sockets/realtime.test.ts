@@ -281,3 +281,27 @@ test("transcriptions are left out of an update with an error, and calls refused 
   client.close();
   expect((await gateway.post("/realtime/calls", {})).status).toBe(501);
 });
+
+test("parallel sessions of one key together stay within its limit, to the nano-dollar", async () => {
+  const limit = 0.2;
+  const key = await makeKey({ limit });
+  let responses = 0;
+  const session = async (): Promise<void> => {
+    const client = await open({ key }).catch(() => undefined);
+    if (client === undefined) return;
+    for (;;) {
+      client.send({ type: "response.create" });
+      const event = await client.until("response.done", "error");
+      if (event.type === "error") break;
+      responses += 1;
+    }
+    expect((await client.closed).code).toBe(1008);
+  };
+  await Promise.all(Array.from({ length: 10 }, session));
+  const found = (await (
+    await fetch(`${gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })
+  ).json()) as { data: { usage: number } };
+  expect(responses).toBeGreaterThan(3);
+  expect(found.data.usage).toBeLessThanOrEqual(limit);
+  expect(found.data.usage).toBeCloseTo(responses * mixedCost, 9);
+});
