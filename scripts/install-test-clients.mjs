@@ -51,6 +51,11 @@ const groups = {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
     command: npmInstall,
   },
+  // Google's clients differ in the paths and the framing that they expect.
+  "google-genai-1": { packages: ["@google/genai@1.30.0"], command: npmInstall },
+  "google-genai-2": { packages: ["@google/genai@2.32.0"], command: npmInstall },
+  "google-genai-3": { packages: ["@google/genai@3.3.0"], command: npmInstall },
+  ollama: { packages: ["ollama@0.6.4"], command: npmInstall },
   // The protocol's own programs need a newer Node than this project does; its packages hold nothing
   // but the binary.
   mcp: {
