@@ -21,6 +21,10 @@ export function withCap(
   body: JsonFields,
   tokens: number,
 ): JsonFields {
+  const config = asObject(body["generationConfig"]);
+  const most = config?.["maxOutputTokens"];
+  if (typeof most === "number")
+    return over(body, { generationConfig: { maxOutputTokens: Math.min(most, tokens) } });
   const own = capNames.filter((name) => typeof body[name] === "number");
   if (own.length === 0) return over(body, presetFields.settings({ max_tokens: tokens }, body));
   const lowered = own.map((name): [string, number] => [name, Math.min(Number(body[name]), tokens)]);
