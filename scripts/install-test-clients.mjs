@@ -56,6 +56,14 @@ const groups = {
   "google-genai-2": { packages: ["@google/genai@2.32.0"], command: npmInstall },
   "google-genai-3": { packages: ["@google/genai@3.3.0"], command: npmInstall },
   ollama: { packages: ["ollama@0.6.4"], command: npmInstall },
+  // The protocol's reference servers, which tests call through the gateway.
+  "mcp-servers": {
+    packages: [
+      "@modelcontextprotocol/server-everything@2026.8.31",
+      "@modelcontextprotocol/server-filesystem@2026.8.31",
+    ],
+    command: npmInstall,
+  },
   // The protocol's own programs need a newer Node than this project does; its packages hold nothing
   // but the binary.
   mcp: {

@@ -116,7 +116,7 @@ const forms: Readonly<Record<ConfiguredSearch["provider"], SearchForm>> = {
 };
 
 /** Thrown with the reason why a search has no answer. It quotes nothing that the provider sent. */
-export class SearchFailure extends Error {}
+class SearchFailure extends Error {}
 
 /** Searches the web through the configured provider. Throws `SearchFailure`. */
 export async function searchWeb(
