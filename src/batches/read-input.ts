@@ -3,7 +3,7 @@ import type { BatchForm, BatchLine, InputProblem } from "./batch.ts";
 
 /** The most lines of a batch, the most bytes of a line, and the most problems that are listed. */
 export const linesMax: Readonly<Record<BatchForm, number>> = { openai: 50_000, anthropic: 100_000 };
-export const lineBytesMax = 32 * 1024 * 1024;
+const lineBytesMax = 32 * 1024 * 1024;
 const problemsMax = 100;
 
 /** The most levels of JSON in a line, as in other requests. */

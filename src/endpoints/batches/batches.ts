@@ -55,12 +55,13 @@ export const createBatch = defineEndpoint<
   access: { llmKey: true },
   counting: "at-door",
   bodyBytesMax: accountBodyBytesMax,
+  idempotent: true,
   tag: "Batches",
   summary: "Create a batch.",
   description:
     "The input is a file with the purpose batch: one request a line, each with `custom_id`, `method`, `url` and `body`. Every line " +
-    "runs as an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged once. Any " +
-    "model, preset and provider object may be named. If no money is left, the batch waits until its window ends.",
+    "runs as an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged " +
+    "once. Any model, preset and provider object may be named. If no money is left, the batch waits until its window ends.",
   body: bodySchema,
   response: batchSchema,
   encodeError: encodeContractError,

@@ -179,6 +179,21 @@ describe("OpenAI's client", () => {
     expect(batch.cost).toBeCloseTo(output.length * 0.002);
   });
 
+  test("a batch is created once for an idempotency key", async () => {
+    const { input_file_id } = await submit([lineOf("a", "once")]);
+    const create = async () => {
+      const answer = await gateway.post(
+        "/batches",
+        { input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h" },
+        { headers: { "idempotency-key": "night-1" } },
+      );
+      return ((await answer.json()) as Batch).id;
+    };
+    const first = await create();
+    expect(await create()).toBe(first);
+    expect((await ended(first)).status).toBe("completed");
+  });
+
   test("an input that is not this workspace's file is refused", async () => {
     const answer = await gateway.post("/batches", {
       input_file_id: "file-none",
