@@ -102,9 +102,11 @@ const transportField = z
 
 const newServerSchema = z.strictObject({
   id: z
-    .string("is required: the name of the server in paths and labels")
+    .string()
     .regex(serverIdPattern, "must be 1 to 23 lower-case letters, digits and dashes, no dash first")
-    .refine((id) => id !== allServers, "is the name of all servers together; choose another"),
+    .refine((id) => id !== allServers, "is the name of all servers together; choose another")
+    .optional()
+    .describe("Name of the server in paths and labels. Default: made of its name."),
   url: urlField,
   transport: transportField,
   ...serverFields,
@@ -285,6 +287,19 @@ export const getMcpServer = defineEndpoint({
   },
 });
 
+/** Returns the id that a name makes. Throws `bad_request` where it makes none. */
+function idFrom(name = ""): string {
+  const id = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replace(/^-/, "")
+    .slice(0, 23)
+    .replace(/-$/, "");
+  if (serverIdPattern.test(id) && id !== allServers) return id;
+  const message = "id: is required: 1 to 23 lower-case letters, digits and dashes, no dash first";
+  throw new GatewayError("bad_request", message, { param: "id" });
+}
+
 /** Registers a server and reads its tools, whose definitions are pinned. */
 export const createMcpServer = defineEndpoint({
   ...shared,
@@ -301,9 +316,10 @@ export const createMcpServer = defineEndpoint({
   response: serverObjectSchema,
   async handle(context, deps: Dependencies) {
     const { body } = context;
+    const id = body.id ?? idFrom(body.name);
     const server: WorkspaceServer = {
-      id: body.id,
-      name: body.name ?? body.id,
+      id,
+      name: body.name ?? id,
       workspaceId: workspaceIdOf(context),
       target: { transport: "streamable_http", url: body.url },
       auth: authOf(body.auth),

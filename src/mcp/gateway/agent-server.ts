@@ -1,5 +1,6 @@
 import type { ServerContext, Server } from "@modelcontextprotocol/server";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { type BuildServer, ProtocolServer } from "../protocol-server.ts";
@@ -114,12 +115,22 @@ async function outcomeOf(
   }
 }
 
+/** Returns a result with the id of its record, and what was charged in USD. */
+function withCharge({ result, generationId, chargedNano }: Extract<ToolOutcome, { ok: true }>) {
+  const { _meta: meta } = result;
+  const told = {
+    [`${brand.routerOwner}/generation_id`]: generationId,
+    [`${brand.routerOwner}/cost`]: usdFromNano(chargedNano),
+  };
+  return { ...result, _meta: { ...meta, ...told } };
+}
+
 function answerOf(
   sdk: Parameters<BuildServer<AgentRequest>>[0],
   outcome: ToolOutcome | GatewayError,
 ) {
   if (outcome instanceof GatewayError) return failed(outcome.message);
-  if (outcome.ok) return outcome.result as never;
+  if (outcome.ok) return withCharge(outcome) as never;
   const { type, code, message } = outcome.failure;
   if (type === "protocol_error") throw new sdk.ProtocolError(code, message);
   return failed(`The server did not answer: ${message}`);

@@ -247,6 +247,20 @@ test("a changed definition is out of use until it is accepted", async () => {
   await client.close();
 });
 
+test("an id can be made of the name, and a result tells its record and cost", async () => {
+  const made = await account("POST", "/mcp-servers", { name: "My Wiki!", url: upstream.url });
+  expect(made.body).toMatchObject({ id: "my-wiki", name: "My Wiki!" });
+  expect((await account("POST", "/mcp-servers", { url: upstream.url })).status).toBe(400);
+  await account("DELETE", "/mcp-servers/my-wiki");
+  const client = await connect("/mcp/docs");
+  const { _meta: meta } = await client.callTool({ name: "search", arguments: {} });
+  expect(meta).toMatchObject({
+    "service/cost": 0.004,
+    "service/generation_id": expect.stringMatching(/^gen_[0-9a-f]{32}$/),
+  });
+  await client.close();
+});
+
 test("headers are not sent to another host", async () => {
   const moved = await account("PATCH", "/mcp-servers/own", { url: operators.url });
   expect(moved.status).toBe(400);
