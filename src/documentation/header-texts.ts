@@ -26,6 +26,22 @@ export const headerTexts: readonly HeaderText[] = [
     "request",
     "Servers and tools (`server` or `server/tool`) that a request to /mcp/{server} is narrowed to; empty means none.",
   ),
+  own(
+    "Run",
+    "request",
+    "The run that the request belongs to: its name, and the bounds with which it is opened where there is none.",
+  ),
+  own("Run-Hint", "request", "`true` tells the model what is left of its run."),
+  own("Run-Remaining", "answer", "What is left of the run, in USD."),
+  own(
+    "Run-Requests-Remaining",
+    "answer",
+    "The requests that are left of a run with `max_requests`.",
+  ),
+  own("Run-Degraded", "answer", "What was changed in the request since little is left of its run."),
+  own("Run-Loop", "answer", "How often the run has sent the same request."),
+  own("Customer", "request", "The customer of the caller on whose behalf the request is sent."),
+  own("Tags", "request", "Tags that conditions of aliases compare."),
   own("Requested-Model", "answer", "The model that the request named, if another model served it."),
   own("Upstream-Model", "answer", "The model name that the gateway sent to the provider."),
   own(
