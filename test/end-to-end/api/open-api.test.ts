@@ -28,6 +28,7 @@ afterAll(() => gateway.stop());
 /** What only sends the browser elsewhere. */
 const withoutContent = new Set([
   "GET /api/auth/callback/{provider}",
+  "GET /mcp-servers/{id}/connect",
   "GET /realtime",
   "GET /responses",
   "GET /v1beta/*",
