@@ -93,16 +93,15 @@ async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Se
 }
 
 /** Returns whether to try another candidate; after an overflow, only one with a larger window. */
-function mayGoOn({ failed, call }: Execution): boolean {
+function mayGoOn({ failed }: Execution): boolean {
   const failure = failed.at(-1)?.failure;
-  if (failure === undefined || (makers.has(call.surface) && mayHaveBegun(failure))) return false;
-  return failure.failover || failure.code === contextOverflow;
+  return failure !== undefined && (failure.failover || failure.code === contextOverflow);
 }
 
 const makers: ReadonlySet<string> = new Set(["images", "speech"]);
-/** Returns whether a provider may have made what was asked for, and bills it. */
-const mayHaveBegun = ({ upstreamStatus, unsent }: AttemptFailure): boolean =>
-  unsent !== true && (upstreamStatus ?? 200) < 300;
+/** Returns whether a provider may have made what was asked for, and bills it: it is not asked again. */
+const mayBeMade = ({ call }: Execution, { upstreamStatus, unsent }: AttemptFailure): boolean =>
+  makers.has(call.surface) && unsent !== true && (upstreamStatus ?? 200) < 300;
 
 const contextOverflow = "context_length_exceeded";
 
@@ -317,10 +316,11 @@ function noteFailure(
 ): undefined {
   const { deps, call, abortScope } = execution;
   const cancelled = abortScope.clientGone;
-  const failure = withoutCredential(
+  const known = withoutCredential(
     noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
     candidate.route.provider,
   );
+  const failure = mayBeMade(execution, known) ? { ...known, failover: false } : known;
   const record = attemptRecord(candidate, {
     status: failure.upstreamStatus,
     outcome: cancelled ? "cancelled" : "failed",

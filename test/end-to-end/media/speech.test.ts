@@ -234,6 +234,7 @@ test("a provider that may have begun is not replaced", async () => {
     provider: { order: ["acme", "spare"] },
   });
   expect(response.status).toBe(502);
+  expect(response.headers.get("x-should-retry")).toBe("false");
   expect(received.length - before).toBe(1);
 });
 
