@@ -181,7 +181,7 @@ import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { mediaEndpoints } from "./media/index.ts";
 import { responses } from "./inference/responses/responses.ts";
-import { realtime } from "./inference/sockets/realtime.ts";
+import { realtime, realtimeTranslations } from "./inference/sockets/realtime.ts";
 import {
   createClientSecret,
   createRealtimeCall,
@@ -246,6 +246,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   responses,
   responsesSocket,
   realtime,
+  realtimeTranslations,
   createClientSecret,
   createRealtimeSession,
   createTranscriptionSession,

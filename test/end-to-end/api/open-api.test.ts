@@ -30,6 +30,8 @@ const withoutContent = new Set([
   "GET /api/auth/callback/{provider}",
   "GET /mcp-servers/{id}/connect",
   "GET /realtime",
+  "GET /realtime/translations",
+  "GET /mcp-servers/{id}/connect",
   "GET /responses",
   "GET /v1beta/*",
   "POST /v1beta/*",

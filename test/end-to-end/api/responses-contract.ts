@@ -6,6 +6,7 @@ export const responsesRows: Record<string, ContractRow> = {
   "POST /realtime/sessions": { llm: true, accepted: 400 },
   "POST /realtime/transcription_sessions": { llm: true, accepted: 501 },
   "POST /realtime/calls": { llm: true, accepted: 501 },
+  "GET /realtime/translations": { llm: true, socket: true, accepted: 501 },
   "GET /realtime": { llm: true, socket: true, accepted: 400 },
   "GET /responses": { llm: true, socket: true, accepted: 400 },
   "POST /responses/compact": { llm: true, accepted: 400 },

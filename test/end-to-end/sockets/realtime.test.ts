@@ -139,6 +139,12 @@ test.each([
     { authorization: `Bearer ${testLlmKey}` },
     404,
   ],
+  [
+    "a translation",
+    "/v1/realtime/translations?model=x",
+    { authorization: `Bearer ${testLlmKey}` },
+    501,
+  ],
   ["a call", "/v1/realtime?call_id=rtc_1", { authorization: `Bearer ${testLlmKey}` }, 501],
 ] as const)("%s refuses the handshake", async (_, target, headers, status) => {
   expect((await refusalOf(gateway.origin, target, { ...headers })).status).toBe(status);

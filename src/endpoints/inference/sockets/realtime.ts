@@ -66,6 +66,26 @@ export const realtime = defineEndpoint<Dependencies>({
   },
 });
 
+/** Refuses sessions that translate, which have events and a meter of their own. */
+export const realtimeTranslations = defineEndpoint<Dependencies>({
+  method: "GET",
+  path: "/realtime/translations",
+  base: "api",
+  socket: { client: eventSchema, server: eventSchema },
+  access: { llmKey: true },
+  counting: "at-door",
+  summary: "Not offered: sessions that translate.",
+  description: "Answers 501 to a handshake. Ask a session at GET /realtime to translate instead.",
+  tag: "Inference",
+  encodeError: encodeContractError,
+  handle() {
+    throw new GatewayError(
+      "not_configured",
+      "Sessions that translate are not offered. Open one at /realtime and instruct it to translate.",
+    );
+  },
+});
+
 function modelOf({ query }: RequestContext): string {
   if (query.has("call_id"))
     throw new GatewayError(
