@@ -11,8 +11,8 @@ export interface OauthUpstream {
   /** Ends every token of a person for good. */
   revoke(person: string): void;
   /** The number of refreshes, and of refresh tokens that were used twice. */
-  refreshes: number;
-  reused: number;
+  readonly refreshes: number;
+  readonly reused: number;
   stop(): Promise<void>;
 }
 
@@ -40,45 +40,61 @@ const whoamiServer = (access: ReadonlyMap<string, string>) =>
     return server;
   });
 
-/** Starts one. Refresh tokens rotate, and the reuse of one is counted. */
-export function startOauthUpstream(): OauthUpstream {
-  const codes = new Map<string, { person: string; challenge: string; redirect: string }>();
-  const access = new Map<string, string>();
-  const refresh = new Map<string, string>();
-  const used = new Set<string>();
-  let origin = "";
-  const issue = (person: string) => {
-    const accessToken = crypto.randomUUID();
-    const refreshToken = crypto.randomUUID();
-    access.set(accessToken, person);
-    refresh.set(refreshToken, person);
-    return Response.json({
-      access_token: accessToken,
-      refresh_token: refreshToken,
-      token_type: "Bearer",
-      expires_in: 3600,
-    });
-  };
-  const refused = () => Response.json({ error: "invalid_grant" }, { status: 400 });
-  const token = async (request: Request): Promise<Response> => {
+/** The tokens of the authorization server, by which it knows its people. Refresh tokens rotate. */
+class IssuedTokens {
+  readonly access = new Map<string, string>();
+  refreshes = 0;
+  reused = 0;
+  private readonly codes = new Map<string, { person: string; challenge: string }>();
+  private readonly refresh = new Map<string, string>();
+  private readonly used = new Set<string>();
+
+  /** Returns a code for a person who consented. */
+  codeFor(person: string, challenge: string): string {
+    const code = crypto.randomUUID();
+    this.codes.set(code, { person, challenge });
+    return code;
+  }
+
+  /** Answers a request to the token endpoint. */
+  async answer(request: Request): Promise<Response> {
     const form = new URLSearchParams(await request.text());
     if (form.get("grant_type") === "authorization_code") {
-      const code = codes.get(form.get("code") ?? "");
-      codes.delete(form.get("code") ?? "");
+      const code = this.codes.get(form.get("code") ?? "");
+      this.codes.delete(form.get("code") ?? "");
       const verifier = form.get("code_verifier") ?? "";
       const challenge = createHash("sha256").update(verifier).digest("base64url");
-      return code?.challenge === challenge ? issue(code.person) : refused();
+      return this.issued(code?.challenge === challenge ? code.person : undefined);
     }
     const old = form.get("refresh_token") ?? "";
-    if (used.has(old)) upstream.reused += 1;
-    const person = refresh.get(old);
-    if (person === undefined) return refused();
-    refresh.delete(old);
-    used.add(old);
-    upstream.refreshes += 1;
-    return issue(person);
-  };
-  const mcp = whoamiServer(access);
+    if (this.used.has(old)) this.reused += 1;
+    const person = this.refresh.get(old);
+    this.refresh.delete(old);
+    if (person !== undefined) this.refreshes += 1;
+    this.used.add(old);
+    return this.issued(person);
+  }
+
+  /** Ends every token of a person. */
+  revoke(person: string): void {
+    for (const tokens of [this.access, this.refresh])
+      for (const [key, holder] of tokens) if (holder === person) tokens.delete(key);
+  }
+
+  private issued(person: string | undefined): Response {
+    if (person === undefined) return Response.json({ error: "invalid_grant" }, { status: 400 });
+    const tokens = { access_token: crypto.randomUUID(), refresh_token: crypto.randomUUID() };
+    this.access.set(tokens.access_token, person);
+    this.refresh.set(tokens.refresh_token, person);
+    return Response.json({ ...tokens, token_type: "Bearer", expires_in: 3600 });
+  }
+}
+
+/** Starts one. Refresh tokens rotate, and the reuse of one is counted. */
+export function startOauthUpstream(): OauthUpstream {
+  const tokens = new IssuedTokens();
+  let origin = "";
+  const mcp = whoamiServer(tokens.access);
   const answer = (request: Request): Response | Promise<Response> => {
     const { pathname } = new URL(request.url);
     if (pathname.startsWith("/.well-known/oauth-protected-resource"))
@@ -90,37 +106,35 @@ export function startOauthUpstream(): OauthUpstream {
         .then((client: unknown) =>
           Response.json({ ...Object(client), client_id: "registered" }, { status: 201 }),
         );
-    if (pathname === "/token") return token(request);
+    if (pathname === "/token") return tokens.answer(request);
     const bearer = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
-    return access.has(bearer)
+    return tokens.access.has(bearer)
       ? mcp.fetch(request)
       : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
   };
   const listening = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
   origin = `http://127.0.0.1:${listening.port}`;
-  const upstream: OauthUpstream = {
+  return {
     url: `${origin}/mcp`,
-    refreshes: 0,
-    reused: 0,
+    get refreshes() {
+      return tokens.refreshes;
+    },
+    get reused() {
+      return tokens.reused;
+    },
     consent(authorizationUrl, person) {
       const { searchParams } = new URL(authorizationUrl);
-      const code = crypto.randomUUID();
-      const redirect = searchParams.get("redirect_uri") ?? "";
-      codes.set(code, { person, redirect, challenge: searchParams.get("code_challenge") ?? "" });
-      const back = new URL(redirect);
-      back.searchParams.set("code", code);
+      const back = new URL(searchParams.get("redirect_uri") ?? "");
+      const challenge = searchParams.get("code_challenge") ?? "";
+      back.searchParams.set("code", tokens.codeFor(person, challenge));
       back.searchParams.set("state", searchParams.get("state") ?? "");
       return back.pathname + back.search;
     },
-    expireTokens: () => access.clear(),
-    revoke(person) {
-      for (const tokens of [access, refresh])
-        for (const [key, holder] of tokens) if (holder === person) tokens.delete(key);
-    },
+    expireTokens: () => tokens.access.clear(),
+    revoke: (person) => tokens.revoke(person),
     async stop() {
       await mcp.close();
       await listening.stop(true);
     },
   };
-  return upstream;
 }
