@@ -2,7 +2,7 @@ import type { HttpRequest } from "../http/request-context.ts";
 import { isWithin, parseRange } from "../platform/kernel/network/address-range.ts";
 
 /** The key of a door, for callers who cannot send any, and where they have to be. */
-export interface DoorKey {
+interface DoorKey {
   /** An LLM key's secret. */
   key: string;
   /** Ranges (CIDR) beside loopback addresses. */

@@ -1,7 +1,7 @@
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 
 /** Turns the chunks of a chat stream into the frames of another form. One serves one stream. */
-export interface ChunkShaper {
+interface ChunkShaper {
   /** Returns the text for a chunk; an empty one where nothing is sent for it. */
   chunk(fields: Readonly<Record<string, unknown>>): string;
   /** Returns the text that ends the stream after `[DONE]`. */

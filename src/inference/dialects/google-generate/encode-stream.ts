@@ -29,7 +29,7 @@ import { errorFrames } from "./errors.ts";
 import { encodeUsage } from "./usage.ts";
 
 /** Returns the frame of a chunk. Clients fail on event names and on a terminator. */
-export const frame = (chunk: JsonObject): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const frame = (chunk: JsonObject): string => `data: ${JSON.stringify(chunk)}\n\n`;
 
 /**
  * Encodes canonical parts as chunks, each of which is a whole answer of its own. The last one names
