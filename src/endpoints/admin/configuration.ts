@@ -102,6 +102,7 @@ export const putConfiguration = defineEndpoint({
   method: "POST",
   path: "/admin/configuration",
   bodyBytesMax,
+  idempotent: true,
   summary: "Create or replace a provider, router or alias (operators).",
   description:
     "Checks the entry by the schema of switchyard.yaml, stores it encrypted, and applies it on every gateway without a " +

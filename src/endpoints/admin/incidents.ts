@@ -34,6 +34,7 @@ export const createIncident = defineEndpoint({
   method: "POST",
   path: "/admin/incidents",
   bodyBytesMax: accountBodyBytesMax,
+  idempotent: true,
   summary: "Publish an incident on the status page (operators).",
   description:
     "Appears on /status, in its feed and in GET /health/history until 90 days after it is resolved.",

@@ -418,6 +418,7 @@ export const refreshMcpServer = defineEndpoint({
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
   bodyOptional: true,
+  idempotent: true,
   summary: "Read the tools of an MCP server again.",
   description:
     "Tools whose definition differs from the pinned one stay out of use until `accept` names them. Only operators accept changes of " +
