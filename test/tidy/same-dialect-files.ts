@@ -29,7 +29,7 @@ export const sameDialectFiles: Rule = {
   fix: `Each has ${upstreamFiles.join(", ")}; one for clients has ${clientFiles.join(", ")} too.`,
   check({ paths }): Finding[] {
     const folders = [...paths].filter((path) =>
-      /^src\/inference\/dialects\/(?!shared$)[^/.]+$/.test(path),
+      /^src\/inference\/dialects\/(?!shared$|__snapshots__$)[^/.]+$/.test(path),
     );
     return folders.flatMap((folder) => {
       const facesClients = clientFiles.some((name) => paths.has(`${folder}/${name}`));

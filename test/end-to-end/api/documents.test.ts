@@ -40,6 +40,14 @@ const withoutBody = [
   "post /admin/users/{id}/password-reset",
   "post /prompts/{id}/star",
   "post /skills/{id}/star",
+  "post /realtime/transcription_sessions",
+  "post /realtime/calls",
+  "post /v1beta/*",
+  "post /p/{provider}/*",
+  "patch /p/{provider}/*",
+  "post /uploads/{id}/cancel",
+  "post /batches/{id}/cancel",
+  "post /messages/batches/{id}/cancel",
 ];
 /**
  * What is deleted for a reason, with a password, or with a word on credits or keys that are left.

@@ -126,8 +126,10 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
     ).json();
     expect(at(shown, "data")).toMatchObject({ remaining: 0, status: "exhausted" });
     expect(nano(at(listAt(at(shown, "data"), "runs")[0], "spent"))).toBe(nano(10 * costUsd));
+    const runId = textAt(run, "data.id");
     const [row] = await nodes.query(
-      `select sum(cost_nano) as cost from generations where key_id in (select id from runs where id = '${textAt(run, "data.id")}' or owner_id = '${textAt(run, "data.id")}')`,
+      `select sum(cost_nano) as cost from generations where key_id in
+        (select id from runs where id = '${runId}' or owner_id = '${runId}')`,
     );
     expect(Number(row?.["cost"])).toBe(nano(limit));
   }, 120_000);
