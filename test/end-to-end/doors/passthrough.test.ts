@@ -126,7 +126,10 @@ describe("nothing else is reached:", () => {
       hostname,
       port: Number(port),
       socket: {
-        data: (own, bytes) => void answered.resolve(bytes.toString().slice(9, 12), own.end()),
+        data: (own, bytes) => {
+          answered.resolve(bytes.toString().slice(9, 12));
+          own.end();
+        },
       },
     });
     const answered = Promise.withResolvers<string>();
