@@ -5,10 +5,10 @@ import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
-import { withEarlyStream } from "../inference/early-stream.ts";
+import { withEarlyStream } from "../inference/streams/early-stream.ts";
 import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
-import { chatChunkSchema, chatCompletionSchema } from "../inference/stream-events.ts";
+import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
 import { answerChat } from "../inference/tools/serve-dialogue.ts";
 
 /** Returns the reader of a chat request whose path names its model. */

@@ -12,7 +12,7 @@ import {
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
-import { withEarlyStream } from "../inference/early-stream.ts";
+import { withEarlyStream } from "../inference/streams/early-stream.ts";
 import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { ReshapedFrames } from "./reshaped-frames.ts";

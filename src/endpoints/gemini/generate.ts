@@ -14,7 +14,7 @@ import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
-import { withEarlyStream } from "../inference/early-stream.ts";
+import { withEarlyStream } from "../inference/streams/early-stream.ts";
 import { tokenCountHeader } from "../inference/messages.ts";
 import {
   inferenceBodyBytesMax,

@@ -8,10 +8,10 @@ import { reshapeChat } from "../../inference/surfaces/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerChat } from "./tools/serve-dialogue.ts";
-import { withEarlyStream } from "./early-stream.ts";
+import { withEarlyStream } from "./streams/early-stream.ts";
 import { inferenceBodyBytesMax, withCall, type CallReader } from "./read-call.ts";
 import { inferenceHeaders } from "./request-headers.ts";
-import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
+import { chatChunkSchema, chatCompletionSchema } from "./streams/stream-events.ts";
 
 /** The reader of requests in the chat dialect. */
 export const chatReader: CallReader = {

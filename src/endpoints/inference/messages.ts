@@ -21,11 +21,11 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerMessages } from "./tools/serve-dialogue.ts";
-import { withEarlyStream } from "./early-stream.ts";
+import { withEarlyStream } from "./streams/early-stream.ts";
 import { inferenceBodyBytesMax, readCall, withCall, type CallReader } from "./read-call.ts";
 import { messagesHeaders } from "./request-headers.ts";
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
-import { messageEventSchema } from "./stream-events.ts";
+import { messageEventSchema } from "./streams/stream-events.ts";
 
 /** The reader of requests in Anthropic's dialect. */
 const messagesReader: CallReader = {

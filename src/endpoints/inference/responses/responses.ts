@@ -29,7 +29,7 @@ import {
 } from "../../../inference/responses/stored-response.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { withEarlyStream } from "../early-stream.ts";
+import { withEarlyStream } from "../streams/early-stream.ts";
 import { serveResponse } from "../tools/responses/serve-response.ts";
 import { streamResponse, wholeResponse, outputCapHeader } from "../answer-call.ts";
 import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
@@ -37,7 +37,7 @@ import { inferenceBodyBytesMax, withCall, type CallReader } from "../read-call.t
 import { responsesHeaders } from "../request-headers.ts";
 import { answerWithout, steerable } from "../sockets/frame-answers.ts";
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
-import { responseEventSchema } from "../stream-events.ts";
+import { responseEventSchema } from "../streams/stream-events.ts";
 
 /** Returns the owner of a response. */
 const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): ResponseOrigin => ({

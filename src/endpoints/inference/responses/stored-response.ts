@@ -24,7 +24,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { pickHeaders } from "../read-call.ts";
-import { responseEventSchema } from "../stream-events.ts";
+import { responseEventSchema } from "../streams/stream-events.ts";
 
 const shared = {
   base: "api" as const,

@@ -6,7 +6,7 @@ import { SocketUpgrade } from "../../../http/sockets/socket-upgrade.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { responsesHeaders } from "../request-headers.ts";
-import { responseEventSchema } from "../stream-events.ts";
+import { responseEventSchema } from "../streams/stream-events.ts";
 import { refuseForeignPages } from "./foreign-pages.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
 

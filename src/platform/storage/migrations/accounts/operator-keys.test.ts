@@ -3,9 +3,9 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { freshDatabase } from "../../../../test/support/postgres.ts";
-import { openStorage } from "../open-storage.ts";
-import { migrations } from "./index.ts";
+import { freshDatabase } from "../../../../../test/support/postgres.ts";
+import { openStorage } from "../../open-storage.ts";
+import { migrations } from "../index.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
 
 const engines: [string, () => Promise<string>][] = [

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { lazily } from "../../http/endpoint.ts";
+import { lazily } from "../../../http/endpoint.ts";
 
 const item = z.looseObject({ type: z.string() });
 const sequence = { sequence_number: z.int() };

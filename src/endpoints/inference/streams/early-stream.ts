@@ -1,11 +1,14 @@
-import type { RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, eventStreamHeaders, Reply } from "../../http/request-context.ts";
-import type { ClientDialect } from "../../inference/dialects/dialect.ts";
-import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
-import { FrameWait, type KeepAliveTicker } from "../../inference/pipeline/stream/relayed-stream.ts";
-import type { FrameSource } from "../../platform/kernel/frame-source.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Dependencies } from "../dependencies.ts";
+import type { RequestContext } from "../../../access/define-endpoint.ts";
+import { type Answer, eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import {
+  FrameWait,
+  type KeepAliveTicker,
+} from "../../../inference/pipeline/stream/relayed-stream.ts";
+import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Dependencies } from "../../dependencies.ts";
 
 /** The parts of a request whose stream may begin before its content. */
 interface EarlyStream {
