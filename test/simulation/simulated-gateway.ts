@@ -119,6 +119,10 @@ const simulatedUpstream = (
 /** Settings that no simulated request depends on. */
 const quiet = { disconnect: "abort", errorAddress: () => "" } as const;
 
+const onError = (error: unknown): never => {
+  throw error;
+};
+
 /** Builds the gateway; `behaviourOf` is asked for each attempt. */
 export async function simulateGateway(
   providers: readonly string[],
@@ -135,9 +139,6 @@ export async function simulateGateway(
   book.workspace("ws").topupNano = 10n ** 18n;
   const catalog = catalogOf(providers);
   const upstream = simulatedUpstream(time, options.behaviourOf) as UpstreamClient;
-  const onError = (error: unknown): never => {
-    throw error;
-  };
   const insights = await openInsights({
     database,
     commits: forgetfulCommits,

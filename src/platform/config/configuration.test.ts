@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { z } from "zod";
 import { loadConfiguration } from "./load-configuration.ts";
 
@@ -77,5 +78,20 @@ test("effective settings contain no secret", async () => {
   expect(effective.find(({ key }) => key === "payments")).toMatchObject({
     value: "set",
     source: "environment",
+  });
+});
+
+test("switchyard.example.yaml is valid", async () => {
+  const configuration = await loadConfiguration({
+    environment: { SWITCHYARD_CONFIG: "switchyard.example.yaml", ACME_API_KEY: "key" },
+    workingDirectory: join(import.meta.dir, "../../.."),
+    providerSchema: async () => z.looseObject({ id: z.string(), api_key: z.string() }),
+  });
+  expect(configuration.providers).toMatchObject([
+    { id: "acme", api_key: "key", models: [{ id: "acme/large" }] },
+  ]);
+  expect(configuration.plans).toEqual({ enterprise: { perMinute: 100_000, fiveHour: undefined } });
+  expect(configuration.routers).toEqual({
+    "service/auto": { members: ["acme/large"], quality: ["acme/large"] },
   });
 });

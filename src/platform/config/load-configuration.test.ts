@@ -585,18 +585,3 @@ test("a plan with monthly credits keeps its default rate limits", async () => {
   const { plans } = await load({ yaml: "plans: { pro: { monthly_credits: 20 } }\n" });
   expect(plans).toEqual({ pro: { fiveHour: undefined, monthlyCreditsNanoUsd: 20_000_000_000n } });
 });
-
-test("switchyard.example.yaml is valid", async () => {
-  const configuration = await loadConfiguration({
-    environment: { SWITCHYARD_CONFIG: "switchyard.example.yaml", ACME_API_KEY: "key" },
-    workingDirectory: join(import.meta.dir, "../../.."),
-    providerSchema: async () => z.looseObject({ id: z.string(), api_key: z.string() }),
-  });
-  expect(configuration.providers).toMatchObject([
-    { id: "acme", api_key: "key", models: [{ id: "acme/large" }] },
-  ]);
-  expect(configuration.plans).toEqual({ enterprise: { perMinute: 100_000, fiveHour: undefined } });
-  expect(configuration.routers).toEqual({
-    "service/auto": { members: ["acme/large"], quality: ["acme/large"] },
-  });
-});
