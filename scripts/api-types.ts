@@ -103,6 +103,7 @@ const sent = [
   "PATCH /admin/users/{id}",
   "PATCH /admin/workspaces/{id}",
   "POST /admin/smoke-tests",
+  "PATCH /runs/{id}",
   "POST /admin/incidents",
   "PATCH /admin/incidents/{id}",
   "POST /admin/configuration",
