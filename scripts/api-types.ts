@@ -74,6 +74,7 @@ const sent = [
   "DELETE /management-keys/{id}",
   "POST /presets",
   "PATCH /presets/{slug}",
+  "PATCH /runs/{id}",
   "POST /auth/byok",
   "POST /auth/byok/test",
   "PATCH /auth/byok/keys/{key_id}",

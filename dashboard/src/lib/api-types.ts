@@ -1293,6 +1293,10 @@ export interface Bodies {
       "min_context"?: number | null;
     };
   };
+  "PATCH /runs/{id}": {
+    "limit"?: number;
+    "status"?: "active" | "paused" | "ended";
+  };
   "POST /auth/byok": {
     "provider_id": string;
     "api_key": string;
