@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { z } from "zod";
 import { ConfigurationError } from "./configuration-error.ts";
 import { loadConfiguration } from "./load-configuration.ts";
