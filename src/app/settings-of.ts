@@ -203,7 +203,6 @@ const alikeSections = [
   "sandbox",
   "ocr",
   "audio",
-  "files",
   "batch",
   "plans",
   "dashboard",
