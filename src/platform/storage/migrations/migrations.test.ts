@@ -18,7 +18,7 @@ test("migration names begin with a past date, so that later ones sort after them
 const shownByTest: Readonly<Record<string, string>> = {
   "2026-11-25-months": "src/insights/record-months.test.ts",
   "2026-11-26-closed-months": "src/billing/ledger/closed/closed-months.test.ts",
-  "2026-11-28-operator-keys": "src/platform/storage/migrations/operator-keys.test.ts",
+  "2026-11-28-operator-keys": "src/platform/storage/migrations/accounts/operator-keys.test.ts",
 };
 
 /** @see `docs/decisions/0118-two-releases-on-one-database.md` */
