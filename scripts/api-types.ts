@@ -104,7 +104,6 @@ const sent = [
   "PATCH /admin/users/{id}",
   "PATCH /admin/workspaces/{id}",
   "POST /admin/smoke-tests",
-  "PATCH /runs/{id}",
   "POST /admin/incidents",
   "PATCH /admin/incidents/{id}",
   "POST /admin/configuration",

@@ -1490,10 +1490,6 @@ export interface Bodies {
   "POST /admin/smoke-tests": {
     "provider"?: string;
   };
-  "PATCH /runs/{id}": {
-    "limit"?: number;
-    "status"?: "active" | "paused" | "ended";
-  };
   "POST /admin/incidents": {
     "title": string;
     "text": string;

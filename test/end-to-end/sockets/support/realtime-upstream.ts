@@ -33,6 +33,8 @@ export const mixedUsage = {
   output_token_details: { text_tokens: 20, audio_tokens: 80 },
 };
 
+const firstSession = { type: "realtime", id: "sess_1", model: "gpt-realtime-up" };
+
 /** Starts a provider that speaks OpenAI's Realtime API (GA) and answers each `response.create`. */
 export function startRealtimeUpstream(): RealtimeUpstream {
   const sockets = new Set<ServerWebSocket<unknown>>();
@@ -71,10 +73,7 @@ export function startRealtimeUpstream(): RealtimeUpstream {
     websocket: {
       open(socket) {
         sockets.add(socket);
-        send(socket, {
-          type: "session.created",
-          session: { type: "realtime", id: "sess_1", model: "gpt-realtime-up" },
-        });
+        send(socket, { type: "session.created", session: firstSession });
       },
       message(socket, text) {
         const event = JSON.parse(String(text)) as Record<string, unknown>;
