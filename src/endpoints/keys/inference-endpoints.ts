@@ -43,6 +43,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/realtime/client_secrets",
   "/realtime/sessions",
   "/realtime/transcription_sessions",
+  "/realtime/translations",
   "/realtime/calls",
   "/batches",
   "/batches/:id",
