@@ -120,6 +120,7 @@ const provider: Readonly<Record<string, Meaning>> = {
   "providers[].dialect.images": ["The wire format of images.", "openai-images"],
   "providers[].dialect.transcriptions": ["The wire format of transcriptions.", "openai-audio"],
   "providers[].dialect.speech": ["The wire format of speech.", "openai-audio"],
+  "providers[].dialect.realtime": ["The wire format of realtime sessions.", "openai-realtime"],
   "providers[].api_key": [
     "The platform's key there; without it, only callers with a key of their own are served.",
     "none",
@@ -143,6 +144,13 @@ const provider: Readonly<Record<string, Meaning>> = {
   ],
   "providers[].timeouts_ms.idle": ["Milliseconds of silence between two signs of life.", "60000"],
   "providers[].timeouts_ms.total": ["Milliseconds for the whole answer.", "600000"],
+  "providers[].passthrough": [
+    "Routes of its own API that keys with the scope passthrough may call below /p/ID.",
+    "none",
+  ],
+  "providers[].passthrough[].path": ["A path, or all below one, as in /v1/files/*.", null],
+  "providers[].passthrough[].methods": ["Methods that may be used.", "all of them"],
+  "providers[].passthrough[].price": ["USD for each request, as a text.", null],
   "providers[].proxy": ["The HTTP proxy for it, or none.", "that of the environment"],
   "providers[].budget_usd_per_day": [
     "USD of answers in a day (UTC), after which it is not used until the next day.",
