@@ -171,6 +171,8 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
    * audit log.
    */
   unaudited?: true;
+  /** Refuses every request, to answer in the form of a dialect's clients; documents leave it out. */
+  refuses?: true;
   /** A request without a body counts as one with an empty object. */
   bodyOptional?: true;
   rawBody?: ZodType;

@@ -152,6 +152,18 @@ export const errorSchemas: Json = {
     },
     { required: ["error", "error_description"] },
   ),
+  OllamaError: record(
+    "An error in Ollama's form.",
+    {
+      error: text("Explanation of the error and how to fix it, for people."),
+      code: codes,
+      metadata: {
+        $ref: "#/components/schemas/PaymentMetadata",
+        description: "Additional information about the error.",
+      },
+    },
+    { required: ["error", "code", "metadata"] },
+  ),
   OtherError: record(
     "An error in the format of other clients of this route.",
     {},
@@ -231,7 +243,8 @@ function exampleOf({ encodeError }: AnyEndpoint, status: ErrorStatus): Json {
 /** Returns the name of the schema that a rendered error fits. */
 function schemaOf(example: Json, status: ErrorStatus): string {
   if (example["type"] === "error") return "MessagesError";
-  if (typeof example["error"] === "string") return "OauthError";
+  if (typeof example["error"] === "string")
+    return "error_description" in example ? "OauthError" : "OllamaError";
   const fields = Object.keys(Object(example["error"]) as Json);
   if (!fields.includes("metadata") || !fields.includes("type")) return "OtherError";
   return status === 402 ? "PaymentError" : "Error";
@@ -240,6 +253,7 @@ function schemaOf(example: Json, status: ErrorStatus): string {
 const prefixes: Readonly<Record<string, string>> = {
   MessagesError: "Messages",
   OauthError: "Oauth",
+  OllamaError: "Ollama",
   OtherError: "Other",
 };
 

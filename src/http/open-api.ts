@@ -314,13 +314,15 @@ const tagDescriptions: Readonly<Record<string, string>> = {
 
 /**
  * Returns the endpoints that the document describes. A path is listed once, so a root page whose
- * path the API has too is left out.
+ * path the API has too is left out, and so is what only refuses.
  */
 export function describedEndpoints(
   endpoints: readonly Endpoint<never>[],
 ): readonly Endpoint<never>[] {
   const ofApi = new Set(endpoints.filter(({ base }) => base === "api").map(({ path }) => path));
-  return endpoints.filter(({ base, path }) => base === "api" || !ofApi.has(path));
+  return endpoints.filter(
+    ({ base, path, refuses }) => refuses !== true && (base === "api" || !ofApi.has(path)),
+  );
 }
 
 /** Builds the OpenAPI 3.1 document of an endpoint table. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { type Answer, Reply } from "../../http/request-context.ts";
 import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
@@ -22,6 +23,17 @@ const choice = z.looseObject({
   index: z.int(),
   finish_reason: z.string().nullable(),
 });
+
+/** A whole answer; a chunk of a stream has the same form, without a reason before the last one. */
+const completionSchema = lazily(() =>
+  z.looseObject({
+    id: z.string(),
+    object: z.literal("text_completion"),
+    created: z.int(),
+    model: z.string(),
+    choices: z.array(choice),
+  }),
+);
 
 /** Serves plain completions: a chat with one message, in the form of the older API. */
 export const completions = defineEndpoint<Dependencies>({
@@ -49,14 +61,8 @@ export const completions = defineEndpoint<Dependencies>({
   otherResponseTypes: ["text/event-stream"],
   answerHeaders: outputCapHeader,
   headers: inferenceHeaders,
-  response: () =>
-    z.looseObject({
-      id: z.string(),
-      object: z.literal("text_completion"),
-      created: z.int(),
-      model: z.string(),
-      choices: z.array(choice),
-    }),
+  streamEvents: completionSchema,
+  response: completionSchema,
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     let echoed: EchoedPrompt = { text: "", echo: false };

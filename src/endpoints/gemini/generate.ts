@@ -208,6 +208,7 @@ const other = (method: "GET" | "POST" | "DELETE") =>
     access: { open: true },
     counting: "none",
     tag: "Inference",
+    refuses: true,
     summary: "Refuse what the gateway does not have of Google's API.",
     description: "Cached contents, interactions, files and the like: 404 in Google's form.",
     encodeError: googleGenerate.encodeError,

@@ -1,5 +1,6 @@
 import type { FieldWords } from "../../http/open-api-fields.ts";
 import descriptions from "./field-descriptions.json" with { type: "json" };
+import google from "./google-descriptions.json" with { type: "json" };
 import examples from "./field-examples.json" with { type: "json" };
 
 /**
@@ -8,4 +9,4 @@ import examples from "./field-examples.json" with { type: "json" };
  * the field, record or path that contains it (`usage.cost`, `Budget.limit`, `/oauth/revoke.token`);
  * `*` is every field. A schema's own `describe` takes precedence.
  */
-export const fieldWords: FieldWords = { descriptions, examples };
+export const fieldWords: FieldWords = { descriptions: { ...descriptions, ...google }, examples };

@@ -42,7 +42,6 @@ const withoutBody = [
   "post /skills/{id}/star",
   "post /realtime/transcription_sessions",
   "post /realtime/calls",
-  "post /v1beta/*",
   "post /p/{provider}/*",
   "patch /p/{provider}/*",
   "post /uploads/{id}/cancel",

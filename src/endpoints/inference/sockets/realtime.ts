@@ -22,9 +22,7 @@ const querySchema = z.looseObject({
 });
 
 const eventSchema = lazily(() =>
-  z
-    .looseObject({ type: z.string().describe("Name of an event of OpenAI's Realtime API.") })
-    .meta({ id: "RealtimeEvent" }),
+  z.looseObject({ type: z.string().describe("Name of an event of OpenAI's Realtime API.") }),
 );
 
 /** Tokens that the first response of a session is held for, before anything was sent. */

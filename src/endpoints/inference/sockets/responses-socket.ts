@@ -11,23 +11,21 @@ import { refuseForeignPages } from "./foreign-pages.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
 
 const clientFrameSchema = lazily(() =>
-  z
-    .looseObject({
-      type: z
-        .enum(["response.create", "response.steer"])
-        .describe("response.create has the fields of POST /responses beside these."),
-      stream_id: z
-        .string()
-        .optional()
-        .describe("Lane of the response, repeated in each of its events."),
-      generate: z.boolean().optional().describe("false keeps the conversation and asks no model."),
-      previous_response_id: z
-        .string()
-        .optional()
-        .describe("Response to continue, or to steer while it is in progress."),
-      input: z.unknown().optional().describe("Input of the response, or input that steers it."),
-    })
-    .meta({ id: "ResponsesClientFrame" }),
+  z.looseObject({
+    type: z
+      .enum(["response.create", "response.steer"])
+      .describe("response.create has the fields of POST /responses beside these."),
+    stream_id: z
+      .string()
+      .optional()
+      .describe("Lane of the response, repeated in each of its events."),
+    generate: z.boolean().optional().describe("false keeps the conversation and asks no model."),
+    previous_response_id: z
+      .string()
+      .optional()
+      .describe("Response to continue, or to steer while it is in progress."),
+    input: z.unknown().optional().describe("Input of the response, or input that steers it."),
+  }),
 );
 
 /**
