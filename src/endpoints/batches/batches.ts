@@ -173,6 +173,7 @@ export const cancelBatch = defineEndpoint<BatchDependencies, undefined, typeof f
   base: "api",
   access: fileAccess,
   counting: "at-door",
+  idempotent: true,
   unaudited: true,
   tag: "Batches",
   summary: "Cancel a batch.",

@@ -224,6 +224,7 @@ export const cancelMessageBatch = defineEndpoint<BatchDependencies, undefined, t
   ...oneBatch,
   method: "POST",
   path: "/messages/batches/:id/cancel",
+  idempotent: true,
   unaudited: true,
   summary: "Cancel a batch of messages.",
   response: messageBatchSchema,

@@ -235,19 +235,10 @@ const discarding = ["/v1/metrics", "/v1/logs", "/v1/traces"];
 const asking = ["/routing/explain", "/api/show"];
 
 /**
- * Routes whose bodies are bytes that are not kept to be sent again, routes of providers, and routes
- * that end what ends once.
+ * Routes whose bodies are bytes on their way to disk, which no key is compared with, and routes of
+ * providers, which receive the key themselves.
  */
-const unrepeated = [
-  "/files",
-  "/uploads",
-  "/uploads/:id/parts",
-  "/uploads/:id/complete",
-  "/uploads/:id/cancel",
-  "/batches/:id/cancel",
-  "/messages/batches/:id/cancel",
-  "/p/:provider/*",
-];
+const unrepeated = ["/files", "/uploads/:id/parts", "/p/:provider/*"];
 
 test("every route that creates or moves something accepts an idempotency key", () => {
   const unaudited = endpoints.filter(

@@ -140,6 +140,23 @@ describe("OpenAI's client", () => {
   });
 });
 
+test("a repeated upload makes one file", async () => {
+  const body = { bytes: 3, filename: "once.txt", mime_type: "text/plain" };
+  const keyed = (idempotencyKey: string) => ({ headers: { "idempotency-key": idempotencyKey } });
+  const begin = () =>
+    openai.uploads.create({ ...body, purpose: "user_data" }, keyed("begin an upload"));
+  const [begun, again] = [await begin(), await begin()];
+  expect(again.id).toBe(begun.id);
+  const data = await toFile(Buffer.from("abc"), "part");
+  const { id } = await openai.uploads.parts.create(begun.id, { data });
+  const complete = () =>
+    openai.uploads.complete(begun.id, { part_ids: [id] }, keyed("complete it"));
+  const [done, repeated] = [await complete(), await complete()];
+  expect(done.status).toBe("completed");
+  expect(repeated).toEqual(done);
+  await openai.files.delete(done.file?.id ?? "");
+});
+
 describe("Anthropic's client", () => {
   test.each(["GA", "beta"])("%s: stores, lists and deletes a file", async (kind) => {
     const files = kind === "GA" ? anthropic.files : anthropic.beta.files;
