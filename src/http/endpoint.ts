@@ -116,6 +116,11 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   /** `api` is served under both `/api/v1` and `/v1`. */
   base: "api" | "root";
   /**
+   * Returns whether it serves a path of its pattern; the others are answered as if they had no such
+   * endpoint. Absent means that it serves all.
+   */
+  serves?(path: string): boolean;
+  /**
    * Answers the handshakes of WebSockets alone (RFC 6455); a GET without one is answered as if the
    * path had no such endpoint. The gateway may be configured to have none of them.
    */

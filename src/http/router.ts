@@ -180,8 +180,15 @@ function compilePath<Dependencies, Caller>(
   options: Compiling<Dependencies, Caller>,
 ): RouteHandler {
   const plain = [...methods].filter(([, { endpoint }]) => !endpoint.socket);
+  // One that serves some of the path's names is no method of the others.
+  const named = plain.filter(([, { endpoint }]) => endpoint.serves === undefined);
   const byMethod = new Map<string, RouteHandler>(
-    plain.map(([method, { handler }]) => [method, handler]),
+    plain.map(([method, { endpoint, handler }]) => [
+      method,
+      endpoint.serves === undefined
+        ? handler
+        : (request) => (endpoint.serves?.(pathOf(request)) ? handler : refuse)(request),
+    ]),
   );
   const get = byMethod.get("GET");
   if (get !== undefined) byMethod.set("HEAD", get);
@@ -190,9 +197,9 @@ function compilePath<Dependencies, Caller>(
     .map(([method]) => method);
   if (openMethods.length > 0)
     byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), openMethods));
-  const [first] = methods.values();
-  const encodeError = first?.endpoint.encodeError ?? encodeContractError;
-  const allow = plain.map(([method]) => method).join(", ");
+  const [first] = named.length > 0 ? named : methods;
+  const encodeError = first?.[1].endpoint.encodeError ?? encodeContractError;
+  const allow = (named.length > 0 ? named : plain).map(([method]) => method).join(", ");
   const refuse: RouteHandler = (request) =>
     refuseMethod(newContext(request, options), { options, encodeError, allow });
   const handlePlain: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);

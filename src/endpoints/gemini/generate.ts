@@ -182,10 +182,14 @@ export const geminiMethod = defineEndpoint<Dependencies>({
   handle: answer,
 });
 
+/** Returns whether a path ends with a method of Google's, after a colon. */
+const namesMethod = (path: string): boolean => /(?::|%3A)[^/]*$/i.test(path);
+
 /** The same at the path of Google's newer clients, for ids without a slash. */
 export const geminiMethodOfId = defineEndpoint<Dependencies>({
   ...shared,
   base: "api",
+  serves: namesMethod,
   path: "/models/:id",
   summary: "Ask a model in Google's dialect, by an id without a slash.",
   handle: answer,
@@ -195,6 +199,7 @@ export const geminiMethodOfId = defineEndpoint<Dependencies>({
 export const geminiMethodOfSlug = defineEndpoint<Dependencies>({
   ...shared,
   base: "api",
+  serves: namesMethod,
   path: "/models/:owner/:model",
   summary: "Ask a model in Google's dialect, by owner and name.",
   handle: answer,
