@@ -275,7 +275,10 @@ const catalog: Readonly<Record<string, Meaning>> = {
   "files.quota_gb.<id>": ["Gigabytes for workspaces of this plan.", null],
   batch: ["Batches.", null],
   "batch.concurrency": ["Lines that run at once, over all batches.", "8"],
-  "batch.native": ["Whether a provider's own batch API is used where all lines go there.", "auto"],
+  "batch.native": [
+    "Whether a provider's own batch API may be used. It has no effect yet: lines always run here.",
+    "auto",
+  ],
   aliases: ["Names of your own for models, listed in /models.", "none"],
   "aliases.<id>": [
     "The model, or a list of models with weights or conditions, first match first.",
