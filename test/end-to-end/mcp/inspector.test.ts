@@ -171,7 +171,9 @@ describe.skipIf(missing !== undefined)(
         idempotency_key: "inspector",
       };
       expect(await call(withKey, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
-      called.push("admin_get_user", "admin_grant_credits");
+      // The key is that of no run, so there is nothing that could be left.
+      await expect(call(withKey, "get_run")).rejects.toThrow("exit code");
+      called.push("admin_get_user", "admin_grant_credits", "get_run");
       await callOtherTools(
         withKey,
         Object.keys(toolContract).filter((name) => !called.includes(name)),
