@@ -203,7 +203,7 @@ export const exportConfiguration = defineEndpoint({
     "Returns a part of switchyard.yaml. Variables stand in place of secrets, such as ${ACME_API_KEY}.",
   response: () => z.string(),
   otherResponseTypes: ["application/yaml"],
-  async handle(_, { entries }: Pick<Dependencies, "entries">) {
+  async handle(context, { entries }: Pick<Dependencies, "entries">) {
     const own = entries.list().filter(({ source }) => source === "page");
     const of = (section: ListedEntry["section"]) =>
       own.filter((entry) => entry.section === section);
@@ -215,6 +215,7 @@ export const exportConfiguration = defineEndpoint({
     });
     return new Response(text, {
       headers: {
+        ...context.headers,
         "content-type": "application/yaml; charset=utf-8",
         "content-disposition": 'attachment; filename="switchyard-page.yaml"',
       },

@@ -213,6 +213,7 @@ describe("configured providers", () => {
         images: "openai-images",
         transcriptions: "openai-audio",
         speech: "openai-audio",
+        realtime: "openai-realtime",
       },
       credentialHeader: { name: "authorization", prefix: "Bearer " },
       apiKey: "secret",

@@ -66,6 +66,9 @@ test("creating a key with only a name returns every documented field", async () 
     allowed_endpoints: null,
     tpm: null,
     operator: false,
+    scopes: ["inference"],
+    run_limit: null,
+    allowed_tools: null,
   });
 });
 

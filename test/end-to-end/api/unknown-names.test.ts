@@ -86,7 +86,10 @@ describe("unknown body fields", () => {
 });
 
 describe("unknown query parameters", () => {
-  const reading = ofManagers.filter(({ method }) => method === "GET");
+  // Those of Messages say it in Anthropic's form.
+  const reading = ofManagers.filter(
+    ({ method, path }) => method === "GET" && !path.startsWith("/messages/"),
+  );
   test.each(reading.map(({ path }) => [path]))(
     "GET %s returns 400 for an unknown parameter",
     async (path) => {

@@ -197,7 +197,8 @@ describe("secrets that were shown or sent once", () => {
   test("are not in the database files, while the gateway runs and after it ended", async () => {
     const inFiles = (): string[] =>
       readdirSync(dataDirectory).flatMap((name) =>
-        found(readFileSync(join(dataDirectory, name), "latin1")),
+        // The socket of the command holds nothing.
+        name.endsWith(".sock") ? [] : found(readFileSync(join(dataDirectory, name), "latin1")),
       );
     expect(readdirSync(dataDirectory).some((name) => name.endsWith(".db"))).toBe(true);
     expect(inFiles()).toEqual([]);
