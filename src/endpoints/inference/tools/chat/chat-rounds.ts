@@ -1,4 +1,4 @@
-import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
+import { RoundStream, type StreamedRounds } from "../round-stream.ts";
 import { brand } from "../../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../../../platform/kernel/money.ts";
@@ -173,46 +173,25 @@ const frameOf = (chunk: Wire): string => `data: ${JSON.stringify(chunk)}\n\n`;
 const doneFrame = "data: [DONE]\n\n";
 
 /** The chunks of such an answer, round by round, as one stream. */
-export class ChatStream implements FrameSource {
+export class ChatStream extends RoundStream {
   private readonly turn: ChatTurn;
   private readonly rounds: DialogueRounds;
-  private readonly ask: () => Promise<FrameSource>;
-  private readonly onCancel: () => void;
-  private readonly frames: AsyncGenerator<string, void>;
-  private current: FrameSource;
-  private isCancelled = false;
   private hasText = false;
   private clientCalls = 0;
   /** The indexes of calls that are left to the client, by their index in the present round. */
   private indexes = new Map<unknown, number>();
 
-  constructor(options: {
-    turn: ChatTurn;
-    rounds: DialogueRounds;
-    first: FrameSource;
-    ask: () => Promise<FrameSource>;
-    onCancel: () => void;
-  }) {
-    this.turn = options.turn;
-    this.rounds = options.rounds;
-    this.current = options.first;
-    this.ask = options.ask;
-    this.onCancel = options.onCancel;
-    this.frames = this.run();
+  constructor({
+    turn,
+    rounds,
+    ...streams
+  }: StreamedRounds & { turn: ChatTurn; rounds: DialogueRounds }) {
+    super(streams);
+    this.turn = turn;
+    this.rounds = rounds;
   }
 
-  async next(): Promise<string | undefined> {
-    const { value } = await this.frames.next();
-    return value ?? undefined;
-  }
-
-  cancel(): void {
-    this.isCancelled = true;
-    this.current.cancel();
-    this.onCancel();
-  }
-
-  private async *run(): AsyncGenerator<string, void> {
+  protected async *run(): AsyncGenerator<string, void> {
     for (;;) {
       const message = new StreamedMessage();
       const tail: { last?: Wire; end?: Wire } = {};
@@ -227,7 +206,7 @@ export class ChatStream implements FrameSource {
       }
       this.indexes = new Map();
       try {
-        this.current = await this.ask();
+        await this.openNext();
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         const { traceId } = this.rounds.options.call;

@@ -1,7 +1,7 @@
+import { RoundStream, type StreamedRounds } from "../round-stream.ts";
 import { anthropicMessages } from "../../../../inference/dialects/anthropic-messages/index.ts";
 import { brand } from "../../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
-import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
 import { eventsIn } from "../../../../inference/responses/stored-response.ts";
 import type { FoundPage } from "../../../../mcp/search/web-search.ts";
 import { citationsIn } from "../web-search.ts";
@@ -163,45 +163,24 @@ const frameOf = (event: Wire): string =>
   `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /** The events of such an answer, round by round, as one stream. */
-export class MessagesStream implements FrameSource {
+export class MessagesStream extends RoundStream {
   private readonly turn: MessagesTurn;
   private readonly rounds: DialogueRounds;
-  private readonly ask: () => Promise<FrameSource>;
-  private readonly onCancel: () => void;
-  private readonly frames: AsyncGenerator<string, void>;
-  private current: FrameSource;
-  private isCancelled = false;
   /** The number of blocks before the present round. */
   private base = 0;
   private blocks: StreamedBlock[] = [];
 
-  constructor(options: {
-    turn: MessagesTurn;
-    rounds: DialogueRounds;
-    first: FrameSource;
-    ask: () => Promise<FrameSource>;
-    onCancel: () => void;
-  }) {
-    this.turn = options.turn;
-    this.rounds = options.rounds;
-    this.current = options.first;
-    this.ask = options.ask;
-    this.onCancel = options.onCancel;
-    this.frames = this.run();
+  constructor({
+    turn,
+    rounds,
+    ...streams
+  }: StreamedRounds & { turn: MessagesTurn; rounds: DialogueRounds }) {
+    super(streams);
+    this.turn = turn;
+    this.rounds = rounds;
   }
 
-  async next(): Promise<string | undefined> {
-    const { value } = await this.frames.next();
-    return value ?? undefined;
-  }
-
-  cancel(): void {
-    this.isCancelled = true;
-    this.current.cancel();
-    this.onCancel();
-  }
-
-  private async *run(): AsyncGenerator<string, void> {
+  protected async *run(): AsyncGenerator<string, void> {
     for (;;) {
       this.blocks = [];
       const end = yield* this.relay();
@@ -216,7 +195,7 @@ export class MessagesStream implements FrameSource {
         return;
       }
       try {
-        this.current = await this.ask();
+        await this.openNext();
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         const { traceId } = this.rounds.options.call;

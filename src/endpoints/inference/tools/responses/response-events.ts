@@ -1,4 +1,4 @@
-import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
+import { RoundStream, type StreamedRounds } from "../round-stream.ts";
 import {
   endIn,
   eventsIn,
@@ -20,43 +20,17 @@ interface RoundEnd {
 }
 
 /** The events of a response whose tools the gateway runs, round by round, as one stream. */
-export class ResponseEvents implements FrameSource {
+export class ResponseEvents extends RoundStream {
   private readonly rounds: ResponseRounds;
-  private readonly ask: () => Promise<FrameSource>;
-  private readonly frames: AsyncGenerator<string, void>;
-  private readonly onCancel: () => void;
-  private current: FrameSource;
   private sequence = 0;
   private isOpened = false;
-  private isCancelled = false;
 
-  /** `first` is the stream of the first round, and `ask` opens that of the next one. */
-  constructor(options: {
-    rounds: ResponseRounds;
-    first: FrameSource;
-    ask: () => Promise<FrameSource>;
-    /** Stops the tools that are running. */
-    onCancel: () => void;
-  }) {
-    this.rounds = options.rounds;
-    this.current = options.first;
-    this.ask = options.ask;
-    this.onCancel = options.onCancel;
-    this.frames = this.run();
+  constructor({ rounds, ...streams }: StreamedRounds & { rounds: ResponseRounds }) {
+    super(streams);
+    this.rounds = rounds;
   }
 
-  async next(): Promise<string | undefined> {
-    const { value } = await this.frames.next();
-    return value ?? undefined;
-  }
-
-  cancel(): void {
-    this.isCancelled = true;
-    this.current.cancel();
-    this.onCancel();
-  }
-
-  private async *run(): AsyncGenerator<string, void> {
+  protected async *run(): AsyncGenerator<string, void> {
     for (;;) {
       const end = yield* this.relay();
       if (end === undefined || this.isCancelled) return;
@@ -79,7 +53,7 @@ export class ResponseEvents implements FrameSource {
   /** Opens the next round. Returns the error where it cannot be had. */
   private async advance(): Promise<GatewayError | undefined> {
     try {
-      this.current = await this.ask();
+      await this.openNext();
       return undefined;
     } catch (error) {
       if (error instanceof GatewayError) return error;
