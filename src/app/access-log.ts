@@ -24,6 +24,9 @@ interface FailedRequest {
   code: string;
 }
 
+/** The most failures that wait for their answer; those of work without a client never have one. */
+const failingMax = 1_000;
+
 /**
  * The access log: one JSON object a line for each request, without any content. A stream has its
  * line once it is settled.
@@ -51,6 +54,8 @@ export class AccessLog {
         observer.failed(request);
         const { traceId, requestedModel, attempts, error } = request;
         const provider = attempts.at(-1)?.provider;
+        const [oldest] = this.failing.keys();
+        if (oldest !== undefined && this.failing.size >= failingMax) this.failing.delete(oldest);
         this.failing.set(traceId, { model: requestedModel, provider, code: error.code });
       },
     };
