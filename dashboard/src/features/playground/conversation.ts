@@ -73,7 +73,7 @@ interface Asking {
   attachments: readonly Attachment[];
   /** Whether the workspace keeps conversations. */
   keeps: boolean;
-  /** The turn that it follows; undefined begins the conversation anew. */
+  /** The turn that the message follows; undefined for the first message of a conversation. */
   parentId: number | undefined;
   /** Called once the message is on its way; not where a column makes no request. */
   onAsked?: (() => void) | undefined;
