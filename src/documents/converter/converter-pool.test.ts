@@ -16,10 +16,12 @@ const file = (act: string): ConversionTask => ({
 });
 
 let pool: ConverterPool;
+/** The options of `pool`, which it reads anew for each file. */
+let options: ConverterPoolOptions;
 afterEach(() => pool.close());
 
 function open(changes: Partial<ConverterPoolOptions> = {}): ConverterPool {
-  return (pool = new ConverterPool({
+  options = {
     script,
     childrenMax: 1,
     waitingMax: 8,
@@ -29,7 +31,8 @@ function open(changes: Partial<ConverterPoolOptions> = {}): ConverterPool {
     filesPerChildMax: 100,
     memoryKibMax: 4_000_000,
     ...changes,
-  }));
+  };
+  return (pool = new ConverterPool(options));
 }
 
 /** The process that a file was converted by. */
@@ -70,12 +73,10 @@ test.each([
   "a child that does nothing but %s is stopped, and its place is free",
   async (act, times) => {
     open(times);
-    const [lost, next] = await Promise.all([
-      pool.convert(file(act)),
-      pidOf(pool.convert(file("any"))),
-    ]);
-    expect(lost).toMatchObject({ kind: "failed", reason: "timed_out" });
-    expect(next).toBeGreaterThan(0);
+    expect(await pool.convert(file(act))).toMatchObject({ kind: "failed", reason: "timed_out" });
+    // On a busy machine the next child alone may need longer than that to start.
+    Object.assign(options, { silenceMs: 20_000, totalMs: 20_000 });
+    expect(await pidOf(pool.convert(file("any")))).toBeGreaterThan(0);
   },
 );
 
