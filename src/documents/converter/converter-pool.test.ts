@@ -16,7 +16,7 @@ const file = (act: string): ConversionTask => ({
 });
 
 let pool: ConverterPool;
-/** The options of `pool`, which it reads anew for each file. */
+/** The options of `pool`, which it reads for each file. */
 let options: ConverterPoolOptions;
 afterEach(() => pool.close());
 
