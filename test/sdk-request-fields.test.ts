@@ -26,7 +26,7 @@ const unnamed: readonly (readonly [why: string, fields: RegExp])[] = [
   ["the lifecycle of stored responses", /^(?:background|conversation|previous_response_id)$/],
   [
     "the sample is what an absent field means",
-    /^(?:n|parallel_tool_calls|service_tier|tool_choice|reasoning|text|thinking|output_config|input)$/,
+    /^(?:n|parallel_tool_calls|service_tier|tool_choice|reasoning|text|thinking|output_config|input|background_options)$/,
   ],
   ["the sample is empty", /(?:parameters|\[(?:document|search_result)\]\.citations)$/],
   ["the default of the variant", /^(?:tools\[custom\]|input\[message\])\.type$|\.caller$/],

@@ -44,6 +44,24 @@ describe("the passthrough body", () => {
     ).toEqual({ model: "large-v2", input: "Hi", stream: true, store: false });
   });
 
+  test("keeps a window of background execution from the provider, and names it", () => {
+    const ask = (options: object) =>
+      requestText(
+        responsesRequest({ model: "m", input: "Hi", background_options: options }),
+        responsesRoute(),
+      );
+    for (const [options, fields] of [
+      [{ completion_window: "2h" }, ["background_options"]],
+      [{ continuation_id: "job" }, ["background_options"]],
+      [{ completion_window: "soonest" }, []],
+      [{}, []],
+    ] as const) {
+      const { text, losses } = ask(options);
+      expect(text).not.toContain("background_options");
+      expect(losses.map(({ field }) => field)).toEqual([...fields]);
+    }
+  });
+
   test("converts the gateway's reasoning fields to an effort", () => {
     expect(
       sent({ model: "m", input: "", reasoning: { enabled: false, max_tokens: 5 } }).reasoning,

@@ -82,6 +82,7 @@ export function requestText(
     edits.set("max_output_tokens", String(fitted.cap));
   editReasoning(request, { edits, declared: route.reasoning ?? model.reasoning });
   if (asksForSeals(body, { route, model })) askForSeals(body, edits);
+  const lifecycle = removeBackgroundOptions(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = [
@@ -93,8 +94,23 @@ export function requestText(
   return {
     text: joined(parts),
     parts,
-    losses: [...fitted.losses, ...losses, ...stripped, ...refused],
+    losses: [...fitted.losses, ...losses, ...lifecycle, ...stripped, ...refused],
   };
+}
+
+/**
+ * Removes the window within which a provider may run a response of the background, since the gateway
+ * runs it itself and providers refuse the window without `background`.
+ */
+function removeBackgroundOptions(body: OriginalRequest["body"], edits: Edits): Loss[] {
+  if (!("background_options" in body)) return [];
+  edits.set("background_options", undefined);
+  const { completion_window: window = "soonest", continuation_id: continuation } = Object(
+    body["background_options"],
+  ) as Readonly<Record<string, unknown>>;
+  if (window === "soonest" && continuation === undefined) return [];
+  const reason = "responses of the background are run by the gateway, at once";
+  return [{ field: "background_options", reason }];
 }
 
 /** Removes what the model answers with 400: parameters, and reasoning where it has none. */
