@@ -74,6 +74,9 @@ export interface UpstreamNetwork {
   trusted?: readonly string[] | undefined;
 }
 
+/** How a socket reaches its provider. */
+export type SocketRoute = Pick<Place, "proxy" | "trusted">;
+
 /**
  * Builds the constant part of every request to a URL. Header values must not contain line breaks.
  * `proxy` is a provider's own: an address, or `none`.
@@ -158,6 +161,16 @@ export class UpstreamClient {
     if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs)
       return this.sendOnRested(idle, { request, wire });
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
+  }
+
+  /**
+   * Returns the proxy and the trusted certificates with which a URL is reached, for connections that
+   * are opened elsewhere. `own` is the provider's proxy, or `none`.
+   */
+  routeTo(url: string, own: string | undefined): SocketRoute {
+    const target = upstreamTarget(url, {}, { proxy: own });
+    const { proxy, trusted } = wayOf(target, this.network).place;
+    return { proxy, trusted };
   }
 
   /** Ends every exchange in flight: each fails with what it has, and is settled. */

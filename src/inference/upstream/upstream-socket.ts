@@ -1,3 +1,5 @@
+import type { SocketRoute } from "./upstream-client.ts";
+
 /** What happens on a socket towards a provider. */
 export interface UpstreamSocketEvents {
   received(text: string): void;
@@ -11,6 +13,8 @@ export interface SocketTarget {
   url: string;
   headers: Readonly<Record<string, string>>;
   connectTimeoutMs: number;
+  /** The proxy and the certificates with which the provider is reached. */
+  route: SocketRoute;
 }
 
 /** A WebSocket towards a provider. Frames that come before `listen` are kept until then. */
@@ -34,8 +38,13 @@ export class UpstreamSocket {
   }
 
   /** Opens a socket. Rejects with the reason where the provider refuses it or does not answer. */
-  static async open({ url, headers, connectTimeoutMs }: SocketTarget): Promise<UpstreamSocket> {
-    const options = { headers, perMessageDeflate: false };
+  static async open({
+    url,
+    headers,
+    connectTimeoutMs,
+    route,
+  }: SocketTarget): Promise<UpstreamSocket> {
+    const options = { headers, perMessageDeflate: false, ...routeOptions(route) };
     const socket = new WebSocket(url.replace(/^http/, "ws"), options as unknown as string[]);
     socket.binaryType = "arraybuffer";
     const opened = Promise.withResolvers<void>();
@@ -82,4 +91,19 @@ export class UpstreamSocket {
   close(): void {
     this.socket.close();
   }
+}
+
+/** Returns the options of the platform for a proxy and for certificates of the operator's own. */
+function routeOptions({ proxy, trusted }: SocketRoute): Record<string, unknown> {
+  return {
+    ...(trusted !== undefined && { tls: { ca: [...trusted] } }),
+    ...(proxy !== undefined && {
+      proxy: {
+        url: `http://${proxy.host.includes(":") ? `[${proxy.host}]` : proxy.host}:${proxy.port}`,
+        ...(proxy.authorization !== undefined && {
+          headers: { "proxy-authorization": proxy.authorization },
+        }),
+      },
+    }),
+  };
 }

@@ -148,7 +148,11 @@ async function openSession(
     if (candidate === undefined || target === undefined) continue;
     try {
       const connectTimeoutMs = candidate.route.provider.timeouts.connectMs * 2;
-      const upstream = await UpstreamSocket.open({ ...target, connectTimeoutMs });
+      const upstream = await UpstreamSocket.open({
+        ...target,
+        connectTimeoutMs,
+        route: inference.upstream.routeTo(target.url, candidate.route.provider.proxy),
+      });
       return new RealtimeConnection({
         deps: inference,
         upstream,
