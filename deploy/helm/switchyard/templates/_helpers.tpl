@@ -35,6 +35,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- range $name, $value := .Values.environment }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
 {{- end }}
+{{- with .Values.extraEnvironment }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The keys that both containers have besides their variables: envFrom. */}}
+{{- define "switchyard.environmentFrom" -}}
+{{- with .Values.extraEnvironmentFrom }}
+envFrom: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{/* switchyard.yaml, with the grace that the pod has for requests, unless the configuration names another. */}}
@@ -43,11 +53,25 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toYaml (merge (dict) .Values.configuration (dict "server" $server)) -}}
 {{- end -}}
 
+{{/* Seconds that a pod has to end: the delay, the grace in force, and ten for the last commits. */}}
+{{- define "switchyard.terminationSeconds" -}}
+{{- $server := (include "switchyard.configuration" . | fromYaml).server -}}
+{{- add .Values.drain.delaySeconds (ceil (divf $server.drain_grace_ms 1000)) 10 -}}
+{{- end -}}
+
+{{/* HTTPS where the configuration has a certificate of the gateway's own. */}}
+{{- define "switchyard.scheme" -}}
+{{- if dig "server" "tls" "" .Values.configuration }}HTTPS{{ else }}HTTP{{ end -}}
+{{- end -}}
+
 {{- define "switchyard.volumeMounts" -}}
 - { name: configuration, mountPath: /etc/switchyard, readOnly: true }
 - { name: secrets, mountPath: /run/secrets/switchyard, readOnly: true }
 - { name: data, mountPath: /data }
 - { name: temporary, mountPath: /tmp }
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "switchyard.volumes" -}}
@@ -66,6 +90,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   emptyDir: {}
 - name: temporary
   emptyDir: {}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "switchyard.podSecurity" -}}
