@@ -14,6 +14,7 @@ import {
 import { announcement, networkAddresses } from "./app/announcement.ts";
 import { AccessLog } from "./app/access-log.ts";
 import { serveCommandSocket } from "./app/process/command-socket.ts";
+import { keepFirstSecrets } from "./app/process/first-secrets-file.ts";
 import {
   endOnSignal,
   endWhileStarting,
@@ -152,7 +153,7 @@ async function start(): Promise<void> {
       logger,
       metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics,
       tracing,
-      accessLog: openAccessLog(configuration),
+      accessLog: openAccessLog(configuration, logger),
     },
   ).catch((error: unknown) => {
     throw asUnusableFile(error, databasePathOf(configuration));
@@ -179,7 +180,8 @@ async function start(): Promise<void> {
   watchForMistakes(logger);
   const shownOnce = (line?.place.announces ?? true) ? await mintShownOnce(app) : noneShown;
   const otherUrls = addressesFor(configuration, server.port);
-  const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce });
+  const secretsFile = keepFirstSecrets(configuration, { ...shownOnce, url: publicUrl() });
+  const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce, secretsFile });
   const url = urlOf(scheme, host, server.port);
   const ready = { port: server.port, url, lines: [...lines, ...metricsLines] };
   if (line === undefined) tellReady(ready);
@@ -211,11 +213,19 @@ class SettingsReading {
   }
 }
 
-/** Opens the access log; undefined where there is none. Only this user can read a file of it. */
-function openAccessLog({ accessLog: place }: Settings): AccessLog | undefined {
+/**
+ * Opens the access log; undefined where there is none. Only this user can read a file of it. A file
+ * that cannot be written is named in the log, and requests go on.
+ */
+function openAccessLog({ accessLog: place }: Settings, logger: Logger): AccessLog | undefined {
   if (place === undefined) return undefined;
-  const target = place === "stdout" ? process.stdout : createWriteStream(place, { flags: "a" });
-  return new AccessLog((text) => void target.write(text), systemClock);
+  if (place === "stdout")
+    return new AccessLog((text) => void process.stdout.write(text), systemClock);
+  const file = createWriteStream(place, { flags: "a", mode: 0o600 });
+  file.on("error", (error) =>
+    logger.error({ err: error, path: place }, "the access log cannot be written; it ends here"),
+  );
+  return new AccessLog((text) => void (file.writable && file.write(text)), systemClock);
 }
 
 /** Lets the metrics read the state of the server. */
@@ -361,6 +371,7 @@ function startLines(
     otherUrls: readonly string[];
     firstSecret: string | undefined;
     claimToken: string | undefined;
+    secretsFile: string | undefined;
   },
 ): string[] {
   const [workspaceBalance] = app.ledger.book

@@ -19,6 +19,8 @@ export function announcement(facts: {
   firstSecret: string | undefined;
   /** The token of the link that claims the owner account; absent once it is claimed. */
   claimToken: string | undefined;
+  /** The file that holds the key and the link in place of stdout. */
+  secretsFile?: string | undefined;
   /**
    * Whether the sandbox serves: alone, because no provider has a credential, or beside providers
    * that have.
@@ -26,13 +28,17 @@ export function announcement(facts: {
   sandbox: "alone" | "beside" | undefined;
   hasBalance: boolean;
 }): string[] {
-  const { url, otherUrls, model, firstSecret, claimToken } = facts;
+  const { url, otherUrls, model, secretsFile } = facts;
+  const [firstSecret, claimToken] =
+    secretsFile === undefined ? [facts.firstSecret, facts.claimToken] : [];
   const credit = facts.sandbox !== "alone" && !facts.hasBalance;
   const lines: readonly (readonly [label: string, text: string] | undefined)[] = [
     [
       "Dashboard",
       claimToken === undefined
-        ? url
+        ? secretsFile === undefined
+          ? url
+          : `${url}   (the first secrets are in ${secretsFile})`
         : `${url}/claim?token=${claimToken}   (claims the owner account, valid for a day)`,
     ],
     ["API", `${url}/v1`],

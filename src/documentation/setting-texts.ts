@@ -108,6 +108,11 @@ export const variables: readonly (readonly [name: string, standard: string, text
     "The URL at which clients reach the gateway; used for links, OAuth metadata and cookies.",
   ],
   ["SWITCHYARD_METRICS_PORT", "the API's own", "A separate port for `/metrics`."],
+  [
+    "SWITCHYARD_FIRST_SECRETS",
+    "`print`",
+    "`file`: the first key and the claim link go to `first-start.txt` in the data directory (mode 0600) and not to stdout, which logs keep.",
+  ],
   ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
   [
     "DATABASE_REPLICA_URL",

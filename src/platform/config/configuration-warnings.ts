@@ -13,7 +13,15 @@ const prefix = "SWITCHYARD_";
 const ownVariables = [
   ...["CONFIG", "DATA_DIR", "METRICS_PORT", "PUBLIC_URL", "ENCRYPTION_KEY", "SECRETS_KEY"],
   ...["SECRETS_KEY_PREVIOUS", "BOOTSTRAP_LLM_KEY", "BOOTSTRAP_MANAGEMENT_KEY"],
-  ...["BOOTSTRAP_CREDITS", "BOOTSTRAP_PLAN", "KEY", "MANAGEMENT_KEY", "URL", "PROCESS"],
+  ...[
+    "BOOTSTRAP_CREDITS",
+    "BOOTSTRAP_PLAN",
+    "FIRST_SECRETS",
+    "KEY",
+    "MANAGEMENT_KEY",
+    "URL",
+    "PROCESS",
+  ],
 ].map((name) => `${prefix}${name}`);
 
 /** The variables that are read without the prefix. */

@@ -193,6 +193,8 @@ export interface Configuration<Provider> {
   readonly previousSecretsKey: string | undefined;
   /** The port of `/metrics`, when it has its own. */
   readonly metricsPort: number | undefined;
+  /** Where a start shows the first key and the claim link: on stdout, or in a file for this user. */
+  readonly firstSecrets: "print" | "file";
   /** Whether the dashboard is served. */
   readonly dashboard: boolean;
   /** Settings of signing in and up. */
@@ -396,6 +398,7 @@ const rows: readonly Row[] = [
     ({ metricsPort }) => metricsPort ?? "that of the API",
   ],
   ["log level", ["LOG_LEVEL"], ({ logLevel }) => logLevel],
+  ["first secrets", ["SWITCHYARD_FIRST_SECRETS"], ({ firstSecrets }) => firstSecrets],
 ];
 
 /** Returns the member of the file at a path such as `server.host`. */

@@ -84,6 +84,7 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     },
     proxies: proxiesIn(read),
     logLevel: read.choice("LOG_LEVEL", logLevels),
+    firstSecrets: read.choice("SWITCHYARD_FIRST_SECRETS", ["print", "file"] as const),
     bootstrap: {
       llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),
       managementKey: read.secret(

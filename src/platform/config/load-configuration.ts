@@ -257,6 +257,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     secretsKey: variables.secretsKey,
     previousSecretsKey: variables.previousSecretsKey,
     metricsPort: variables.metricsPort,
+    firstSecrets: variables.firstSecrets ?? "print",
     bootstrap: { ...variables.bootstrap, plan: variables.bootstrap.plan ?? "enterprise" },
     openTelemetry: readOtlpSettings(environment),
     logLevel: variables.logLevel ?? "info",

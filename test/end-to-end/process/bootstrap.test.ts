@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { pathsOf } from "../../../src/http/endpoint.ts";
@@ -127,6 +127,30 @@ describe("bootstrap variables", () => {
       environment: { ...keys, SWITCHYARD_BOOTSTRAP_CREDITS: credits },
     });
     expect(await getJson(second, "/credits")).toMatchObject({ balance: 10 });
+  });
+});
+
+describe("SWITCHYARD_FIRST_SECRETS=file", () => {
+  test("keeps the first key and the claim link in a file of this user", async () => {
+    const dataDirectory = temporaryDirectory();
+    const environment = { SWITCHYARD_FIRST_SECRETS: "file" };
+    const path = join(dataDirectory, "first-start.txt");
+    const first = await startProcess({ dataDirectory, environment });
+    expect(first.stdoutLines.join("\n")).not.toMatch(/sk-svc-v1-|claim\?token/);
+    expect(first.stdoutLines.join("\n")).toContain(path);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const key = /^First key {2}(\S+)$/m.exec(readFileSync(path, "utf8"))?.[1] ?? "";
+    expect(await getJson(first, "/credits", key)).toMatchObject({ balance: 0 });
+    await first.terminate();
+    const second = await startProcess({ dataDirectory, environment });
+    const text = readFileSync(path, "utf8");
+    expect(text).toContain(key);
+    const link = /^Dashboard {2}(\S+)$/m.exec(text)?.[1] ?? "";
+    expect((await fetch(link)).status).toBe(200);
+    await second.terminate();
+    const printing = await startProcess({ dataDirectory });
+    expect(existsSync(path)).toBe(false);
+    await printing.terminate();
   });
 });
 

@@ -33,6 +33,13 @@ describe("operations", () => {
     expect([ready.status, await ready.json()]).toEqual([200, { status: "ready", unready: [] }]);
   });
 
+  test("an access log on a full disk is named in the log, and requests go on", async () => {
+    const gateway = await start({ yaml: `${acmeYaml(upstream.baseUrl)}\naccess_log: /dev/full\n` });
+    expect((await postChat(gateway)).status).toBe(200);
+    await gateway.stderrHas("the access log cannot be written");
+    expect((await postChat(gateway)).status).toBe(200);
+  });
+
   test("/metrics counts served requests on the API's port", async () => {
     const gateway = await start({ yaml: acmeYaml(upstream.baseUrl) });
     expect((await postChat(gateway)).status).toBe(200);
